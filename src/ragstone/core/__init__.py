@@ -1,0 +1,1 @@
+"""Words everybody shares: types, seams, errors, filters, settings. No I/O happens here."""

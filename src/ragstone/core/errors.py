@@ -1,0 +1,102 @@
+"""Everything Ragstone raises on purpose.
+
+RagstoneError
+├── SettingsError          a key, file or variable of the configuration is wrong
+├── InputError             the caller's argument cannot be used
+│   └── FilterError        a filter is malformed or too large
+├── NotFoundError          an id that does not exist for this tenant
+├── ParseError             a file cannot be turned into text
+│   ├── UnsupportedFormat  no parser takes this kind of file
+│   ├── EmptyDocument      nothing to index was found in it
+│   └── ParserLimit        the parser ran out of time or memory
+├── ModelError             a model failed
+│   ├── ModelUnavailable   its weights or its extra are not installed
+│   └── ModelMismatch      it is not the model this index was built with
+├── StoreError             the store failed
+│   ├── StoreBusy          another process holds it; try again
+│   ├── StoreFull          no space left on the device
+│   └── StoreCorrupt       what was read back is not what was written
+└── RemoteError            a remote service failed or did not answer in time
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class RagstoneError(Exception):
+    """The root: a message for people, a stable `code` for programs, a `hint` that says what to do next."""
+
+    code: ClassVar[str] = "error"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class SettingsError(RagstoneError):
+    code = "settings"
+
+
+class InputError(RagstoneError):
+    code = "invalid_input"
+
+
+class FilterError(InputError):
+    code = "invalid_filter"
+
+
+class NotFoundError(RagstoneError):
+    code = "not_found"
+
+
+class ParseError(RagstoneError):
+    code = "parse_failed"
+
+
+class UnsupportedFormat(ParseError):
+    code = "unsupported_format"
+
+
+class EmptyDocument(ParseError):
+    code = "empty_document"
+
+
+class ParserLimit(ParseError):
+    code = "parser_limit"
+
+
+class ModelError(RagstoneError):
+    code = "model_failed"
+
+
+class ModelUnavailable(ModelError):
+    code = "model_unavailable"
+
+
+class ModelMismatch(ModelError):
+    code = "model_mismatch"
+
+
+class StoreError(RagstoneError):
+    code = "store_failed"
+
+
+class StoreBusy(StoreError):
+    code = "store_busy"
+    retryable = True
+
+
+class StoreFull(StoreError):
+    code = "store_full"
+    retryable = True
+
+
+class StoreCorrupt(StoreError):
+    code = "store_corrupt"
+
+
+class RemoteError(RagstoneError):
+    code = "remote_failed"
+    retryable = True

@@ -1,0 +1,218 @@
+"""The seams. An adapter is checked against them by the type checker and by the suites in `ragstone.testing`.
+
+I/O is async; pure computation (parsing, chunking, counting) is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from ragstone.core.filters import Filter
+from ragstone.core.types import (
+    Candidate,
+    Chunk,
+    Document,
+    EmbeddingModel,
+    Embeddings,
+    KnowledgeBase,
+    LiveChunk,
+    Message,
+    NewVersion,
+    Parsed,
+    Role,
+    SearchResult,
+    Space,
+    Stats,
+    Vector,
+)
+
+
+class Tokenizer(Protocol):
+    """Splits text the way a model does."""
+
+    @property
+    def name(self) -> str:
+        """Names the vocabulary: part of a chunker's fingerprint."""
+        ...
+
+    def offsets(self, text: str) -> Sequence[tuple[int, int]]:
+        """Where each token stands in the text, special tokens left out."""
+        ...
+
+
+class Parser(Protocol):
+    """Turns the bytes of one kind of file into text and blocks, or raises `ParseError`."""
+
+    def __call__(self, content: bytes, name: str) -> Parsed: ...
+
+
+class Chunker(Protocol):
+    """Cuts a document into spans."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the same text would be cut differently."""
+        ...
+
+    def chunk(self, document: Parsed) -> list[Chunk]: ...
+
+
+class Embedder(Protocol):
+    """Turns text into vectors of one space."""
+
+    @property
+    def model(self) -> EmbeddingModel: ...
+
+    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        """One unit-length row per text, in order. Raises `ModelError` when none could be made."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Reranker(Protocol):
+    """Scores passages against a query. It only scores: order, ties and cut-offs are the pipeline's."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def score(self, query: str, passages: Sequence[str]) -> Sequence[float]:
+        """One score per passage between 0 and 1."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class LLM(Protocol):
+    """Completes a conversation."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def complete(self, messages: Sequence[Message], *, max_tokens: int, timeout: float) -> str:
+        """The whole reply. Raises `RemoteError` when none came within `timeout` seconds."""
+        ...
+
+    def stream(self, messages: Sequence[Message], *, max_tokens: int, timeout: float) -> AsyncIterator[str]:
+        """The reply as it is written."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class VectorIndex(Protocol):
+    """Finds chunks by meaning. Searches live content of one tenant and kb only."""
+
+    async def search(
+        self, tenant: str, kb: KnowledgeBase, vector: Vector, k: int, where: Filter | None = None
+    ) -> list[Candidate]:
+        """The k nearest chunks by cosine similarity, best first, ties by id; the filter acts before the cut."""
+        ...
+
+
+class LexicalIndex(Protocol):
+    """Finds chunks by word. Searches live content of one tenant and kb only."""
+
+    async def search(
+        self, tenant: str, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
+    ) -> list[Candidate]:
+        """The k best chunks by BM25 over any term, best first, ties by id; the filter acts before the cut."""
+        ...
+
+
+class Transaction(Protocol):
+    """A unit of work: all of it commits, or none of it."""
+
+    async def open_kb(self, name: str) -> KnowledgeBase:
+        """The kb of that name, made if it does not exist."""
+        ...
+
+    async def open_space(self, kb: KnowledgeBase, model: str, dimension: int) -> KnowledgeBase:
+        """Give a kb without a live Space one of this model; a live Space of another model is refused."""
+        ...
+
+    async def stage(self, kb: KnowledgeBase, version: NewVersion) -> int:
+        """Write a version that nobody sees yet and return its number."""
+        ...
+
+    async def activate(self, kb: KnowledgeBase, document_id: str, version: int) -> None:
+        """Make a staged version the live one and remove the one it replaces."""
+        ...
+
+    async def delete(self, document_id: str) -> bool:
+        """Remove a document with all its versions; False when there is none."""
+        ...
+
+    async def delete_kb(self, name: str) -> int:
+        """Remove a kb with everything in it; the number of documents that went."""
+        ...
+
+
+class Ledger(Protocol):
+    """The source of truth: documents, versions, chunks, vectors and the change feed, per tenant."""
+
+    def transaction(self, tenant: str) -> AbstractAsyncContextManager[Transaction]: ...
+
+    async def kb(self, tenant: str, name: str) -> KnowledgeBase | None: ...
+
+    async def kbs(self, tenant: str) -> list[KnowledgeBase]: ...
+
+    async def space(self, tenant: str, kb: KnowledgeBase) -> Space | None:
+        """The live Space as it is now."""
+        ...
+
+    async def find(
+        self, tenant: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
+    ) -> Mapping[str, Document]:
+        """The documents of a source by external id; ids without a document are left out."""
+        ...
+
+    async def document(self, tenant: str, document_id: str) -> Document | None: ...
+
+    async def documents(
+        self,
+        tenant: str,
+        kb: KnowledgeBase,
+        *,
+        where: Filter | None = None,
+        after: str = "",
+        limit: int = 100,
+    ) -> list[Document]:
+        """A page of documents in order of id, starting behind `after`."""
+        ...
+
+    async def text(self, tenant: str, document_id: str) -> str:
+        """The live version's text, that citation offsets point into."""
+        ...
+
+    async def chunks(
+        self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
+    ) -> Mapping[str, LiveChunk]:
+        """Read candidates back: what is foreign, stale or deleted is not in the answer."""
+        ...
+
+    async def document_chunks(self, tenant: str, document_id: str) -> list[LiveChunk]:
+        """All live chunks of a document in order."""
+        ...
+
+    async def known_vectors(
+        self, tenant: str, kb: KnowledgeBase, hashes: Sequence[str]
+    ) -> Mapping[str, Vector]:
+        """Vectors of the live Space by hash of the contextual text: equal text is not embedded again."""
+        ...
+
+    async def stats(self, tenant: str, kb: KnowledgeBase) -> Stats: ...
+
+    async def sequence(self, tenant: str) -> int:
+        """The last commit's place in the change feed."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Retriever(Protocol):
+    """Anything that answers a query with hits: the runner in `evaluate` measures these."""
+
+    async def retrieve(self, query: str, k: int) -> SearchResult: ...

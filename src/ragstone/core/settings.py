@@ -1,0 +1,153 @@
+"""The one typed tree of settings.
+
+Precedence: argument > environment (`RAGSTONE_A__B`) > YAML file > profile > default. Reading files and the
+environment is `ragstone.wiring`'s work; here is what the keys are, what they mean and which values they take.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+
+from ragstone.core.types import Mode
+
+ProfileName = Literal["default", "ghostwriter", "takaro", "tulia", "kosmos", "rpg"]
+Fusion = Literal["zscore", "rrf", "weighted", "weighted_rrf"]
+
+
+class Section(BaseModel):
+    """A part of the tree: unknown keys are errors, and nothing changes after it is built."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class Adapter(Section):
+    """Which adapter to use; the long form of a plain string."""
+
+    kind: str
+    path: Path | None = None
+    dsn: SecretStr | None = None
+    url: str | None = None
+    api_key: SecretStr | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+def _short_form(value: object) -> object:
+    return {"kind": value} if isinstance(value, str) else value
+
+
+AdapterChoice = Annotated[Adapter, BeforeValidator(_short_form)]
+
+
+class StoreSettings(Section):
+    ledger: AdapterChoice = Adapter(kind="sqlite")
+    vectors: AdapterChoice = Adapter(kind="sqlite")
+    lexical: AdapterChoice = Adapter(kind="sqlite")
+    memory_mb: int = Field(default=1024, ge=16)
+    """How much memory the cached vector matrices of all tenants may take together."""
+    open_tenants: int = Field(default=64, ge=1)
+
+
+class ChunkingSettings(Section):
+    strategy: Literal["recursive", "markdown", "sliding_window", "sentence", "paragraph"] = "markdown"
+    unit: Literal["tokens", "chars"] = "tokens"
+    size: int = Field(default=400, ge=8)
+    overlap: int = Field(default=50, ge=0)
+    min_size: int = Field(default=0, ge=0)
+    separators: tuple[str, ...] = ("\n\n", "\n", ". ", " ")
+    context: bool = True
+    """Put title and section path before each chunk of a document that has headings."""
+
+    @model_validator(mode="after")
+    def _overlap_fits(self) -> ChunkingSettings:
+        if self.overlap >= self.size:
+            raise ValueError(f"overlap ({self.overlap}) must be smaller than size ({self.size})")
+        return self
+
+
+class RemoteModel(Section):
+    """A model behind an OpenAI-compatible address."""
+
+    base_url: str | None = None
+    api_key: SecretStr | None = None
+    timeout: float = Field(default=30.0, gt=0)
+    retries: int = Field(default=3, ge=0, le=10)
+
+
+class EmbeddingSettings(Section):
+    model: str = "granite-embedding-30m-english"
+    path: Path | None = None
+    """A local folder with the model's safetensors, config.json and tokenizer.json."""
+    runtime: Literal["auto", "openvino", "onnxruntime"] = "auto"
+    batch_size: int = Field(default=32, ge=1, le=2048)
+    threads: int = Field(default=0, ge=0)
+    """Threads of the local model; 0 means all cores."""
+    normalize: bool = True
+    dimensions: int | None = None
+    """Expected dimension; a model that gives another is refused."""
+    remote: RemoteModel = RemoteModel()
+    fallback: str | None = None
+    """Model to switch to when the first one fails; used only in a Space of its own."""
+
+
+class RetrievalSettings(Section):
+    mode: Mode = "balanced"
+    k: int = Field(default=10, ge=1, le=1000)
+    arms: Literal["hybrid", "dense", "lexical"] = "hybrid"
+    candidates: int = Field(default=100, ge=1, le=10_000)
+    """How many each arm brings."""
+    fusion: Fusion = "zscore"
+    dense_weight: float = Field(default=0.7, ge=0, le=1)
+    rrf_k: int = Field(default=60, ge=1)
+    min_similarity: float = Field(default=0.0, ge=-1, le=1)
+    """Cosine under which the dense arm's candidates are dropped before fusion."""
+    min_score: float = Field(default=0.0, ge=0, le=1)
+
+
+class RerankingSettings(Section):
+    kind: Literal["none", "cross_encoder"] = "none"
+    model: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
+    path: Path | None = None
+    candidates: int = Field(default=50, ge=1, le=1000)
+    threshold: float = Field(default=0.0, ge=0, le=1)
+
+
+class AnswerSettings(Section):
+    max_sentences: int = Field(default=4, ge=1, le=50)
+    passages: int = Field(default=6, ge=1, le=100)
+    max_context_tokens: int = Field(default=4000, ge=100)
+    citation_format: str = "[{index}]"
+
+
+class LLMSettings(RemoteModel):
+    model: str | None = None
+    """No model means no LLM: answers are extractive."""
+    max_tokens: int = Field(default=800, ge=16)
+
+
+class LimitSettings(Section):
+    file_mb: int = Field(default=100, ge=1)
+    parse_seconds: float = Field(default=120.0, gt=0)
+    parse_memory_mb: int = Field(default=1024, ge=128)
+    pages: int = Field(default=5000, ge=1)
+    query_chars: int = Field(default=8000, ge=1)
+    document_chunks: int = Field(default=100_000, ge=1)
+
+
+class Settings(Section):
+    """Everything that can be set."""
+
+    profile: ProfileName = "default"
+    data_dir: Path = Path("ragstone-data")
+    tenant: str = "default"
+    kb: str = "default"
+    store: StoreSettings = StoreSettings()
+    chunking: ChunkingSettings = ChunkingSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+    reranking: RerankingSettings = RerankingSettings()
+    answer: AnswerSettings = AnswerSettings()
+    llm: LLMSettings = LLMSettings()
+    limits: LimitSettings = LimitSettings()

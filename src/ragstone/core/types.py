@@ -1,0 +1,357 @@
+"""What travels between the stages: frozen, typed, free of behaviour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Json = Any
+"""A JSON value. Checked where it enters (settings, HTTP, metadata), not at each use."""
+Metadata = Mapping[str, Json]
+Vector = NDArray[np.float32]
+Matrix = NDArray[np.float32]
+
+BlockKind = Literal["heading", "paragraph", "list", "code", "table", "quote"]
+Role = Literal["query", "document"]
+Mode = Literal["fast", "balanced", "thorough"]
+SpaceState = Literal["building", "live", "retired"]
+Support = Literal["quoted", "supported", "unsupported"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A structural part of a document: `text[start:end]` of its `Parsed`."""
+
+    kind: BlockKind
+    start: int
+    end: int
+    level: int = 0
+    """Heading depth, 1 to 6; 0 for everything else."""
+    label: str = ""
+    """A heading's words without markup."""
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A file turned into text. Blocks are in order and apart; only white space lies outside them."""
+
+    text: str
+    blocks: tuple[Block, ...]
+    title: str = ""
+    media_type: str = "text/plain"
+    metadata: Metadata = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A span of a document: `text` is exactly `document.text[start:end]`."""
+
+    index: int
+    text: str
+    start: int
+    end: int
+    context: str = ""
+    """What is put before the text to form the contextual version; empty when there is none."""
+    page: int | None = None
+    section: tuple[str, ...] = ()
+    parent: int | None = None
+    """Index of the chunk this one stands under."""
+    level: int = 0
+    kind: BlockKind = "paragraph"
+    tokens: int = 0
+    metadata: Metadata = field(default_factory=dict)
+
+    @property
+    def contextual(self) -> str:
+        """What is embedded and indexed by word."""
+        return self.context + self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something a source offers: where it is from, and its bytes or its text."""
+
+    source: str
+    external_id: str
+    uri: str
+    content: bytes | str
+    title: str = ""
+    metadata: Metadata = field(default_factory=dict)
+    modified_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as the ledger knows it."""
+
+    id: str
+    kb: str
+    source: str
+    external_id: str
+    uri: str
+    title: str
+    content_hash: str
+    version: int
+    """The live version; 0 while there is none."""
+    chunks: int
+    tokens: int
+    media_type: str
+    metadata: Metadata
+    recipe: str
+    """Fingerprint of what made the live version: another chunker or model means another run."""
+    embedded: bool
+    """False while the live version is searchable by word only."""
+    modified_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """All of a document version, ready to be staged."""
+
+    document_id: str
+    source: str
+    external_id: str
+    uri: str
+    title: str
+    content_hash: str
+    text: str
+    media_type: str
+    metadata: Metadata
+    recipe: str
+    modified_at: datetime | None
+    chunks: tuple[Chunk, ...]
+    vectors: Matrix | None
+    """One row per chunk in the kb's live Space; None when no model of that Space could be reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """An embedding space of a kb: its vectors are comparable with each other and with nothing else."""
+
+    id: int
+    model: str
+    dimension: int
+    generation: int
+    state: SpaceState
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBase:
+    """A named scope inside a tenant."""
+
+    id: int
+    name: str
+    space: Space | None
+    """The live Space; None until something has been embedded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the change feed: a chunk became part of an index, or left it."""
+
+    sequence: int
+    operation: Literal["upsert", "tombstone"]
+    chunk_id: str
+    space_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What an index found: an id and the index's own score. Proves nothing until it is read back."""
+
+    chunk_id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class LiveChunk:
+    """A chunk read back from the ledger under tenant and live checks."""
+
+    id: str
+    document_id: str
+    version: int
+    chunk: Chunk
+    title: str
+    uri: str
+    source: str
+    metadata: Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that was found, why, and where it stands."""
+
+    chunk_id: str
+    document_id: str
+    title: str
+    uri: str
+    section: str
+    page: int | None
+    text: str
+    score: float
+    scores: Mapping[str, float]
+    metadata: Metadata
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one stage of a search did. `skipped` is the reason it did not run; empty when it ran."""
+
+    stage: str
+    ms: float
+    entered: int
+    left: int
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Hits, best first, and how they were found."""
+
+    query: str
+    rewritten_query: str
+    mode: Mode
+    hits: tuple[Hit, ...]
+    trace: tuple[Stage, ...]
+    degraded: tuple[str, ...]
+    took_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Where one document stood at each stage of a search, and where it was lost."""
+
+    query: str
+    document_id: str
+    title: str
+    found: bool
+    lost_at: str
+    reason: str
+    stages: tuple[Mapping[str, Json], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A quote and exactly where it stands: `document.text[start:end] == quote`."""
+
+    n: int
+    quote: str
+    chunk_id: str
+    document_id: str
+    title: str
+    uri: str
+    page: int | None
+    section: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of an answer with the citations it stands on."""
+
+    text: str
+    support: Support
+    citations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Sentences, each with its sources; no sentence without one."""
+
+    question: str
+    answer: str
+    sentences: tuple[Sentence, ...]
+    citations: tuple[Citation, ...]
+    status: Literal["answered", "no_evidence"]
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An item that could not be ingested, and why."""
+
+    uri: str
+    code: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What an ingest run did."""
+
+    added: int
+    updated: int
+    unchanged: int
+    failed: tuple[Failure, ...]
+    documents: int
+    chunks: int
+    seconds: float
+    warnings: tuple[str, ...] = ()
+    skipped_chunks: int = 0
+    """Chunks stored without a vector because the model refused them."""
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts of live content."""
+
+    documents: int
+    chunks: int
+    tokens: int
+    unembedded: int
+    """Documents that are searchable by word only."""
+    sequence: int
+    """The last commit's place in the change feed."""
+    bytes: int
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """Facts about an embedding model."""
+
+    name: str
+    dimension: int
+    max_tokens: int
+    revision: str = ""
+    """Part of a hash of the weights, where they are at hand."""
+    price_per_million: float = 0.0
+    latency_ms: float | None = None
+    mteb: float | None = None
+    local: bool = True
+
+    @property
+    def id(self) -> str:
+        """What is stored with every Space: equal ids mean comparable vectors."""
+        return f"{self.name}@{self.revision}" if self.revision else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """Vectors in the order of the texts, and the model that really made them."""
+
+    vectors: Matrix
+    model: str
+    failed: tuple[int, ...] = ()
+    """Positions whose text the model refused; their rows are zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation with an LLM."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
