@@ -91,11 +91,11 @@ class LLM(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def complete(self, messages: Sequence[Message], *, max_tokens: int, timeout: float) -> str:
-        """The whole reply. Raises `RemoteError` when none came within `timeout` seconds."""
+    async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> str:
+        """The whole reply. Raises `RemoteError` when none came within `seconds`."""
         ...
 
-    def stream(self, messages: Sequence[Message], *, max_tokens: int, timeout: float) -> AsyncIterator[str]:
+    def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str]:
         """The reply as it is written."""
         ...
 
@@ -108,7 +108,7 @@ class VectorIndex(Protocol):
     async def search(
         self, tenant: str, kb: KnowledgeBase, vector: Vector, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        """The k nearest chunks by cosine similarity, best first, ties by id; the filter acts before the cut."""
+        """The k nearest chunks by cosine, best first, ties by id; the filter acts before the cut."""
         ...
 
 
