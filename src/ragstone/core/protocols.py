@@ -198,9 +198,9 @@ class Ledger(Protocol):
         ...
 
     async def known_vectors(
-        self, tenant: str, kb: KnowledgeBase, hashes: Sequence[str]
+        self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]
     ) -> Mapping[str, Vector]:
-        """Vectors of the live Space by hash of the contextual text: equal text is not embedded again."""
+        """Vectors of the live Space for contextual texts it already holds: equal text is not embedded again."""
         ...
 
     async def stats(self, tenant: str, kb: KnowledgeBase) -> Stats: ...

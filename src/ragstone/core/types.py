@@ -129,6 +129,8 @@ class NewVersion:
     recipe: str
     modified_at: datetime | None
     chunks: tuple[Chunk, ...]
+    terms: tuple[str, ...]
+    """The analysed contextual text of each chunk, terms apart by one blank: what every BM25 index stores."""
     vectors: Matrix | None
     """One row per chunk in the kb's live Space; None when no model of that Space could be reached."""
 

@@ -1,0 +1,1 @@
+"""Ledgers: documents, versions, chunks, vectors and the change feed."""

@@ -1,0 +1,101 @@
+"""Filters as SQLite conditions. Values and JSON paths are always bound, never written into the SQL."""
+
+from __future__ import annotations
+
+from ragstone.core.filters import And, Equals, Filter, In, Not, Or, Range, Scalar
+
+COLUMNS = {
+    "document_id": "d.id",
+    "external_id": "d.external_id",
+    "uri": "d.uri",
+    "title": "d.title",
+    "source": "d.source",
+    "media_type": "d.media_type",
+    "modified_at": "d.modified_at",
+    "created_at": "d.created_at",
+    "updated_at": "d.updated_at",
+    "page": "c.page",
+    "level": "c.level",
+    "kind": "c.kind",
+}
+COMPARISONS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+def condition(where: Filter, parameters: list[Scalar], *, chunks: bool = True) -> str:
+    """A condition over `documents d` and, if `chunks`, `chunks c`; appends its values to `parameters`."""
+    match where:
+        case And(terms):
+            return _joined(" AND ", terms, parameters, chunks)
+        case Or(terms):
+            return _joined(" OR ", terms, parameters, chunks)
+        case Not(term):
+            return f"NOT {condition(term, parameters, chunks=chunks)}"
+        case Equals(field, value):
+            return _one_of(field, (value,), parameters, chunks)
+        case In(field, values):
+            return _one_of(field, values, parameters, chunks)
+        case Range():
+            return _range(where, parameters, chunks)
+
+
+def _joined(word: str, terms: tuple[Filter, ...], parameters: list[Scalar], chunks: bool) -> str:
+    return "(" + word.join(condition(term, parameters, chunks=chunks) for term in terms) + ")"
+
+
+def _one_of(field: str, values: tuple[Scalar, ...], parameters: list[Scalar], chunks: bool) -> str:
+    if not values:
+        return "(0)"
+    column = _column(field, chunks)
+    if column:
+        parameters.extend(values)
+        same_type = " OR ".join(
+            f"(typeof({column}) IN {_sql_types(value)} AND {column} = ?)" for value in values
+        )
+        return f"({same_type})"
+    tests = [f"(j.type IN {_json_types(value)} AND j.value = ?)" for value in values]
+    parameters.extend((_path(field), _path(field)))
+    parameters.extend(values)
+    # A list matches when one of its items does; the members of an object are not items.
+    return (
+        "EXISTS (SELECT 1 FROM json_each(d.metadata, ?) j WHERE json_type(d.metadata, ?) <> 'object' "
+        f"AND ({' OR '.join(tests)}))"
+    )
+
+
+def _range(where: Range, parameters: list[Scalar], chunks: bool) -> str:
+    bounds = [(name, getattr(where, name)) for name in COMPARISONS if getattr(where, name) is not None]
+    column = _column(where.field, chunks)
+    if column:
+        tests = []
+        for name, bound in bounds:
+            tests.append(f"typeof({column}) IN {_sql_types(bound)} AND {column} {COMPARISONS[name]} ?")
+            parameters.append(bound)
+        return f"({' AND '.join(tests)})"
+    path = _path(where.field)
+    tests = [f"coalesce(json_type(d.metadata, ?), '') IN {_json_types(bounds[0][1])}"]
+    parameters.append(path)
+    for name, bound in bounds:
+        tests.append(f"json_extract(d.metadata, ?) {COMPARISONS[name]} ?")
+        parameters.extend((path, bound))
+    return f"({' AND '.join(tests)})"
+
+
+def _column(field: str, chunks: bool) -> str | None:
+    column = COLUMNS.get(field)
+    return None if column and column.startswith("c.") and not chunks else column
+
+
+def _path(field: str) -> str:
+    return f'$."{field}"'
+
+
+def _json_types(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return "('true', 'false')"
+    return "('text')" if isinstance(value, str) else "('integer', 'real')"
+
+
+def _sql_types(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return "('none')"
+    return "('text')" if isinstance(value, str) else "('integer', 'real')"

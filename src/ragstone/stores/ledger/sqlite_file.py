@@ -1,0 +1,146 @@
+"""One SQLite file: a writer thread, a few readers, and SQLite's errors in Ragstone's words."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from queue import LifoQueue
+from typing import Literal, TypeVar
+
+from ragstone.core.errors import RagstoneError, StoreBusy, StoreCorrupt, StoreError, StoreFull
+from ragstone.stores.migrations import Schema, is_current, upgrade
+
+T = TypeVar("T")
+BUSY_SECONDS = 60
+READERS = 4
+
+
+class SqliteFile:
+    """A database file opened by this process. Several processes may have it open at once."""
+
+    def __init__(self, path: Path, schema: Schema, durability: Literal["FULL", "NORMAL"] = "FULL") -> None:
+        self.path = path
+        self._durability = durability
+        self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
+        self._opened: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+        self._closed = False
+        with translated(path):
+            self._prepare(schema)
+            self._writer = self._connect()
+        self._writing = ThreadPoolExecutor(1, thread_name_prefix="ragstone-writer")
+        self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ragstone-reader")
+        self.turn = asyncio.Lock()
+        """Held by whoever has a transaction open: one writer at a time, first come first served."""
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run on the writer's thread. Only the holder of `turn` may call this."""
+        return await self._run(self._writing, lambda: work(self._writer))
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run on a reader's thread, in one snapshot."""
+        return await self._run(self._reading, lambda: self.read_here(work))
+
+    def read_here(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Read on the calling thread, in one snapshot."""
+        connection = self._borrow()
+        try:
+            connection.execute("BEGIN")
+            try:
+                return work(connection)
+            finally:
+                connection.execute("ROLLBACK")
+        finally:
+            self._idle.put(connection)
+
+    async def _run(self, pool: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        def guarded() -> T:
+            with translated(self.path):
+                return work()
+
+        return await asyncio.get_running_loop().run_in_executor(pool, guarded)
+
+    def _borrow(self) -> sqlite3.Connection:
+        if not self._idle.empty():
+            return self._idle.get()
+        connection = self._connect()
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def _prepare(self, schema: Schema) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not self.path.exists():
+            # Made before SQLite does, so that it is never readable by others, not even for a moment.
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+        connection = self._connect()
+        connection.execute("PRAGMA journal_mode = WAL")
+        current = is_current(connection, schema)
+        connection.close()
+        self._opened.remove(connection)
+        if not current:
+            upgrade(self.path, schema)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        connection.execute(f"PRAGMA synchronous = {self._durability}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cache_size = -8000")
+        connection.execute("PRAGMA mmap_size = 268435456")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA secure_delete = FAST")
+        with self._guard:
+            self._opened.append(connection)
+        return connection
+
+    def close(self) -> None:
+        """Finish what runs, then let go of the file."""
+        if self._closed:
+            return
+        self._closed = True
+        self._writing.shutdown()
+        self._reading.shutdown()
+        for connection in self._opened:
+            connection.close()
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's and the system's errors into Ragstone's."""
+    try:
+        yield
+    except RagstoneError:
+        raise
+    except sqlite3.OperationalError as error:
+        raise _operational(path, error) from error
+    except sqlite3.IntegrityError as error:
+        raise StoreError(f"{path.name}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise StoreCorrupt(
+            f"{path.name} cannot be read: {error}", hint="restore the data folder from a backup"
+        ) from error
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}") from error
+
+
+def _operational(path: Path, error: sqlite3.OperationalError) -> StoreError:
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return StoreBusy(
+            f"{path.name} was locked by another process for {BUSY_SECONDS} s",
+            hint="end the other process or wait for it, then try again",
+        )
+    if "disk is full" in text:
+        return StoreFull(
+            f"{path.name}: {text}", hint="free some space; nothing that was acknowledged is lost"
+        )
+    if "unable to open" in text or "readonly" in text:
+        return StoreError(f"{path} cannot be opened: {text}", hint="check the folder's owner and permissions")
+    return StoreError(f"{path.name}: {text}")

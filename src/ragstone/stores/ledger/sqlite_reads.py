@@ -1,0 +1,221 @@
+"""What is read from a tenant's SQLite file, as plain functions over a connection. Every read names the tenant."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ragstone.core.clock import parse_moment
+from ragstone.core.filters import Filter, Scalar
+from ragstone.core.types import Chunk, Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
+from ragstone.stores.filter_sql import condition
+
+DOCUMENT = (
+    "SELECT d.id, k.name, d.source, d.external_id, d.uri, d.title, d.content_hash, d.version, d.chunk_count, "
+    "d.token_count, d.media_type, d.metadata, d.recipe, d.embedded, d.modified_at, d.created_at, d.updated_at "
+    "FROM documents d JOIN knowledge_bases k ON k.id = d.kb_id WHERE d.tenant_id = ? AND d.version > 0"
+)
+CHUNK = (
+    "SELECT c.id, c.document_id, c.version, c.chunk_index, c.content, c.context, c.start, c.stop, c.page, "
+    "c.section, c.parent, c.level, c.kind, c.token_count, c.metadata, d.title, d.uri, d.source, d.metadata "
+    "FROM chunks c JOIN documents d ON d.id = c.document_id AND d.version = c.version WHERE c.tenant_id = ?"
+)
+PER_STATEMENT = 500
+T = TypeVar("T")
+
+
+def read_kb(connection: sqlite3.Connection, tenant_id: str, name: str) -> KnowledgeBase | None:
+    """The kb of that name with its live Space."""
+    found = _kbs(connection, "WHERE k.tenant_id = ? AND k.name = ?", (tenant_id, name))
+    return found[0] if found else None
+
+
+def read_kbs(connection: sqlite3.Connection, tenant_id: str) -> list[KnowledgeBase]:
+    """All kbs in order of name."""
+    return _kbs(connection, "WHERE k.tenant_id = ? ORDER BY k.name", (tenant_id,))
+
+
+def read_document(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> Document | None:
+    row = connection.execute(f"{DOCUMENT} AND d.id = ?", (tenant_id, document_id)).fetchone()
+    return _document(row) if row else None
+
+
+def read_documents(
+    connection: sqlite3.Connection,
+    tenant_id: str,
+    kb: KnowledgeBase,
+    where: Filter | None,
+    after: str,
+    limit: int,
+) -> list[Document]:
+    """A page in order of id."""
+    parameters: list[Scalar] = [tenant_id, kb.id, after]
+    filtered = f" AND {condition(where, parameters, chunks=False)}" if where else ""
+    rows = connection.execute(
+        f"{DOCUMENT} AND d.kb_id = ? AND d.id > ?{filtered} ORDER BY d.id LIMIT ?", (*parameters, limit)
+    )
+    return [_document(row) for row in rows]
+
+
+def find_documents(
+    connection: sqlite3.Connection,
+    tenant_id: str,
+    kb: KnowledgeBase,
+    source: str,
+    external_ids: Sequence[str],
+) -> dict[str, Document]:
+    """The documents of a source by external id."""
+    found = {}
+    for part in _parts(external_ids):
+        rows = connection.execute(
+            f"{DOCUMENT} AND d.kb_id = ? AND d.source = ? AND d.external_id IN ({_marks(part)})",
+            (tenant_id, kb.id, source, *part),
+        )
+        found.update({row[3]: _document(row) for row in rows})
+    return found
+
+
+def read_text(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> str | None:
+    """The live version's text."""
+    row = connection.execute(
+        "SELECT v.text FROM versions v JOIN documents d ON d.id = v.document_id AND d.version = v.version "
+        "WHERE d.tenant_id = ? AND d.id = ?",
+        (tenant_id, document_id),
+    ).fetchone()
+    return zlib.decompress(row[0]).decode() if row else None
+
+
+def read_chunks(
+    connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
+) -> Mapping[str, LiveChunk]:
+    """Live chunks of this tenant and kb among the ids; the others are left out."""
+    found = {}
+    for part in _parts(chunk_ids):
+        rows = connection.execute(
+            f"{CHUNK} AND c.kb_id = ? AND c.id IN ({_marks(part)})", (tenant_id, kb.id, *part)
+        )
+        found.update({row[0]: _chunk(row) for row in rows})
+    return found
+
+
+def read_document_chunks(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> list[LiveChunk]:
+    """All live chunks of a document in order."""
+    rows = connection.execute(
+        f"{CHUNK} AND c.document_id = ? ORDER BY c.chunk_index", (tenant_id, document_id)
+    )
+    return [_chunk(row) for row in rows]
+
+
+def known_vectors(
+    connection: sqlite3.Connection, tenant_id: str, space: Space, hashes: Sequence[bytes]
+) -> dict[bytes, Vector]:
+    """Stored vectors of a Space by hash of the text they were made from."""
+    found = {}
+    for part in _parts(hashes):
+        rows = connection.execute(
+            "SELECT c.content_hash, v.vector FROM chunks c JOIN vectors v ON v.chunk_seq = c.seq AND v.space_id = ? "
+            f"WHERE c.tenant_id = ? AND c.content_hash IN ({_marks(part)})",
+            (space.id, tenant_id, *part),
+        )
+        found.update({key: np.frombuffer(vector, np.float16).astype(np.float32) for key, vector in rows})
+    return found
+
+
+def read_stats(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase) -> Stats:
+    documents, chunks, tokens, unembedded = connection.execute(
+        "SELECT count(*), coalesce(sum(chunk_count), 0), coalesce(sum(token_count), 0), "
+        "coalesce(sum(embedded = 0), 0) FROM documents WHERE tenant_id = ? AND kb_id = ? AND version > 0",
+        (tenant_id, kb.id),
+    ).fetchone()
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    size = connection.execute("PRAGMA page_size").fetchone()[0]
+    return Stats(
+        documents=documents,
+        chunks=chunks,
+        tokens=tokens,
+        unembedded=unembedded,
+        sequence=read_sequence(connection),
+        bytes=pages * size,
+        model=kb.space.model if kb.space else "",
+    )
+
+
+def read_sequence(connection: sqlite3.Connection) -> int:
+    """The last commit's place in the change feed, also when the feed has been shortened."""
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _kbs(connection: sqlite3.Connection, which: str, parameters: tuple[str, ...]) -> list[KnowledgeBase]:
+    rows = connection.execute(
+        "SELECT k.id, k.name, s.id, s.model, s.dimension, s.generation, s.state "
+        f"FROM knowledge_bases k LEFT JOIN spaces s ON s.id = k.live_space {which}",
+        parameters,
+    )
+    return [KnowledgeBase(row[0], row[1], Space(*row[2:]) if row[2] is not None else None) for row in rows]
+
+
+def _document(row: tuple[Any, ...]) -> Document:
+    modified, created, updated = (parse_moment(moment) if moment else None for moment in row[14:])
+    assert created is not None
+    assert updated is not None
+    return Document(
+        id=row[0],
+        kb=row[1],
+        source=row[2],
+        external_id=row[3],
+        uri=row[4],
+        title=row[5],
+        content_hash=row[6],
+        version=row[7],
+        chunks=row[8],
+        tokens=row[9],
+        media_type=row[10],
+        metadata=json.loads(row[11]),
+        recipe=row[12],
+        embedded=bool(row[13]),
+        modified_at=modified,
+        created_at=created,
+        updated_at=updated,
+    )
+
+
+def _chunk(row: tuple[Any, ...]) -> LiveChunk:
+    chunk = Chunk(
+        index=row[3],
+        text=row[4],
+        context=row[5],
+        start=row[6],
+        end=row[7],
+        page=row[8],
+        section=tuple(json.loads(row[9])),
+        parent=row[10],
+        level=row[11],
+        kind=row[12],
+        tokens=row[13],
+        metadata=json.loads(row[14]),
+    )
+    return LiveChunk(
+        id=row[0],
+        document_id=row[1],
+        version=row[2],
+        chunk=chunk,
+        title=row[15],
+        uri=row[16],
+        source=row[17],
+        metadata=json.loads(row[18]),
+    )
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
+
+
+def _parts(values: Sequence[T]) -> Iterable[Sequence[T]]:
+    for start in range(0, len(values), PER_STATEMENT):
+        yield values[start : start + PER_STATEMENT]

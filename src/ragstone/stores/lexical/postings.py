@@ -1,0 +1,172 @@
+"""BM25 over postings in memory: the same scores as FTS5's `bm25()`, some twenty times faster.
+
+Terms are known by a 64-bit hash, so that a hundred thousand chunks load without a Python loop over their
+words. Chunks arrive in segments, which are merged when there are many; a removed chunk is masked at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone.core.types import Candidate
+
+K1 = 1.2
+B = 0.75
+IDF_FLOOR = 1e-6
+MAX_SEGMENTS = 8
+BLANK = 32
+# Fixed odd multipliers, one per byte position: the hash of a term is the sum of its weighted bytes.
+_POSITIONS: NDArray[np.uint64] = np.random.default_rng(20261115).integers(0, 2**63, 512, np.uint64) * 2 + 1
+
+
+def term_hashes(text: str) -> NDArray[np.uint64]:
+    """One hash per blank-separated term, in order."""
+    if not text:
+        return np.empty(0, np.uint64)
+    data = np.frombuffer(text.encode(), np.uint8)
+    blanks = np.flatnonzero(data == BLANK)
+    starts = np.concatenate(([0], blanks + 1))
+    lengths = np.diff(np.concatenate((starts, [len(data) + 1])))
+    position = np.arange(len(data)) - np.repeat(starts, lengths)[: len(data)]
+    weighted = (data.astype(np.uint64) + 1) * _POSITIONS[np.minimum(position, len(_POSITIONS) - 1)]
+    weighted[blanks] = 0
+    sums = np.add.reduceat(weighted, starts)
+    return np.asarray(sums ^ (sums >> np.uint64(29)), np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """Postings sorted by term: those of `terms[i]` stand at `bounds[i]:bounds[i + 1]`."""
+
+    terms: NDArray[np.uint64]
+    bounds: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    counts: NDArray[np.float32]
+
+    @property
+    def bytes(self) -> int:
+        return self.terms.nbytes + self.bounds.nbytes + self.rows.nbytes + self.counts.nbytes
+
+    def postings(self, term: np.uint64) -> slice:
+        at = int(np.searchsorted(self.terms, term))
+        if at == len(self.terms) or self.terms[at] != term:
+            return slice(0, 0)
+        return slice(int(self.bounds[at]), int(self.bounds[at + 1]))
+
+
+class PostingsMatrix:
+    """The postings of one kb's live chunks. Not thread-safe: its owner locks."""
+
+    def __init__(self) -> None:
+        self._segments: list[_Segment] = []
+        self._ids: list[str] = []
+        self._numbers: NDArray[np.int64] = np.empty(0, np.int64)
+        self._lengths: NDArray[np.float32] = np.empty(0, np.float32)
+        self._alive: NDArray[np.bool_] = np.empty(0, np.bool_)
+        self._row_of: dict[int, int] = {}
+        self._norms: NDArray[np.float32] = np.empty(0, np.float32)
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    @property
+    def bytes(self) -> int:
+        """What it takes in memory, ids included."""
+        return sum(segment.bytes for segment in self._segments) + 250 * len(self._ids)
+
+    def put(self, numbers: Sequence[int], ids: Sequence[str], texts: Sequence[str]) -> None:
+        """Add chunks by their analysed text; a number that is already there is replaced."""
+        self.remove(number for number in numbers if number in self._row_of)
+        first = len(self._ids)
+        lengths = np.array([text.count(" ") + 1 if text else 0 for text in texts], np.int64)
+        hashes = term_hashes(" ".join(text for text in texts if text))
+        rows = np.repeat(np.arange(first, first + len(texts), dtype=np.int32), lengths)
+        self._segments.append(_segment(hashes, rows, np.ones(len(rows), np.float32)))
+        self._ids.extend(ids)
+        self._numbers = np.concatenate((self._numbers, np.asarray(numbers, np.int64)))
+        self._lengths = np.concatenate((self._lengths, lengths.astype(np.float32)))
+        self._alive = np.concatenate((self._alive, np.ones(len(texts), np.bool_)))
+        self._row_of.update(zip(numbers, range(first, first + len(numbers)), strict=True))
+        if len(self._segments) > MAX_SEGMENTS:
+            self._merge()
+        self._settle()
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        """Mask chunks; their postings go at the next merge."""
+        rows = [row for number in list(numbers) if (row := self._row_of.pop(number, None)) is not None]
+        if rows:
+            self._alive[rows] = False
+            if len(self._row_of) < len(self._ids) // 2:
+                self._merge()
+            self._settle()
+
+    def best(self, terms: Sequence[str], k: int, allowed: NDArray[np.int64] | None = None) -> list[Candidate]:
+        """The k chunks with the highest BM25, best first, ties by id; only allowed numbers if given."""
+        scores = np.zeros(len(self._ids), np.float32)
+        for term in np.unique(term_hashes(" ".join(terms))):
+            self._add_scores(scores, term)
+        scores[~self._alive] = 0
+        if allowed is not None:
+            scores[~np.isin(self._numbers, allowed, kind="sort")] = 0
+        found = np.flatnonzero(scores)
+        if len(found) > k:
+            cut = np.partition(scores[found], len(found) - k)[len(found) - k]
+            found = found[scores[found] >= cut]
+        picked = sorted(
+            ((float(scores[row]), self._ids[row]) for row in found), key=lambda pair: (-pair[0], pair[1])
+        )
+        return [Candidate(chunk_id, score) for score, chunk_id in picked[:k]]
+
+    def _add_scores(self, scores: NDArray[np.float32], term: np.uint64) -> None:
+        parts = [(segment, segment.postings(term)) for segment in self._segments]
+        whole = len(self._row_of) == len(self._ids)
+        frequency = sum(
+            part.stop - part.start if whole else int(self._alive[segment.rows[part]].sum())
+            for segment, part in parts
+        )
+        if not frequency:
+            return
+        total = len(self._row_of)
+        weight = max(float(np.log((total - frequency + 0.5) / (frequency + 0.5))), IDF_FLOOR) * (K1 + 1)
+        for segment, part in parts:
+            rows, counts = segment.rows[part], segment.counts[part]
+            scores[rows] += np.float32(weight) * counts / (counts + self._norms[rows])
+
+    def _settle(self) -> None:
+        alive = self._lengths[self._alive]
+        average = float(alive.mean()) if len(alive) else 1.0
+        self._norms = (K1 * (1 - B + B * self._lengths / max(average, 1e-9))).astype(np.float32)
+
+    def _merge(self) -> None:
+        """One segment of what is alive, rows numbered anew."""
+        place = np.cumsum(self._alive, dtype=np.int32) - 1
+        kept = [self._alive[segment.rows] for segment in self._segments]
+        hashes = [
+            np.repeat(segment.terms, np.diff(segment.bounds))[keep]
+            for segment, keep in zip(self._segments, kept, strict=True)
+        ]
+        rows = [place[segment.rows[keep]] for segment, keep in zip(self._segments, kept, strict=True)]
+        counts = [segment.counts[keep] for segment, keep in zip(self._segments, kept, strict=True)]
+        self._segments = [_segment(np.concatenate(hashes), np.concatenate(rows), np.concatenate(counts))]
+        self._ids = [identity for identity, alive in zip(self._ids, self._alive, strict=True) if alive]
+        self._numbers = self._numbers[self._alive]
+        self._lengths = self._lengths[self._alive]
+        self._alive = np.ones(len(self._ids), np.bool_)
+        self._row_of = dict(zip(self._numbers.tolist(), range(len(self._ids)), strict=True))
+
+
+def _segment(hashes: NDArray[np.uint64], rows: NDArray[np.int32], counts: NDArray[np.float32]) -> _Segment:
+    order = np.lexsort((rows, hashes))
+    hashes, rows, counts = hashes[order], rows[order], counts[order]
+    first = np.ones(len(hashes), np.bool_)
+    first[1:] = (hashes[1:] != hashes[:-1]) | (rows[1:] != rows[:-1])
+    starts = np.flatnonzero(first)
+    summed = np.add.reduceat(counts, starts) if len(starts) else counts
+    hashes, rows = hashes[starts], rows[starts]
+    edges = np.flatnonzero(np.concatenate(([True], hashes[1:] != hashes[:-1]))) if len(hashes) else starts
+    bounds = np.concatenate((edges, [len(hashes)])).astype(np.int64)
+    return _Segment(hashes[edges], bounds, rows, summed.astype(np.float32))

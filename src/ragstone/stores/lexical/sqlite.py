@@ -1,0 +1,169 @@
+"""BM25 by FTS5, in the ledger's own file.
+
+One contentless FTS5 table per kb holds the analysed text of live chunks only, so its statistics are those of
+that kb and of what can be found. The text it was built from is kept in `terms`, for taking a chunk out again.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import zlib
+from collections.abc import Sequence
+from typing import cast
+
+from ragstone.core.analyzer import analyze_query
+from ragstone.core.filters import Filter, Scalar
+from ragstone.core.types import Candidate, KnowledgeBase
+from ragstone.stores.feed import LIVE, allowed_numbers, behind, catch_up
+from ragstone.stores.filter_sql import condition
+from ragstone.stores.ledger.sqlite import SqliteLedger, TenantFile
+from ragstone.stores.lexical.postings import PostingsMatrix
+from ragstone.stores.residents import Following, Residents
+
+logger = logging.getLogger(__name__)
+MAX_TERMS = 64
+LOAD_ROWS = 20_000
+INLINE_CHANGES = 2_000
+# The analyzer has already cut the text: FTS5 only has to split at blanks.
+TOKENIZER = "unicode61 remove_diacritics 0 categories ''L* N* M* P* S* Co''"
+
+
+class Fts5Writer:
+    """Keeps the FTS5 tables in step with the ledger, inside its transactions."""
+
+    def open(self, connection: sqlite3.Connection, kb_id: int) -> None:
+        connection.execute(
+            f"CREATE VIRTUAL TABLE {_table(kb_id)} USING fts5(terms, content='', tokenize='{TOKENIZER}')"
+        )
+
+    def add(self, connection: sqlite3.Connection, kb_id: int, rows: Sequence[tuple[int, str]]) -> None:
+        connection.executemany(f"INSERT INTO {_table(kb_id)} (rowid, terms) VALUES (?, ?)", rows)
+
+    def remove(self, connection: sqlite3.Connection, kb_id: int, rows: Sequence[tuple[int, str]]) -> None:
+        table = _table(kb_id)
+        connection.executemany(f"INSERT INTO {table} ({table}, rowid, terms) VALUES ('delete', ?, ?)", rows)
+
+    def drop(self, connection: sqlite3.Connection, kb_id: int) -> None:
+        connection.execute(f"DROP TABLE {_table(kb_id)}")
+
+
+class SqliteLexicalIndex:
+    """Implements `core.protocols.LexicalIndex`.
+
+    The first search of a process is answered by FTS5, which needs no loading. From the second on, postings in
+    memory answer, once a background thread has read them; both give the same scores.
+    """
+
+    def __init__(self, ledger: SqliteLedger, residents: Residents) -> None:
+        self._ledger = ledger
+        self._residents = residents
+        self._seen: set[tuple[str, int]] = set()
+        self._loading: set[tuple[str, int]] = set()
+
+    async def search(
+        self, tenant: str, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
+    ) -> list[Candidate]:
+        terms = analyze_query(query)[:MAX_TERMS]
+        if not terms:
+            return []
+        async with self._ledger.file(tenant) as file:
+            return await file.read(lambda db: self._search(db, file, kb.id, terms, k, where))
+
+    def _search(
+        self,
+        connection: sqlite3.Connection,
+        file: TenantFile,
+        kb_id: int,
+        terms: Sequence[str],
+        k: int,
+        where: Filter | None,
+    ) -> list[Candidate]:
+        following = self._following(connection, file, kb_id)
+        if following is None:
+            return _search_fts(connection, file.tenant_id, kb_id, terms, k, where)
+        allowed = allowed_numbers(connection, file.tenant_id, kb_id, where) if where else None
+        with following.lock:
+            _follow(connection, kb_id, following)
+            return following.resident.best(terms, k, allowed)
+
+    def _following(
+        self, connection: sqlite3.Connection, file: TenantFile, kb_id: int
+    ) -> Following[PostingsMatrix] | None:
+        """The postings in memory, if they are there and not far behind; else have them read meanwhile."""
+        key = (file.tenant_id, kb_id)
+        if key not in self._seen:
+            self._seen.add(key)
+            return None
+        kept = self._residents.get(("postings", *key), PostingsMatrix)
+        following = cast("Following[PostingsMatrix]", kept)
+        if behind(connection, following) <= INLINE_CHANGES:
+            return following
+        if key not in self._loading:
+            self._loading.add(key)
+            threading.Thread(target=self._load, args=(file, kb_id, following), daemon=True).start()
+        return None
+
+    def _load(self, file: TenantFile, kb_id: int, following: Following[PostingsMatrix]) -> None:
+        def read(connection: sqlite3.Connection) -> None:
+            # On a copy, so that searches of what is already loaded are not held up.
+            ahead: Following[PostingsMatrix] = Following(PostingsMatrix())
+            _follow(connection, kb_id, ahead)
+            with following.lock:
+                following.resident, following.sequence = ahead.resident, ahead.sequence
+
+        try:
+            file.read_here(read)
+            self._residents.trim()
+        except (sqlite3.Error, ValueError) as error:
+            # FTS5 goes on answering; a closed file ends up here too.
+            logger.debug("postings of kb %s were not loaded: %s", kb_id, error)
+        finally:
+            self._loading.discard((file.tenant_id, kb_id))
+
+
+def _follow(connection: sqlite3.Connection, kb_id: int, following: Following[PostingsMatrix]) -> None:
+    def load(postings: PostingsMatrix, which: str) -> None:
+        cursor = connection.execute(
+            f"SELECT c.seq, c.id, t.terms FROM chunks c JOIN terms t ON t.chunk_seq = c.seq {LIVE} "
+            f"WHERE c.kb_id = ? AND {which}",
+            (kb_id,),
+        )
+        while rows := cursor.fetchmany(LOAD_ROWS):
+            numbers, ids, packed = zip(*rows, strict=True)
+            postings.put(numbers, ids, [zlib.decompress(terms).decode() for terms in packed])
+
+    catch_up(connection, kb_id, following, PostingsMatrix, load)
+
+
+def _search_fts(
+    connection: sqlite3.Connection,
+    tenant_id: str,
+    kb_id: int,
+    terms: Sequence[str],
+    k: int,
+    where: Filter | None,
+) -> list[Candidate]:
+    table = _table(kb_id)
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
+        return []
+    parameters: list[Scalar] = [" OR ".join('"' + term.replace('"', '""') + '"' for term in terms)]
+    allowed = ""
+    if where:
+        parameters += [tenant_id, kb_id]
+        allowed = (
+            f"AND rowid IN (SELECT c.seq FROM chunks c {LIVE} "
+            f"WHERE c.tenant_id = ? AND c.kb_id = ? AND {condition(where, parameters)})"
+        )
+    rows = connection.execute(
+        f"SELECT c.id, f.score FROM (SELECT rowid, bm25({table}) AS score FROM {table} WHERE {table} MATCH ? "
+        f"{allowed} ORDER BY score LIMIT ?) f JOIN chunks c ON c.seq = f.rowid",
+        (*parameters, k),
+    ).fetchall()
+    found = [Candidate(chunk_id, -score) for chunk_id, score in rows]
+    return sorted(found, key=lambda candidate: (-candidate.score, candidate.chunk_id))
+
+
+def _table(kb_id: int) -> str:
+    return f"lexical_{int(kb_id)}"

@@ -1,0 +1,88 @@
+"""An exact nearest-neighbour scan over one growing float32 matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone.core.types import Candidate, Matrix, Vector
+
+FIRST_CAPACITY = 1024
+
+
+class VectorMatrix:
+    """Rows of unit vectors, each known by a number and an id. Not thread-safe: its owner locks."""
+
+    def __init__(self, dimension: int) -> None:
+        self._rows: Matrix = np.empty((0, dimension), np.float32)
+        self._numbers: NDArray[np.int64] = np.empty(0, np.int64)
+        self._ids: list[str] = []
+        self._row_of: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @property
+    def bytes(self) -> int:
+        """What it takes in memory, ids included."""
+        return self._rows.nbytes + self._numbers.nbytes + 200 * len(self._ids)
+
+    def put(self, numbers: Sequence[int], ids: Sequence[str], vectors: Matrix) -> None:
+        """Add rows; a number that is already there is replaced."""
+        self.remove(number for number in numbers if number in self._row_of)
+        size = len(self._ids)
+        self._reserve(size + len(numbers))
+        self._rows[size : size + len(numbers)] = vectors
+        self._numbers[size : size + len(numbers)] = numbers
+        self._ids.extend(ids)
+        self._row_of.update(zip(numbers, range(size, size + len(numbers)), strict=True))
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        """Drop rows; the last row moves to the gap, so that the scan stays dense."""
+        for number in list(numbers):
+            row = self._row_of.pop(number, None)
+            if row is None:
+                continue
+            last = len(self._ids) - 1
+            if row != last:
+                self._rows[row] = self._rows[last]
+                self._numbers[row] = self._numbers[last]
+                self._ids[row] = self._ids[last]
+                self._row_of[int(self._numbers[row])] = row
+            self._ids.pop()
+
+    def nearest(self, vector: Vector, k: int, allowed: NDArray[np.int64] | None = None) -> list[Candidate]:
+        """The k rows with the largest dot product, best first, ties by id; only allowed numbers if given."""
+        size = len(self._ids)
+        if allowed is None:
+            scores = self._rows[:size] @ vector
+            rows = None
+        else:
+            rows = np.flatnonzero(np.isin(self._numbers[:size], allowed, kind="sort"))
+            scores = self._rows[rows] @ vector
+        chosen = _largest(scores, k)
+        picked = [(float(scores[at]), self._ids[at if rows is None else rows[at]]) for at in chosen]
+        picked.sort(key=lambda pair: (-pair[0], pair[1]))
+        return [Candidate(chunk_id, score) for score, chunk_id in picked[:k]]
+
+    def _reserve(self, size: int) -> None:
+        capacity = len(self._rows)
+        if size <= capacity:
+            return
+        # A quarter more each time: doubling would leave up to half of a large matrix unused.
+        grown = max(FIRST_CAPACITY, size, capacity + capacity // 4)
+        rows = np.empty((grown, self._rows.shape[1]), np.float32)
+        rows[:capacity] = self._rows
+        numbers = np.empty(grown, np.int64)
+        numbers[:capacity] = self._numbers
+        self._rows, self._numbers = rows, numbers
+
+
+def _largest(scores: NDArray[np.float32], k: int) -> NDArray[np.intp]:
+    """Positions of the k largest scores and of all that tie with the last of them."""
+    if k >= len(scores):
+        return np.arange(len(scores))
+    cut = np.partition(scores, len(scores) - k)[len(scores) - k]
+    return np.flatnonzero(scores >= cut)

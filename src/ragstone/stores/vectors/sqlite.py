@@ -1,0 +1,88 @@
+"""Dense search over the vectors in the ledger's own file: an exact scan of a matrix in memory.
+
+The matrix follows the ledger's change feed. Before each search it catches up with what this or any other
+process has committed, so a read after a commit is never stale. An accelerator for very large kbs would be
+another resident in the matrix's place.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import cast
+
+import numpy as np
+
+from ragstone.core.errors import ModelMismatch
+from ragstone.core.filters import Filter
+from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
+from ragstone.stores.feed import LIVE, allowed_numbers, catch_up
+from ragstone.stores.ledger.sqlite import SqliteLedger, TenantFile
+from ragstone.stores.residents import Following, Residents
+from ragstone.stores.vectors.matrix import VectorMatrix
+
+LOAD_ROWS = 4096
+
+
+class SqliteVectorIndex:
+    """Implements `core.protocols.VectorIndex`."""
+
+    def __init__(self, ledger: SqliteLedger, residents: Residents) -> None:
+        self._ledger = ledger
+        self._residents = residents
+
+    async def search(
+        self, tenant: str, kb: KnowledgeBase, vector: Vector, k: int, where: Filter | None = None
+    ) -> list[Candidate]:
+        space = kb.space
+        if space is None:
+            return []
+        if len(vector) != space.dimension:
+            raise ModelMismatch(
+                f"a query vector of {len(vector)} dimensions cannot search '{kb.name}', "
+                f"which was built with {space.model} ({space.dimension})",
+                hint=f"set embedding.model to {space.model.split('@')[0]}",
+            )
+        async with self._ledger.file(tenant) as file:
+            return await file.read(lambda db: self._search(db, file, kb, space, vector, k, where))
+
+    def _search(
+        self,
+        connection: sqlite3.Connection,
+        file: TenantFile,
+        kb: KnowledgeBase,
+        space: Space,
+        vector: Vector,
+        k: int,
+        where: Filter | None,
+    ) -> list[Candidate]:
+        def empty() -> VectorMatrix:
+            return VectorMatrix(space.dimension)
+
+        kept = self._residents.get(("vectors", file.tenant_id, space.id), empty)
+        following = cast("Following[VectorMatrix]", kept)
+        allowed = allowed_numbers(connection, file.tenant_id, kb.id, where) if where else None
+        with following.lock:
+            before = following.sequence
+            catch_up(
+                connection,
+                kb.id,
+                following,
+                empty,
+                lambda matrix, which: _load(connection, space, matrix, which),
+            )
+            found = following.resident.nearest(vector, k, allowed)
+        if following.sequence != before:
+            self._residents.trim()
+        return found
+
+
+def _load(connection: sqlite3.Connection, space: Space, matrix: VectorMatrix, which: str) -> None:
+    cursor = connection.execute(
+        f"SELECT c.seq, c.id, v.vector FROM vectors v JOIN chunks c ON c.seq = v.chunk_seq {LIVE} "
+        f"WHERE v.space_id = ? AND {which.replace('c.seq', 'v.chunk_seq')}",
+        (space.id,),
+    )
+    while rows := cursor.fetchmany(LOAD_ROWS):
+        numbers, ids, blobs = zip(*rows, strict=True)
+        halves = np.frombuffer(b"".join(blobs), np.float16).reshape(len(blobs), -1)
+        matrix.put(numbers, ids, halves.astype(np.float32))
