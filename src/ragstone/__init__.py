@@ -1,3 +1,61 @@
-"""Ragstone: a self-hosted knowledge engine with proof."""
+"""Ragstone: a self-hosted knowledge engine with proof.
+
+from ragstone import Ragstone
+
+with Ragstone(data_dir="kb") as stone:
+    stone.ingest("docs")
+    print(stone.ask("When does the ferry leave?").answer)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from ragstone.blocking import Ragstone
+    from ragstone.configure import load_settings
+    from ragstone.core.errors import RagstoneError
+    from ragstone.core.settings import Settings
+    from ragstone.core.types import Answer, Citation, Document, Hit, IngestReport, Item, SearchResult
+    from ragstone.engine import Engine
+    from ragstone.wiring import open_engine
+
+__all__ = [
+    "Answer",
+    "Citation",
+    "Document",
+    "Engine",
+    "Hit",
+    "IngestReport",
+    "Item",
+    "Ragstone",
+    "RagstoneError",
+    "SearchResult",
+    "Settings",
+    "__version__",
+    "load_settings",
+    "open_engine",
+]
+
+_HOMES = {
+    "Ragstone": "ragstone.blocking",
+    "load_settings": "ragstone.configure",
+    "RagstoneError": "ragstone.core.errors",
+    "Settings": "ragstone.core.settings",
+    "Engine": "ragstone.engine",
+    "open_engine": "ragstone.wiring",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Importing the package must cost nothing: each public name is fetched when it is first used.
+    if name not in __all__:
+        raise AttributeError(f"module 'ragstone' has no attribute '{name}'")
+    return getattr(import_module(_HOMES.get(name, "ragstone.core.types")), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,8 @@
+"""Hits become an answer: pack → prompt → compose → check support, or quote the sentences; then cite."""
+
+from __future__ import annotations
+
+from ragstone.answer.ask import Answerer
+from ragstone.answer.cite import cited_sources, dangling_marks, extract_marks
+
+__all__ = ["Answerer", "cited_sources", "dangling_marks", "extract_marks"]

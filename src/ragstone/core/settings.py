@@ -26,7 +26,7 @@ class Section(BaseModel):
 class Adapter(Section):
     """Which adapter to use; the long form of a plain string."""
 
-    kind: str
+    kind: str = "sqlite"
     path: Path | None = None
     dsn: SecretStr | None = None
     url: str | None = None

@@ -1,0 +1,1 @@
+"""Measure any Retriever on labelled queries: dataset → runner → metrics → report."""

@@ -1,0 +1,1 @@
+"""From a source to searchable passages: fetch → extract → normalize → chunk → embed → store."""

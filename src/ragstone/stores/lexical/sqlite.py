@@ -16,6 +16,7 @@ from typing import cast
 from ragstone.core.analyzer import analyze_query
 from ragstone.core.filters import Filter, Scalar
 from ragstone.core.types import Candidate, KnowledgeBase
+from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.feed import LIVE, allowed_numbers, behind, catch_up
 from ragstone.stores.filter_sql import condition
 from ragstone.stores.ledger.sqlite import SqliteLedger, TenantFile
@@ -61,6 +62,11 @@ class SqliteLexicalIndex:
         self._residents = residents
         self._seen: set[tuple[str, int]] = set()
         self._loading: set[tuple[str, int]] = set()
+
+    @staticmethod
+    def writers() -> Sequence[ColocatedIndex]:
+        """What the ledger has to keep in step for this index."""
+        return (Fts5Writer(),)
 
     async def search(
         self, tenant: str, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None

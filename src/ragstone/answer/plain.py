@@ -1,0 +1,50 @@
+"""Text that is safe to show and to send: no hidden characters, no links that fetch or lead anywhere."""
+
+from __future__ import annotations
+
+import re
+
+_HIDDEN_RANGES = (
+    (0x00, 0x08), (0x0B, 0x0C), (0x0E, 0x1F), (0x7F, 0x9F),  # controls
+    (0xAD, 0xAD), (0x061C, 0x061C), (0x180E, 0x180E), (0xFEFF, 0xFEFF),
+    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F),  # zero width, direction
+    (0xFE00, 0xFE0F), (0xE0100, 0xE01EF),  # variation selectors carry smuggled bytes
+    (0xE0000, 0xE007F),  # tags
+)  # fmt: skip
+_HIDDEN = {code: None for first, last in _HIDDEN_RANGES for code in range(first, last + 1)}
+
+_MARKDOWN_LINK = re.compile(r"!?\[([^\[\]\n]{0,500})\]\([^()\s]{0,2000}(?:\s[^()\n]{0,500})?\)")
+_REFERENCE = re.compile(r"[a-z][a-z0-9+.-]{1,20}://|\bwww\.|\b(?:data|javascript|mailto|file|vbscript):\S", re.I)
+_BARE_ADDRESS = re.compile(r"(?<![\w.])(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}[/?]\S", re.I)
+_MARKUP_LINK = re.compile(r"\]\s*[(\[:]|</?[a-z!]", re.I)
+_IMAGE = re.compile(r"!\[|<(?:img|svg|iframe|script|object|embed|link|style|video|audio)\b", re.I)
+
+
+def strip_hidden(text: str) -> str:
+    """The text without characters that a reader cannot see but a model reads."""
+    return text.translate(_HIDDEN)
+
+
+def unlink(text: str) -> str:
+    """The text with the words of its Markdown links and images in place of their markup."""
+    return _MARKDOWN_LINK.sub(r"\1", text)
+
+
+def plain(text: str) -> str:
+    """One line of visible text: link and image markup gives way to its words, white space to single spaces."""
+    return " ".join(unlink(strip_hidden(text)).split())
+
+
+def has_image(text: str) -> bool:
+    """Whether showing the text as Markdown or HTML could load or run something by itself."""
+    return _IMAGE.search(text) is not None
+
+
+def has_address(text: str) -> bool:
+    """Whether the text names an address that a reader or a program could follow."""
+    return _REFERENCE.search(text) is not None or _BARE_ADDRESS.search(text) is not None
+
+
+def has_link(text: str) -> bool:
+    """Whether the text holds an address, link markup or a tag."""
+    return has_address(text) or _MARKUP_LINK.search(text) is not None

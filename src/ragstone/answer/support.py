@@ -1,0 +1,101 @@
+"""Explicit checks that a passage says what a sentence says: its terms, numbers, negations and directions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from ragstone.core.analyzer import analyze, analyze_query
+
+MIN_TERMS = 0.5
+"""Share of a sentence's terms that its sources must hold: paraphrases keep half, other topics under a third."""
+
+_NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
+_WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+_NUMBER_WORDS = {word: str(value) for value, word in enumerate(_WORDS)}
+_WORD = re.compile(r"[a-z]+(?:['’]t)?", re.I)
+_CLAUSE_END = re.compile(r"[,;:()]|\b(?:but|and|whereas|while|although|though|which|however)\b", re.I)
+_OPPOSITES = (
+    "increase decrease,higher lower,more less,more fewer,rise fall,raise lower,gain loss,gain lose,"
+    "enable disable,allow forbid,allow prevent,include exclude,before after,above below,"
+    "maximum minimum,largest smallest,first last,open close,accept reject,promote inhibit"
+)
+_NEGATIONS = frozenset(
+    "no not never none neither nor nothing nobody nowhere without cannot lack lacks lacked lacking "
+    "fail fails failed unable absence absent".split()
+)
+
+
+def unsupported(sentence: str, quotes: Sequence[str], passages: str) -> str:
+    """Why the sentence does not stand on its sources; empty when it does.
+
+    `quotes` are the sentences it stands on most, `passages` all the text around them.
+    """
+    if numbers(sentence) - numbers(passages):
+        return "a number is not in its source"
+    clauses = [
+        clause for clause in nearest_clauses(sentence, quotes) if negated(clause) == negated(sentence)
+    ]
+    if not clauses:
+        return "it negates what its source says, or the reverse"
+    if all(opposed(sentence, clause) for clause in clauses):
+        return "it says the opposite of its source"
+    if term_share(sentence, passages) < MIN_TERMS:
+        return "its source does not say it"
+    return ""
+
+
+def nearest_clauses(sentence: str, quotes: Sequence[str]) -> list[str]:
+    """The clauses of the quotes that share most terms with the sentence: a "not" elsewhere does not count."""
+    terms = set(analyze_query(sentence))
+    clauses = [clause for quote in quotes for clause in _CLAUSE_END.split(quote)]
+    shared = [len(terms.intersection(analyze(clause))) for clause in clauses]
+    return [clause for clause, count in zip(clauses, shared, strict=True) if count == max(shared)]
+
+
+def opposed(sentence: str, clause: str) -> bool:
+    """Whether one side of a pair such as higher and lower stands in the sentence and the other in the clause."""
+    here, there = set(analyze(sentence)), set(analyze(clause))
+    return any(
+        _only(this, that, here) and _only(that, this, there)
+        for pair in _opposite_stems()
+        for this, that in (pair, pair[::-1])
+    )
+
+
+def _only(this: str, that: str, terms: set[str]) -> bool:
+    return this in terms and that not in terms
+
+
+@cache
+def _opposite_stems() -> tuple[tuple[str, str], ...]:
+    pairs = (analyze(pair) for pair in _OPPOSITES.split(","))
+    return tuple((first, second) for first, second in pairs)
+
+
+def term_share(sentence: str, passages: str) -> float:
+    """Share of the sentence's distinct terms that occur in the passages."""
+    terms = analyze_query(sentence)
+    known = set(analyze(passages))
+    return sum(term in known for term in terms) / len(terms) if terms else 0.0
+
+
+def numbers(text: str) -> set[str]:
+    """The numbers a text states, written one way; a lone "one" is rarely meant as a number."""
+    found = {_normal(match.group()) for match in _NUMBER.finditer(text)}
+    words = {word.lower() for word in _WORD.findall(text)} - {"one"}
+    return found | {_NUMBER_WORDS[word] for word in words if word in _NUMBER_WORDS}
+
+
+def _normal(number: str) -> str:
+    sign = "-" if number[0] in "-−" else ""
+    whole, _, fraction = number.lstrip("-−").replace(",", "").partition(".")
+    fraction = fraction.rstrip("0")
+    return sign + (whole.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
+
+
+def negated(text: str) -> bool:
+    """Whether the text denies something; two denials make none."""
+    words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
+    return sum(word in _NEGATIONS or word.endswith("n't") for word in words) % 2 == 1

@@ -1,0 +1,177 @@
+"""The one lexical analyzer: it feeds every BM25 backend and every query.
+
+Text is folded (compatibility forms, diacritics, case), cut into words, freed of English function words and
+stemmed. An identifier such as `hook.player.connected` or `SKU-12345` stays whole and is split as well, so it
+is found by its name and by its parts. Scripts written without spaces become pairs of characters.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+import Stemmer
+
+FINGERPRINT = f"ragstone-1+snowball-english-{Stemmer.version()}"
+"""Changes whenever the same text would give other terms: an index of another fingerprint must be rebuilt."""
+
+MAX_TERM = 64
+"""Longer terms are cut, longer identifiers are kept by their parts only."""
+CACHED_TOKENS = 50_000
+
+FUNCTION_WORDS = (
+    "a about am an and are as at be been being but by can could did do does doing for from had has have having "
+    "he her his how i if in into is it its me my no nor not of on or our she should so such than that the their "
+    "them then there these they this those to was we were what when where which while why will with would "
+    "you your e.g i.e"
+)
+STOP_WORDS = frozenset(FUNCTION_WORDS.split())
+
+# Han, kana, Hangul, Thai, Lao, Myanmar and Khmer: no spaces between words, or particles glued to them.
+UNSPACED = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0eff\u1000-\u104f\u1100-\u11ff\u1780-\u17d3\u3005-\u3007\u3040-\u30ff"
+    "\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+# Vowel signs are not word characters to `re`, yet a Hindi word is one word.
+INDIC = "\u0900-\u0963\u0966-\u0dff"
+LETTERS = rf"(?:[^\W_{UNSPACED}]|[{INDIC}])++"
+
+
+def _token_pattern(letters: str) -> str:
+    return rf"@?+{letters}(?:[-._/@:'+\\]{{1,2}}{letters})*+(?:\+\+|#)?"
+
+
+ASCII_TOKEN = re.compile(_token_pattern("[A-Za-z0-9]++"), re.ASCII)
+TOKEN = re.compile(_token_pattern(LETTERS) + rf"|[{UNSPACED}]++")
+UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+PLAIN = re.compile(r"[a-z]+|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+COARSE = re.compile(r"[/@:\\]+")
+FINE = re.compile(r"[-._'+#@/:\\]+")
+# A capital before lower case starts a word; letters and digits part.
+HUMPS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+ACRONYM_PLURAL = re.compile(r"(?<=[A-Z]{2})s$")
+ACRONYM = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]")
+DECIMAL = re.compile(r"[0-9]+\.[0-9]+")
+GROUPED_DIGITS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
+CONTRACTION = re.compile(r"'(?:s|re|ve|ll|d|m)$")
+MARKS = re.compile("[\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0670\u00ad\u200c\u200d\u2060\ufeff]+")
+LOOKALIKES = {
+    "’": "'",
+    "‘": "'",
+    "ʼ": "'",
+    "‐": "-",
+    "‑": "-",
+    "\u200b": " ",
+    "æ": "ae",
+    "Æ": "Ae",
+    "œ": "oe",
+    "Œ": "Oe",
+} | {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "d", "þ": "th", "ı": "i"}
+LOOKALIKE = re.compile(f"[{''.join(LOOKALIKES)}]")
+# Holds no word, and sorting a long run of combining marks takes quadratic time.
+SYMBOL_RUN = re.compile(r"[^\w\s\x00-\x7f]{32,}+")
+
+_tokens: dict[str, tuple[str, ...]] = {}
+_local = threading.local()
+
+
+def analyze(text: str) -> list[str]:
+    """The terms of a text in order, repeats kept."""
+    return _terms(text) or _terms(text, keep_stop_words=True)
+
+
+def analyze_query(text: str) -> list[str]:
+    """The terms to look for, each once, in order of first use."""
+    return list(dict.fromkeys(analyze(text)))
+
+
+def fold(text: str) -> str:
+    """The text without compatibility forms, diacritics and invisible marks; case is kept."""
+    if text.isascii():
+        return text
+    plain = LOOKALIKE.sub(lambda match: LOOKALIKES[match.group()], SYMBOL_RUN.sub(" ", text))
+    return unicodedata.normalize("NFC", MARKS.sub("", unicodedata.normalize("NFKD", plain)))
+
+
+def _terms(text: str, *, keep_stop_words: bool = False) -> list[str]:
+    folded = GROUPED_DIGITS.sub("", fold(text))
+    pattern = ASCII_TOKEN if folded.isascii() else TOKEN
+    terms: list[str] = []
+    for token in pattern.findall(folded):
+        known = _tokens.get(token)
+        if known is None:
+            known = _remember(token)
+        if keep_stop_words and not known:
+            terms.append(token.casefold()[:MAX_TERM])
+        else:
+            terms.extend(known)
+    return terms
+
+
+def _remember(token: str) -> tuple[str, ...]:
+    terms = tuple(_token_terms(token))
+    if len(token) <= MAX_TERM:
+        if len(_tokens) >= CACHED_TOKENS:
+            _tokens.clear()
+        _tokens[token] = terms
+    return terms
+
+
+def _token_terms(token: str) -> Iterator[str]:
+    if PLAIN.fullmatch(token):
+        yield from _word(token)
+    elif UNSPACED_RUN.match(token):
+        yield from _pairs(token)
+    elif ACRONYM.fullmatch(token):
+        yield from _word(token.replace(".", "")) if token.casefold() not in STOP_WORDS else ()
+    elif DECIMAL.fullmatch(token):
+        yield token[:MAX_TERM]
+    else:
+        yield from dict.fromkeys(_compound(token))
+
+
+def _word(word: str) -> Iterable[str]:
+    folded = word.casefold()[:MAX_TERM]
+    return () if folded in STOP_WORDS else (_stem(folded),)
+
+
+def _pairs(run: str) -> Iterator[str]:
+    if len(run) == 1:
+        yield run
+    for first, second in pairwise(run):
+        yield first + second
+
+
+def _compound(token: str) -> Iterator[str]:
+    """An identifier: the whole of it, the segments of a path or address, and the words inside."""
+    if token.casefold().endswith("n't"):
+        return
+    bare = CONTRACTION.sub("", token)
+    for segment in (bare, *COARSE.split(bare)):
+        if len(segment) <= MAX_TERM and FINE.search(segment):
+            yield segment.casefold()
+    for atom in filter(None, FINE.split(bare)):
+        yield from _atom(atom)
+
+
+def _atom(atom: str) -> Iterator[str]:
+    """One name between separators: as it is, as a word, and by the words inside."""
+    name = ACRONYM_PLURAL.sub("", atom)
+    humps = HUMPS.findall(name) if name.isascii() else ()
+    if len(humps) > 1 and len(name) <= MAX_TERM:
+        yield name.casefold()
+    # As a word too, since people type `moduleControllerCreate` in lower case.
+    yield from _word(name)
+    if len(humps) > 1:
+        for hump in humps:
+            yield from _word(hump)
+
+
+def _stem(word: str) -> str:
+    # A stemmer is not safe to share between threads.
+    if not hasattr(_local, "stemmer"):
+        _local.stemmer = Stemmer.Stemmer("english", 0)
+    return str(_local.stemmer.stemWord(word))

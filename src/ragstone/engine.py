@@ -1,0 +1,266 @@
+"""The engine: everything Ragstone does, as async methods over one set of stores and models."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ragstone.answer.ask import Answerer
+from ragstone.core.errors import ModelMismatch, NotFoundError
+from ragstone.core.filters import parse_filter
+from ragstone.core.protocols import LLM, Chunker, Embedder, Ledger, LexicalIndex, Reranker, VectorIndex
+from ragstone.core.settings import Fusion, Settings
+from ragstone.core.types import (
+    Answer,
+    Document,
+    Explanation,
+    Failure,
+    IngestReport,
+    Item,
+    KnowledgeBase,
+    Mode,
+    Parsed,
+    SearchResult,
+    Stats,
+)
+from ragstone.ingest.pipeline import IngestPipeline, OnProgress
+from ragstone.ingest.prepare import Preparer
+from ragstone.ingest.sources.files import read_files
+from ragstone.query.explain import explain
+from ragstone.query.pipeline import SearchPipeline
+from ragstone.query.request import Arm, SearchRequest, checked_query
+
+Closing = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an engine is made of; `ragstone.wiring` puts it together."""
+
+    ledger: Ledger
+    vectors: VectorIndex
+    lexical: LexicalIndex
+    embedder: Embedder
+    embedder_named: Callable[[str], Embedder]
+    """Builds the embedder of another model by name: for kbs that were made with it."""
+    reranker: Reranker | None
+    llm: LLM | None
+    chunker: Chunker
+    parse: Callable[[bytes, str], Awaitable[Parsed]]
+    answerer: Answerer
+    closing: tuple[Closing, ...]
+
+
+class Engine:
+    """Ingests, searches, answers and explains. Use it as `async with open_engine(settings) as engine`.
+
+    `tenant` and `kb` default to those of the settings in every method.
+    """
+
+    def __init__(self, settings: Settings, parts: Parts) -> None:
+        self.settings = settings
+        self._parts = parts
+        self._others: dict[str, Embedder] = {}
+        self._pipeline = SearchPipeline(
+            parts.ledger,
+            parts.vectors,
+            parts.lexical,
+            self._embedder_for,
+            parts.reranker,
+            settings.retrieval,
+            settings.reranking,
+        )
+
+    async def ingest(
+        self,
+        *paths: str | Path,
+        tenant: str | None = None,
+        kb: str | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> IngestReport:
+        """Take in files and folders; what has not changed since is left alone."""
+        limit = self.settings.limits.file_mb * 1024 * 1024
+        items = read_files([Path(path) for path in paths], limit)
+        return await self.ingest_items(items, tenant=tenant, kb=kb, on_progress=on_progress)
+
+    async def ingest_items(
+        self,
+        items: Iterable[Item | Failure],
+        *,
+        tenant: str | None = None,
+        kb: str | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> IngestReport:
+        """Take in items of any source."""
+        parts = self._parts
+        model = parts.embedder.model.id
+        preparer = Preparer(parts.parse, parts.chunker, model, self.settings.limits.document_chunks)
+        pipeline = IngestPipeline(parts.ledger, preparer, parts.embedder)
+        return await pipeline.run(
+            tenant or self.settings.tenant, kb or self.settings.kb, items, on_progress=on_progress
+        )
+
+    async def search(
+        self,
+        query: str,
+        *,
+        k: int | None = None,
+        mode: Mode | None = None,
+        where: Mapping[str, Any] | None = None,
+        arms: Arm | None = None,
+        fusion: Fusion | None = None,
+        min_score: float | None = None,
+        tenant: str | None = None,
+        kb: str | None = None,
+    ) -> SearchResult:
+        """The passages that matter for a query, best first; `where` is a filter in its JSON form."""
+        request = self._request(query, k, mode, where, arms, fusion, min_score)
+        scope = await self._kb(tenant, kb)
+        return await self._pipeline.search(tenant or self.settings.tenant, scope, request)
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        k: int | None = None,
+        mode: Mode | None = None,
+        where: Mapping[str, Any] | None = None,
+        tenant: str | None = None,
+        kb: str | None = None,
+    ) -> Answer:
+        """An answer in which every sentence carries the passage it stands on."""
+        passages = max(k or 0, self.settings.answer.passages)
+        found = await self.search(question, k=passages, mode=mode, where=where, tenant=tenant, kb=kb)
+        return await self._parts.answerer.answer(found.query, found.hits, degraded=found.degraded)
+
+    async def explain(
+        self,
+        query: str,
+        document_id: str,
+        *,
+        k: int | None = None,
+        mode: Mode | None = None,
+        where: Mapping[str, Any] | None = None,
+        tenant: str | None = None,
+        kb: str | None = None,
+    ) -> Explanation:
+        """Why a document is in the result of a query, or at which stage it was lost."""
+        request = self._request(query, k, mode, where, None, None, None)
+        scope = await self._kb(tenant, kb)
+        return await explain(
+            self._parts.ledger, self._pipeline, tenant or self.settings.tenant, scope, request, document_id
+        )
+
+    async def documents(
+        self,
+        *,
+        where: Mapping[str, Any] | None = None,
+        after: str = "",
+        limit: int = 100,
+        tenant: str | None = None,
+        kb: str | None = None,
+    ) -> list[Document]:
+        """A page of documents in order of id, starting behind `after`."""
+        scope = await self._kb(tenant, kb)
+        return await self._parts.ledger.documents(
+            tenant or self.settings.tenant, scope, where=parse_filter(where), after=after, limit=limit
+        )
+
+    async def document(self, document_id: str, *, tenant: str | None = None) -> Document:
+        """One document, or `NotFoundError`."""
+        found = await self._parts.ledger.document(tenant or self.settings.tenant, document_id)
+        if found is None:
+            raise NotFoundError(f"no document {document_id}", hint="list them with: ragstone documents")
+        return found
+
+    async def text(self, document_id: str, *, tenant: str | None = None) -> str:
+        """A document's text, that citation offsets point into."""
+        return await self._parts.ledger.text(tenant or self.settings.tenant, document_id)
+
+    async def delete(self, document_id: str, *, tenant: str | None = None) -> bool:
+        """Remove a document with everything derived from it; False when there is none."""
+        async with self._parts.ledger.transaction(tenant or self.settings.tenant) as tx:
+            return await tx.delete(document_id)
+
+    async def delete_kb(self, kb: str, *, tenant: str | None = None) -> int:
+        """Remove a kb; the number of documents that went with it."""
+        async with self._parts.ledger.transaction(tenant or self.settings.tenant) as tx:
+            return await tx.delete_kb(kb)
+
+    async def kbs(self, *, tenant: str | None = None) -> Sequence[KnowledgeBase]:
+        """All kbs of a tenant."""
+        return await self._parts.ledger.kbs(tenant or self.settings.tenant)
+
+    async def stats(self, *, tenant: str | None = None, kb: str | None = None) -> Stats:
+        """Counts of live content."""
+        scope = await self._kb(tenant, kb)
+        return await self._parts.ledger.stats(tenant or self.settings.tenant, scope)
+
+    async def warm(self) -> None:
+        """Load the embedding model now rather than with the first query."""
+        await self._parts.embedder.embed(["warm"], "query")
+
+    async def close(self) -> None:
+        """Let go of models, children and files."""
+        for embedder in self._others.values():
+            await embedder.close()
+        for close in self._parts.closing:
+            await close()
+
+    async def __aenter__(self) -> Engine:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _request(
+        self,
+        query: str,
+        k: int | None,
+        mode: Mode | None,
+        where: Mapping[str, Any] | None,
+        arms: Arm | None,
+        fusion: Fusion | None,
+        min_score: float | None,
+    ) -> SearchRequest:
+        retrieval = self.settings.retrieval
+        return SearchRequest(
+            query=checked_query(query, self.settings.limits.query_chars),
+            k=retrieval.k if k is None else k,
+            mode=mode or retrieval.mode,
+            arms=arms or retrieval.arms,
+            fusion=fusion or retrieval.fusion,
+            candidates=retrieval.candidates,
+            min_score=retrieval.min_score if min_score is None else min_score,
+            where=parse_filter(where),
+        )
+
+    async def _kb(self, tenant: str | None, kb: str | None) -> KnowledgeBase:
+        name = kb or self.settings.kb
+        found = await self._parts.ledger.kb(tenant or self.settings.tenant, name)
+        if found is None:
+            raise NotFoundError(
+                f"there is no knowledge base '{name}' yet", hint="make it with: ragstone ingest PATH"
+            )
+        return found
+
+    async def _embedder_for(self, model: str) -> Embedder:
+        """The embedder of a Space's model: the configured one, or another that can be had by name."""
+        own = self._parts.embedder
+        if own.model.id == model:
+            return own
+        if model not in self._others:
+            embedder = await asyncio.to_thread(self._parts.embedder_named, model.split("@")[0])
+            if embedder.model.id != model:
+                raise ModelMismatch(
+                    f"this index was built with {model}; {embedder.model.id} is what is installed",
+                    hint="install the weights it was built with, or ingest into another --kb",
+                )
+            self._others[model] = embedder
+        return self._others[model]

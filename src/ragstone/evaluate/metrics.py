@@ -1,0 +1,92 @@
+"""Ranking quality, defined as trec_eval defines it.
+
+Every metric takes the ids of a ranking, best first and each id once, the grades of the judged ids, and a
+cut-off. A grade above 0 is relevant; an id without a judgement is not. A query without a relevant document
+scores 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from math import log2
+
+from ragstone.core.errors import InputError
+
+Grades = Mapping[str, int]
+Measure = Callable[[Sequence[str], Grades, int], float]
+
+REPORTED = ("ndcg@10", "recall@10", "recall@100", "mrr@10", "p@5", "hit@10")
+
+
+def ndcg(ranking: Sequence[str], grades: Grades, k: int) -> float:
+    """Discounted gain of the first k over that of the best possible order; a gain is the grade itself."""
+    ideal = _discounted(sorted(grades.values(), reverse=True)[:k])
+    return _discounted([grades.get(doc, 0) for doc in ranking[:k]]) / ideal if ideal else 0.0
+
+
+def recall(ranking: Sequence[str], grades: Grades, k: int) -> float:
+    """Share of the relevant documents that are among the first k."""
+    relevant = sum(grade > 0 for grade in grades.values())
+    return _found(ranking, grades, k) / relevant if relevant else 0.0
+
+
+def precision(ranking: Sequence[str], grades: Grades, k: int) -> float:
+    """Share of the first k places that hold a relevant document; a shorter ranking leaves places empty."""
+    return _found(ranking, grades, k) / k
+
+
+def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int) -> float:
+    """One over the rank of the first relevant document; 0 when none is among the first k."""
+    for rank, doc in enumerate(ranking[:k], start=1):
+        if grades.get(doc, 0) > 0:
+            return 1 / rank
+    return 0.0
+
+
+def hit_rate(ranking: Sequence[str], grades: Grades, k: int) -> float:
+    """1 when a relevant document is among the first k, else 0."""
+    return float(_found(ranking, grades, k) > 0)
+
+
+MEASURES: Mapping[str, Measure] = {
+    "ndcg": ndcg,
+    "recall": recall,
+    "p": precision,
+    "mrr": reciprocal_rank,
+    "hit": hit_rate,
+}
+_NAME = re.compile(r"([a-z]+)@([1-9][0-9]{0,3})")
+
+
+def parse_metric(name: str) -> tuple[Measure, int]:
+    """The measure and the cut-off that a name such as `ndcg@10` stands for."""
+    match = _NAME.fullmatch(name)
+    if match is None or match[1] not in MEASURES:
+        raise InputError(
+            f"{name!r} is not a metric",
+            hint=f"use one of {', '.join(MEASURES)} with a cut-off up to 9999, such as ndcg@10",
+        )
+    return MEASURES[match[1]], int(match[2])
+
+
+def deepest(metrics: Sequence[str]) -> int:
+    """How many documents a ranking needs so that every metric can be computed."""
+    return max(parse_metric(name)[1] for name in metrics)
+
+
+def score(ranking: Sequence[str], grades: Grades, metrics: Sequence[str] = REPORTED) -> dict[str, float]:
+    """One query's ranking under each of the metrics."""
+    scores = {}
+    for name in metrics:
+        measure, k = parse_metric(name)
+        scores[name] = measure(ranking, grades, k)
+    return scores
+
+
+def _discounted(gains: Sequence[int]) -> float:
+    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1) if gain > 0)
+
+
+def _found(ranking: Sequence[str], grades: Grades, k: int) -> int:
+    return sum(grades.get(doc, 0) > 0 for doc in ranking[:k])

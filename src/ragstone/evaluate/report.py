@@ -1,0 +1,137 @@
+"""Rows side by side: as JSON for programs, as a table for people."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragstone.core.types import Json
+from ragstone.evaluate.bootstrap import Interval, paired_bootstrap
+from ragstone.evaluate.runner import Row
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+LATENCIES = {"p50_ms": 50, "p95_ms": 95}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How much better one system is than another under one metric."""
+
+    system: str
+    against: str
+    metric: str
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An evaluation: the systems, on which data, with which models, on which machine."""
+
+    dataset: str
+    documents: int
+    queries: int
+    rows: tuple[Row, ...]
+    models: Mapping[str, str | None]
+    profile: str
+    comparisons: tuple[Comparison, ...] = ()
+
+
+def compare(system: Row, others: Sequence[Row]) -> tuple[Comparison, ...]:
+    """Paired bootstrap intervals of a system against each of the others, under every metric."""
+    return tuple(
+        Comparison(system.system, other.system, metric, paired_bootstrap(scores, other.per_query[metric]))
+        for other in others
+        for metric, scores in system.per_query.items()
+    )
+
+
+def machine() -> dict[str, Json]:
+    """What the times were measured on."""
+    return {
+        "cores": os.cpu_count(),
+        "processor": _processor(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+    }
+
+
+def report_json(report: Report) -> dict[str, Json]:
+    """The shape that `ragstone eval --json` prints."""
+    return {
+        "dataset": report.dataset,
+        "documents": report.documents,
+        "queries": report.queries,
+        "rows": [_row_json(row) for row in report.rows],
+        "models": dict(report.models),
+        "profile": report.profile,
+        "compare": [_comparison_json(comparison) for comparison in report.comparisons],
+        "machine": machine(),
+    }
+
+
+def report_table(report: Report) -> Table:
+    """The rows for a terminal, with the nDCG intervals under them."""
+    from rich.table import Table
+    from rich.text import Text  # unlike plain strings, these do not take a name with [brackets] for markup
+
+    title = f"{report.dataset}: {report.documents:,} documents, {report.queries:,} queries"
+    table = Table(title=Text(title), caption=Text(_caption(report)))
+    metrics = list(report.rows[0].scores) if report.rows else []
+    table.add_column("system")
+    for name in (*metrics, *LATENCIES):
+        table.add_column(name, justify="right")
+    for row in report.rows:
+        scores = (f"{row.scores[name]:.3f}" for name in metrics)
+        times = (f"{row.latency_ms(percentile):.1f}" for percentile in LATENCIES.values())
+        table.add_row(Text(row.system), *scores, *times)
+    return table
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _row_json(row: Row) -> dict[str, Json]:
+    return {
+        "system": row.system,
+        **{name: round(value, 6) for name, value in row.scores.items()},
+        **{name: round(row.latency_ms(percentile), 3) for name, percentile in LATENCIES.items()},
+        "degraded": list(row.degraded),
+    }
+
+
+def _comparison_json(comparison: Comparison) -> dict[str, Json]:
+    interval = comparison.interval
+    return {
+        "system": comparison.system,
+        "against": comparison.against,
+        "metric": comparison.metric,
+        "difference": round(interval.difference, 6),
+        "low": round(interval.low, 6),
+        "high": round(interval.high, 6),
+        "confidence": interval.confidence,
+    }
+
+
+def _caption(report: Report) -> str:
+    lines = [
+        f"{comparison.system} - {comparison.against}, {comparison.metric}: "
+        f"{interval.difference:+.3f} ({interval.low:+.3f} to {interval.high:+.3f}, "
+        f"{interval.confidence:.0%} confidence)"
+        for comparison in report.comparisons
+        if comparison.metric.startswith("ndcg")
+        for interval in (comparison.interval,)
+    ]
+    lines += [f"{row.system} was degraded: {', '.join(row.degraded)}" for row in report.rows if row.degraded]
+    return "\n".join(lines)

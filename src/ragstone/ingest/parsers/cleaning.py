@@ -1,0 +1,49 @@
+"""The one normalisation every format goes through, before offsets are counted."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+# Joiners shape letters in these scripts (Arabic to Sinhala, Myanmar to Mongolian) and join emoji; elsewhere they hide.
+_JOINING = "\u0600-\u0dff\u1000-\u109f\u1780-\u18af"
+_EMOJI = "\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
+_HIDDEN = re.compile(
+    f"(?<![{_JOINING}])\u200c"
+    f"|(?<![{_JOINING}{_EMOJI}])(?<![{_EMOJI}]\ufe0f)\u200d"
+    f"|(?<![{_EMOJI}])[\ufe0e\ufe0f](?!\u20e3)"
+    "|[\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ufe00-\ufe0d\U000e0000-\U000e01ef]"
+)
+_LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\ufdd0-\ufdef\ufffe\uffff]")
+_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Cleaned(NamedTuple):
+    """Text as it may be stored, and how many hidden characters were taken out of it."""
+
+    text: str
+    hidden: int
+
+
+def clean(text: str) -> Cleaned:
+    """Unix line ends, composed letters, plain spaces; nothing invisible that a reader would not see."""
+    if text.isascii():
+        return Cleaned(_CONTROL.sub("", _LINE_END.sub("\n", text)), 0)
+    text = _SURROGATE.sub("\ufffd", _LINE_END.sub("\n", text))
+    text, hidden = _HIDDEN.subn("", _CONTROL.sub("", text))
+    return Cleaned(unicodedata.normalize("NFC", _SPACE.sub(" ", text)), hidden)
+
+
+def one_line(text: str) -> str:
+    """The words of a title or a label, cleaned, on one line."""
+    return " ".join(clean(text).text.split())
+
+
+def printable(name: str) -> str:
+    """A file's name as it may stand in a message: no control characters, not endless, its suffix kept."""
+    shown = "".join(character if character.isprintable() else "\ufffd" for character in name)
+    return shown if len(shown) <= 200 else f"{shown[:150]}…{shown[-49:]}"

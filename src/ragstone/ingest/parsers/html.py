@@ -1,0 +1,106 @@
+"""HTML: what a reader reads. Scripts, navigation and what is hidden go; headings, lists, tables and code stay."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ragstone.core.filters import canonical_text
+from ragstone.core.types import Parsed
+from ragstone.ingest.parsers.cleaning import one_line
+from ragstone.ingest.parsers.decoding import decode
+from ragstone.ingest.parsers.draft import Draft
+from ragstone.ingest.parsers.html_walk import walk
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
+
+MAX_DEPTH = 400
+_DECLARED = re.compile(
+    rb"<(?:meta|\?xml)[^>]{0,300}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE
+)
+_TAG = re.compile(r"<(/?)([a-zA-Z][\w:-]*)(?=[\s/>])[^<>]*>")
+# Elements that end themselves, that their successor ends, or whose content is no markup.
+_SHALLOW = frozenset({
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
+    "p", "li", "td", "th", "tr", "dd", "dt", "option", "optgroup", "thead", "tbody", "tfoot", "colgroup",
+    "html", "head", "body", "script", "style", "title", "textarea", "iframe", "noframes", "noembed", "xmp",
+})  # fmt: skip
+_META = {
+    "author": ("author", "article:author", "dc.creator", "citation_author"),
+    "date": ("article:published_time", "date", "dc.date", "citation_publication_date", "last-modified"),
+    "description": ("description", "og:description", "dc.description"),
+}
+_MAX_META = 1000
+
+
+def parse_html(content: bytes, name: str) -> Parsed:
+    """Read a web page."""
+    declared = _DECLARED.search(content[:4096])
+    decoded = decode(content, name, declared=declared[1].decode("ascii") if declared else "")
+    return parse_markup(decoded.text, name, warnings=decoded.warnings)
+
+
+def parse_markup(
+    markup: str, name: str, *, media_type: str = "text/html", warnings: tuple[str, ...] = ()
+) -> Parsed:
+    """Read HTML that is already characters."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(_flattened(markup))
+    draft = Draft(name)
+    walk(tree, draft)
+    return draft.finish(
+        media_type,
+        title=_title(tree),
+        metadata=_metadata(tree),
+        warnings=warnings,
+        empty_hint="the page may be filled by a script; save it from a browser after it has loaded",
+    )
+
+
+def _flattened(markup: str) -> str:
+    """Drop tags nested deeper than any reader meant: the tree builder takes quadratic time over them."""
+    if markup.count("<") <= MAX_DEPTH:
+        return markup
+    depth = 0
+
+    def keep_or_drop(found: re.Match[str]) -> str:
+        nonlocal depth
+        if found[2].lower() in _SHALLOW or found[0].endswith("/>"):
+            return found[0]
+        too_deep = depth >= MAX_DEPTH
+        if found[1]:
+            too_deep = depth > MAX_DEPTH
+            depth = max(0, depth - 1)
+        else:
+            depth += 1
+        return " " if too_deep else found[0]
+
+    return _TAG.sub(keep_or_drop, markup)
+
+
+def _title(tree: LexborHTMLParser) -> str:
+    node = tree.css_first("head > title")
+    return one_line(node.text()) if node is not None else ""
+
+
+def _metadata(tree: LexborHTMLParser) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for node in tree.css("meta[content]"):
+        attributes = node.attributes
+        key = (
+            attributes.get("name") or attributes.get("property") or attributes.get("http-equiv") or ""
+        ).lower()
+        given.setdefault(key, one_line(attributes.get("content") or "")[:_MAX_META])
+    metadata = {}
+    for field, keys in _META.items():
+        if value := next((given[key] for key in keys if given.get(key)), ""):
+            metadata[field] = canonical_text(value)
+    root = tree.css_first("html")
+    if root is not None and (language := one_line(root.attributes.get("lang") or "")):
+        metadata["language"] = language[:20].lower()
+    canonical = tree.css_first("link[rel=canonical][href]")
+    if canonical is not None and (url := one_line(canonical.attributes.get("href") or "")):
+        metadata["url"] = url[:_MAX_META]
+    return metadata

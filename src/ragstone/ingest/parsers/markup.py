@@ -1,0 +1,160 @@
+"""What a reader of a Markdown or MDX page does not see: tags, comments, imports. Code is left as it is."""
+
+from __future__ import annotations
+
+import re
+
+_FENCE = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])?[ \t]*(`{3,}|~{3,})")
+_STATEMENT = re.compile(
+    r"import\s+(?:['\"]|[\w*{].*?(?:\sfrom\s|,\s*$|\{\s*$))|export\s+(?:const|let|default|function|async|\{|\*)"
+)
+_ADMONITION = re.compile(
+    r"^[ \t]*:{3,}[a-z]*[ \t]*(?:\[(?P<bracketed>[^\]\n]*)\])?(?P<rest>[^\n]*)$", re.MULTILINE
+)
+_MARKS = re.compile(
+    r"(?P<ticks>(?<!`)`+(?!`))"
+    r"|(?P<comment><!--|\{/\*)"
+    r"|(?P<expression>\{)"
+    r"|(?P<tag></?(?:[A-Za-z][\w.:-]*)?(?=[\s/>]))"
+)
+_SPOKEN = re.compile(r"\b(?:title|label|description|summary|alt)=(?:\"([^\"]*)\"|'([^']*)')")
+_LITERAL = re.compile(r"\{\s*([\"'`])(.*)\1\s*\}", re.DOTALL)
+_LONGEST_TAG = 4000
+_LONGEST_CODE = 4000
+_LONGEST_STATEMENT = 400
+_UNSEEN = ("script", "style")
+_ELEMENTS = frozenset({
+    "a", "abbr", "article", "aside", "audio", "b", "blockquote", "br", "button", "center", "cite",
+    "code", "col", "colgroup", "dd", "del", "details", "dfn", "div", "dl", "dt", "em", "figcaption",
+    "figure", "font", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "i",
+    "iframe", "img", "input", "ins", "kbd", "label", "li", "main", "mark", "nav", "ol", "option", "p",
+    "picture", "pre", "q", "s", "samp", "script", "section", "select", "small", "source", "span",
+    "strike", "strong", "style", "sub", "summary", "sup", "svg", "path", "table", "tbody", "td",
+    "tfoot", "th", "thead", "time", "tr", "tt", "u", "ul", "var", "video", "wbr",
+})  # fmt: skip
+
+
+def without_markup(text: str, *, mdx: bool) -> str:
+    """The page without HTML tags, JSX tags, comments, imports and exports; code blocks and spans untouched."""
+    return "".join(part if is_code else _prose(part, mdx=mdx) for is_code, part in _split_code(text, mdx=mdx))
+
+
+def _split_code(text: str, *, mdx: bool) -> list[tuple[bool, str]]:
+    parts: list[tuple[bool, list[str]]] = []
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        opening = _FENCE.match(line)
+        # MDX has no indented code.
+        is_code = bool(fence) or opening is not None or (not mdx and line.startswith(("    ", "\t")))
+        if fence:
+            if opening and opening[1].startswith(fence) and not line[opening.end() :].strip(" \t\n`~"):
+                fence = ""
+        elif opening:
+            fence = opening[1]
+        if not parts or parts[-1][0] is not is_code:
+            parts.append((is_code, []))
+        parts[-1][1].append(line)
+    return [(is_code, "".join(lines)) for is_code, lines in parts]
+
+
+def _prose(text: str, *, mdx: bool) -> str:
+    if mdx:
+        text = _without_statements(text)
+    text = _ADMONITION.sub(lambda found: (found["bracketed"] or "") + found["rest"], text)
+    kept = []
+    position = 0
+    while found := _MARKS.search(text, position):
+        kept.append(text[position : found.start()])
+        position, seen = _after_mark(text, found, mdx=mdx)
+        kept.append(seen)
+    kept.append(text[position:])
+    return "".join(kept)
+
+
+def _after_mark(text: str, found: re.Match[str], *, mdx: bool) -> tuple[int, str]:
+    """Where reading goes on behind a mark, and what a reader sees of it."""
+    start, after = found.span()
+    if ticks := found["ticks"]:
+        close = text.find(ticks, after, after + _LONGEST_CODE)
+        end = close + len(ticks) if close >= 0 else after
+        return end, text[start:end]
+    if found["comment"]:
+        closing = "-->" if found["comment"] == "<!--" else "*/}"
+        end = text.find(closing, after)
+        return (end + len(closing), "") if end >= 0 else (after, text[start:after])
+    if found["expression"]:
+        return _after_expression(text, start) if mdx else (after, "{")
+    return _after_tag(text, found, mdx=mdx)
+
+
+def _after_expression(text: str, start: int) -> tuple[int, str]:
+    end = _closing(text, start, "}")
+    words = text[start:end]
+    if end < 0:
+        return start + 1, "{"
+    if literal := _LITERAL.fullmatch(words):
+        return end, literal[2]
+    # A short expression stands for a word of its sentence; a long one is program text.
+    return end, words if "\n" not in words else ""
+
+
+def _after_tag(text: str, found: re.Match[str], *, mdx: bool) -> tuple[int, str]:
+    start, after = found.span()
+    name = found["tag"].lstrip("</")
+    end = _closing(text, after, ">")
+    if end < 0 or not (name.lower() in _ELEMENTS or (mdx and (not name or name[0].isupper()))):
+        return after, text[start:after]
+    if name.lower() in _UNSEEN and not found["tag"].startswith("</"):
+        closed = text.find(f"</{name}", end)
+        return (_closing(text, closed, ">"), "") if closed >= 0 else (end, "")
+    if name.lower() in ("br", "hr"):
+        return end, "\n"
+    # A component's words for people are often in its attributes.
+    spoken = [first or second for first, second in _SPOKEN.findall(text, after, end)]
+    return end, " ".join(spoken)
+
+
+def _closing(text: str, position: int, closer: str) -> int:
+    """The place behind the closing mark, past quotes and braces; -1 when there is none near."""
+    depth = 0
+    quote = ""
+    for index in range(position, min(len(text), position + _LONGEST_TAG)):
+        character = text[index]
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'`" and (closer == ">" or depth):
+            quote = character
+        elif character == "{":
+            depth += 1
+        elif character == "}":
+            depth -= 1
+        if character == closer and not quote and depth <= 0:
+            return index + 1
+    return -1
+
+
+def _without_statements(text: str) -> str:
+    lines = text.split("\n")
+    kept = []
+    position = 0
+    while position < len(lines):
+        if _STATEMENT.match(lines[position]):
+            position = _statement_end(lines, position)
+        else:
+            kept.append(lines[position])
+            position += 1
+    return "\n".join(kept)
+
+
+def _statement_end(lines: list[str], first: int) -> int:
+    """A statement goes on to the blank line at which its brackets are closed, or else to the first one."""
+    depth = 0
+    first_blank = 0
+    for index in range(first, min(len(lines), first + _LONGEST_STATEMENT)):
+        if not lines[index].strip():
+            first_blank = first_blank or index
+            if depth <= 0:
+                return index
+        depth += sum(lines[index].count(bracket) for bracket in "([{")
+        depth -= sum(lines[index].count(bracket) for bracket in ")]}")
+    return first_blank or len(lines)

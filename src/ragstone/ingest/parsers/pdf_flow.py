@@ -1,0 +1,188 @@
+"""Lines of all pages → headings, paragraphs and lists: what only the whole document can tell."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from statistics import median
+
+from ragstone.core.types import BlockKind
+from ragstone.ingest.parsers.draft import Draft
+from ragstone.ingest.parsers.pdf_layout import Span
+
+Pages = Mapping[int, Sequence[Span]]
+
+EDGE_LINES = 2
+LARGER = 1.12
+"""A line this much larger than the body is a heading."""
+MAX_HEADING = 200
+_DIGITS = re.compile(r"\d+")
+_PAGE_NUMBER = re.compile(r"\W*#\W*|[ivxl]{1,6}")
+_LEADERS = re.compile(r"(?:\s?[.·]){4,}\s*")
+_BULLET = re.compile(r"(?:[•◦▪●○■‣⁃∙·*–-]|\(?\d{1,2}[.)]|[a-z]\))(?:\s+|$)")
+_LIGATURES = str.maketrans(
+    {
+        "\ufb00": "ff",
+        "\ufb01": "fi",
+        "\ufb02": "fl",
+        "\ufb03": "ffi",
+        "\ufb04": "ffl",
+        "\ufb05": "st",
+        "\ufb06": "st",
+    }
+)
+_BROKEN_WORD = re.compile(r"(\w+)[-\u00ad\u2010]\n(\w+)")
+_WORDS = re.compile(r"\w+(?:-\w+)*")
+
+
+def add_pages(draft: Draft, pages: Pages) -> None:
+    """Write the document's blocks, each with its page."""
+    kept = _without_running_lines(pages)
+    body = _body_size(kept)
+    levels = _heading_levels(kept, body)
+    pitch = _line_pitch(kept)
+    vocabulary = _vocabulary(kept)
+    for page, lines in kept.items():
+        for group in _groups(lines, levels, body, pitch):
+            _add_group(draft, group, page, _level(group[0], levels, body), vocabulary)
+
+
+def _add_group(draft: Draft, group: list[Span], page: int, level: int, vocabulary: Counter[str]) -> None:
+    text = _whole_words("\n".join(line.text.translate(_LIGATURES) for line in group), vocabulary)
+    text, contents = _LEADERS.subn(" … ", text)
+    if level and len(text) <= MAX_HEADING and not contents:
+        draft.add("heading", text.replace("\n", " "), level=level, page=page)
+        return
+    kind: BlockKind = "list" if _BULLET.match(text) and not level else "paragraph"
+    draft.add(kind, _reflowed(text, kind), page=page)
+
+
+def _without_running_lines(pages: Pages) -> dict[int, list[Span]]:
+    """Drop what stands at the top or the foot of most pages, page numbers included."""
+    edges = {page: _edge_lines(lines) for page, lines in pages.items()}
+    counts = Counter(key for lines in edges.values() for key in {_running_key(line) for line in lines})
+    # With fewer pages a repeated line may be a title.
+    often = {key for key, count in counts.items() if len(pages) >= 3 and _is_running(key, count, len(pages))}
+    return {
+        page: [line for line in lines if not (_running_key(line) in often and line in edges[page])]
+        for page, lines in pages.items()
+    }
+
+
+def _is_running(key: str, count: int, pages: int) -> bool:
+    """On most pages, or on some with a page number, as chapters' heads are; a bare number is one by itself."""
+    return count * 2 > pages or (count >= 3 and "#" in key) or _PAGE_NUMBER.fullmatch(key) is not None
+
+
+def _edge_lines(lines: Sequence[Span]) -> list[Span]:
+    by_height = sorted(lines, key=lambda line: line.bottom)
+    return by_height[:EDGE_LINES] + by_height[EDGE_LINES:][-EDGE_LINES:]
+
+
+def _running_key(line: Span) -> str:
+    return _DIGITS.sub("#", line.text).casefold()
+
+
+def _body_size(pages: Pages) -> float:
+    """The size most characters are set in."""
+    sizes: Counter[float] = Counter()
+    for lines in pages.values():
+        for line in lines:
+            sizes[line.size] += len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 0.0
+
+
+def _heading_levels(pages: Pages, body: float) -> dict[float, int]:
+    larger = sorted(
+        {line.size for lines in pages.values() for line in lines if line.size >= body * LARGER}, reverse=True
+    )
+    levels: dict[float, int] = {}
+    level = 0
+    previous = 0.0
+    for size in larger:
+        # Half a point is the same style, set by another tool or rounded.
+        if previous - size > 0.5 or not level:
+            level = min(level + 1, 5)
+        levels[size] = level
+        previous = size
+    return levels
+
+
+def _level(line: Span, levels: Mapping[float, int], body: float) -> int:
+    """A line's heading level; bold lines in the body's size stand below all larger ones."""
+    if line.size in levels:
+        return levels[line.size]
+    short = len(line.text) <= 80 and not line.text.endswith((".", ",", ";", ":"))
+    if line.bold and short and line.size >= body and any(character.isalpha() for character in line.text):
+        return max(levels.values(), default=0) + 1
+    return 0
+
+
+def _line_pitch(pages: Pages) -> float:
+    """How far lines of a paragraph are apart, as a multiple of their size."""
+    distances = [
+        (upper.bottom - lower.bottom) / lower.size
+        for lines in pages.values()
+        for upper, lower in pairwise(lines)
+        if upper.size == lower.size > 0 and 0 < upper.bottom - lower.bottom < 3 * lower.size
+    ]
+    return median(distances) if distances else 1.2
+
+
+def _groups(
+    lines: Sequence[Span], levels: Mapping[float, int], body: float, pitch: float
+) -> list[list[Span]]:
+    groups: list[list[Span]] = []
+    for line in lines:
+        if groups and _continues(groups[-1], line, levels, body, pitch):
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    return groups
+
+
+def _continues(group: list[Span], line: Span, levels: Mapping[float, int], body: float, pitch: float) -> bool:
+    last = group[-1]
+    if _level(group[0], levels, body) != _level(line, levels, body) or abs(last.size - line.size) > 1:
+        return False
+    if line.bottom >= last.bottom:
+        # The next column: the paragraph goes on when its sentence does.
+        return not last.text.endswith((".", "!", "?", ":")) and line.text[:1].islower()
+    if last.bottom - line.bottom > 1.3 * pitch * max(line.size, last.size):
+        return False
+    if _BULLET.match(line.text):
+        return bool(_BULLET.match(group[0].text))
+    indented = line.left - last.left > 0.8 * line.size
+    return not indented or bool(_BULLET.match(last.text)) or len(group) == 1
+
+
+def _vocabulary(pages: Pages) -> Counter[str]:
+    return Counter(
+        word.casefold() for lines in pages.values() for line in lines for word in _WORDS.findall(line.text)
+    )
+
+
+def _whole_words(text: str, vocabulary: Mapping[str, int]) -> str:
+    """Join words broken at a line's end; a hyphen that belongs to the word stays."""
+
+    def join(found: re.Match[str]) -> str:
+        whole, hyphened = f"{found[1]}{found[2]}", f"{found[1]}-{found[2]}"
+        named = not found[2][0].islower()
+        known = vocabulary.get(whole.casefold(), 0) < vocabulary.get(hyphened.casefold(), 0)
+        return hyphened if named or known else whole
+
+    return _BROKEN_WORD.sub(join, text)
+
+
+def _reflowed(text: str, kind: BlockKind) -> str:
+    if kind != "list":
+        return text.replace("\n", " ")
+    items: list[str] = []
+    for line in text.split("\n"):
+        if items and not _BULLET.match(line):
+            items[-1] += " " + line
+        else:
+            items.append(line)
+    return "\n".join(items)

@@ -1,0 +1,170 @@
+"""Words on a page → lines in reading order: columns found by their gutter, rows by their height."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+SOFT_HYPHEN = "\u00ad"
+GUTTER = 7.0
+"""The narrowest strip of white, in points, that keeps two columns apart."""
+COLUMN_CHARS = 15
+"""Lines shorter than this on average make a table, not a column of prose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Words that stand together; y grows upwards, as in PDF."""
+
+    text: str
+    left: float
+    right: float
+    bottom: float
+    top: float
+    size: float
+    bold: bool = False
+
+    @property
+    def height(self) -> float:
+        return self.top - self.bottom
+
+
+def lines_of(words: Sequence[Span]) -> list[Span]:
+    """The lines of a page in the order a person reads them."""
+    return _ordered(_segments(words), depth=0)
+
+
+def _segments(words: Sequence[Span]) -> list[Span]:
+    """Neighbouring words of one line, split where the white between them is wider than any space."""
+    segments: list[list[Span]] = []
+    for word in words:
+        last = segments[-1][-1] if segments else None
+        if last is not None and _same_row(last, word):
+            gap = word.left - last.right
+            if -last.size < gap <= max(last.size, word.size):
+                segments[-1].append(word)
+                continue
+        segments.append([word])
+    return [_joined(segment) for segment in segments]
+
+
+def _ordered(segments: list[Span], depth: int) -> list[Span]:
+    """Bands from top to bottom; inside a band, columns from left to right."""
+    return [line for band in _bands(segments) for line in _ordered_band(band, depth)]
+
+
+def _bands(segments: list[Span]) -> list[list[Span]]:
+    """Split where white runs over the whole width and is two lines high: titles, footers, figures."""
+    bands: list[list[Span]] = []
+    white = 2 * median(segment.height for segment in segments) if segments else 0.0
+    lowest = math.inf
+    for segment in sorted(segments, key=lambda span: -span.top):
+        if not bands or lowest - segment.top > white:
+            bands.append([])
+            lowest = math.inf
+        bands[-1].append(segment)
+        lowest = min(lowest, segment.bottom)
+    return bands
+
+
+def _ordered_band(segments: list[Span], depth: int) -> list[Span]:
+    gutter = _gutter(segments) if depth < 3 else None
+    if gutter is None:
+        return _rows(segments)
+    lines: list[Span] = []
+    band: list[Span] = []
+    for segment in sorted(segments, key=lambda span: -span.top):
+        if segment.left < gutter < segment.right:
+            lines += _columns(band, gutter, depth)
+            lines.append(segment)
+            band = []
+        else:
+            band.append(segment)
+    return lines + _columns(band, gutter, depth)
+
+
+def _columns(band: list[Span], gutter: float, depth: int) -> list[Span]:
+    left = [segment for segment in band if segment.right <= gutter]
+    right = [segment for segment in band if segment.right > gutter]
+    return _ordered(left, depth + 1) + _ordered(right, depth + 1)
+
+
+def _gutter(segments: list[Span]) -> float | None:
+    """The middle of a strip that few segments cross and that has prose on both sides."""
+    if len(segments) < 6:
+        return None
+    start = math.floor(min(segment.left for segment in segments))
+    width = math.ceil(max(segment.right for segment in segments)) - start
+    crossings = [0] * (width + 2)
+    for segment in segments:
+        crossings[max(0, math.ceil(segment.left) - start)] += 1
+        crossings[min(width, math.floor(segment.right) - start) + 1] -= 1
+    for position in range(1, len(crossings)):
+        crossings[position] += crossings[position - 1]
+    strip = _widest_strip(crossings, width // 5, width - width // 5, allowed=len(segments) // 5)
+    if strip is None:
+        return None
+    middle = start + sum(strip) / 2
+    left = [segment for segment in segments if segment.right <= middle]
+    right = [segment for segment in segments if segment.left >= middle]
+    return middle if _is_prose(left) and _is_prose(right) and _side_by_side(left, right) else None
+
+
+def _widest_strip(crossings: Sequence[int], first: int, last: int, *, allowed: int) -> tuple[int, int] | None:
+    best: tuple[int, int] | None = None
+    lowest = min(crossings[first:last], default=allowed + 1)
+    begin = None
+    for position in range(first, last + 1):
+        if position < last and crossings[position] <= lowest <= allowed:
+            begin = position if begin is None else begin
+        elif begin is not None:
+            if best is None or position - begin > best[1] - best[0]:
+                best = (begin, position)
+            begin = None
+    return best if best is not None and best[1] - best[0] >= GUTTER else None
+
+
+def _is_prose(column: list[Span]) -> bool:
+    if len(column) < 3:
+        return False
+    width = max(span.right for span in column) - min(span.left for span in column)
+    return (
+        sum(len(span.text) for span in column) >= COLUMN_CHARS * len(column)
+        and median(span.right - span.left for span in column) >= width / 2
+    )
+
+
+def _side_by_side(left: list[Span], right: list[Span]) -> bool:
+    top = min(max(span.top for span in left), max(span.top for span in right))
+    bottom = max(min(span.bottom for span in left), min(span.bottom for span in right))
+    return top - bottom > 2 * median(span.height for span in left)
+
+
+def _rows(segments: Iterable[Span]) -> list[Span]:
+    rows: list[list[Span]] = []
+    for segment in sorted(segments, key=lambda span: (-(span.top + span.bottom) / 2, span.left)):
+        if rows and _same_row(rows[-1][0], segment):
+            rows[-1].append(segment)
+        else:
+            rows.append([segment])
+    return [_joined(sorted(row, key=lambda span: span.left)) for row in rows]
+
+
+def _same_row(one: Span, other: Span) -> bool:
+    shared = min(one.top, other.top) - max(one.bottom, other.bottom)
+    return shared > min(one.height, other.height) / 2
+
+
+def _joined(spans: Sequence[Span]) -> Span:
+    longest = max(spans, key=lambda span: len(span.text))
+    return Span(
+        text=" ".join(span.text for span in spans).replace(f"{SOFT_HYPHEN} ", ""),
+        left=min(span.left for span in spans),
+        right=max(span.right for span in spans),
+        bottom=min(span.bottom for span in spans),
+        top=max(span.top for span in spans),
+        size=longest.size,
+        bold=all(span.bold for span in spans),
+    )

@@ -1,0 +1,1 @@
+"""Named sets of defaults, one YAML file each."""

@@ -1,0 +1,108 @@
+"""Putting the arms' lists together. Pure functions: the same lists always give the same order.
+
+Every strategy gives `score` between 0 and 1. RRF is divided by the most it could be for the arms used, so that
+a chunk found by one of two arms reaches at most 0.5; z-scores go through the logistic function; min-max scores
+are already there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ragstone.core.settings import Fusion
+from ragstone.core.types import Candidate
+
+Arms = Mapping[str, Sequence[Candidate]]
+Weights = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """A candidate with its fused score, and its raw score and rank in each arm that found it."""
+
+    chunk_id: str
+    score: float
+    scores: Mapping[str, float]
+
+
+def fuse(strategy: Fusion, arms: Arms, weights: Weights, rrf_k: int) -> list[Fused]:
+    """One list, best first, ties by id. Each arm's candidates must be in order of rank."""
+    combine = STRATEGIES[strategy]
+    combined = combine(arms, weights, rrf_k)
+    evidence: dict[str, dict[str, float]] = {chunk_id: {} for chunk_id in combined}
+    for arm, candidates in arms.items():
+        for rank, candidate in enumerate(candidates, start=1):
+            evidence[candidate.chunk_id][arm] = candidate.score
+            evidence[candidate.chunk_id][f"{arm}_rank"] = rank
+    fused = [Fused(chunk_id, score, evidence[chunk_id]) for chunk_id, score in combined.items()]
+    return sorted(fused, key=lambda item: (-item.score, item.chunk_id))
+
+
+def reciprocal_rank(arms: Arms, weights: Weights, rrf_k: int) -> dict[str, float]:
+    """Sum over the arms of 1 / (k + rank), each arm with the same say."""
+    return _reciprocal_rank(arms, dict.fromkeys(arms, 1.0), rrf_k)
+
+
+def weighted_reciprocal_rank(arms: Arms, weights: Weights, rrf_k: int) -> dict[str, float]:
+    """Sum over the arms of weight / (k + rank)."""
+    return _reciprocal_rank(arms, weights, rrf_k)
+
+
+def weighted_min_max(arms: Arms, weights: Weights, rrf_k: int) -> dict[str, float]:
+    """Each arm scaled to 0–1, times its weight; a chunk that only one arm found gets only that part."""
+    total = sum(weights[arm] for arm in arms) or 1.0
+    combined: dict[str, float] = {}
+    for arm, candidates in arms.items():
+        scores = [candidate.score for candidate in candidates]
+        low, high = min(scores, default=0.0), max(scores, default=0.0)
+        for candidate in candidates:
+            scaled = (candidate.score - low) / (high - low) if high > low else 1.0
+            share = weights[arm] / total * scaled
+            combined[candidate.chunk_id] = combined.get(candidate.chunk_id, 0.0) + share
+    return combined
+
+
+def weighted_z_score(arms: Arms, weights: Weights, rrf_k: int) -> dict[str, float]:
+    """Standard scores over the union of the arms, weighted, then the logistic function.
+
+    A chunk that an arm did not bring counts as that arm's weakest: it scored no better than the last one kept.
+    """
+    total = sum(weights[arm] for arm in arms) or 1.0
+    union = {candidate.chunk_id for candidates in arms.values() for candidate in candidates}
+    combined = dict.fromkeys(union, 0.0)
+    for arm, candidates in arms.items():
+        if not candidates:
+            continue
+        own = {candidate.chunk_id: candidate.score for candidate in candidates}
+        weakest = min(own.values())
+        scores = {chunk_id: own.get(chunk_id, weakest) for chunk_id in union}
+        mean = math.fsum(scores.values()) / len(scores)
+        deviation = math.sqrt(math.fsum((score - mean) ** 2 for score in scores.values()) / len(scores))
+        for chunk_id, score in scores.items():
+            standard = (score - mean) / deviation if deviation > 0 else 0.0
+            combined[chunk_id] += weights[arm] / total * standard
+    return {chunk_id: _logistic(value) for chunk_id, value in combined.items()}
+
+
+STRATEGIES: Mapping[Fusion, Callable[[Arms, Weights, int], dict[str, float]]] = {
+    "rrf": reciprocal_rank,
+    "weighted_rrf": weighted_reciprocal_rank,
+    "weighted": weighted_min_max,
+    "zscore": weighted_z_score,
+}
+
+
+def _reciprocal_rank(arms: Arms, weights: Weights, rrf_k: int) -> dict[str, float]:
+    most = sum(weights[arm] for arm in arms) / (rrf_k + 1) or 1.0
+    combined: dict[str, float] = {}
+    for arm, candidates in arms.items():
+        for rank, candidate in enumerate(candidates, start=1):
+            share = weights[arm] / (rrf_k + rank) / most
+            combined[candidate.chunk_id] = combined.get(candidate.chunk_id, 0.0) + share
+    return combined
+
+
+def _logistic(value: float) -> float:
+    return 1.0 / (1.0 + math.exp(-value))

@@ -1,0 +1,60 @@
+"""What each stage did and how long it took, and how much time is left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ragstone.core.types import Mode, Stage
+
+DEADLINES_MS: dict[Mode, float] = {"fast": 200.0, "balanced": 500.0, "thorough": 2000.0}
+
+
+@dataclass
+class Span:
+    """A stage while it runs: it fills in its counts."""
+
+    entered: int = 0
+    left: int = 0
+    skipped: str = ""
+
+
+class Recorder:
+    """Collects the stages of one search and keeps its clock."""
+
+    def __init__(self, mode: Mode) -> None:
+        self._started = time.perf_counter()
+        self._excused = 0.0
+        self._limit = DEADLINES_MS[mode]
+        self.stages: list[Stage] = []
+        self.degraded: list[str] = []
+
+    @contextmanager
+    def stage(self, name: str, entered: int = 0) -> Iterator[Span]:
+        """Time a stage; it is recorded also when it fails."""
+        span = Span(entered)
+        started = time.perf_counter()
+        try:
+            yield span
+        finally:
+            spent = (time.perf_counter() - started) * 1000
+            self.stages.append(Stage(name, round(spent, 3), span.entered, span.left, span.skipped))
+
+    def skip(self, name: str, entered: int, reason: str) -> None:
+        """Record a stage that did not run, and why."""
+        self.stages.append(Stage(name, 0.0, entered, entered, reason))
+
+    def excuse(self, ms: float) -> None:
+        """Do not count this much against the deadline: it went into loading a model."""
+        self._excused += ms
+
+    @property
+    def elapsed_ms(self) -> float:
+        return (time.perf_counter() - self._started) * 1000
+
+    @property
+    def left_ms(self) -> float:
+        """What remains for optional stages."""
+        return self._limit - (self.elapsed_ms - self._excused)

@@ -1,0 +1,61 @@
+"""What every test gets: no network but loopback, no model hub, a data folder of its own."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))  # scripts and bench are not installed
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+
+class NetworkBlocked(RuntimeError):
+    """A test tried to leave the machine. Not an OSError, so that no retry takes it for bad weather."""
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_name(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host != "localhost"
+    return False
+
+
+def _stay_on_this_machine(event: str, arguments: tuple[Any, ...]) -> None:
+    # An audit hook sees every way out of the socket module: connect, connect_ex, UDP and name lookups.
+    if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+        address = arguments[1]
+        if isinstance(address, tuple) and not _is_loopback(_text(address[0])):
+            raise NetworkBlocked(f"{event} to {address[0]!r}: tests may only use loopback")
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
+        host = arguments[0]
+        if host and _is_name(_text(host)):
+            raise NetworkBlocked(f"{event} of {host!r}: tests may only use loopback")
+
+
+def _text(host: str | bytes) -> str:
+    return host.decode() if isinstance(host, bytes) else host
+
+
+sys.addaudithook(_stay_on_this_machine)
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    """A folder of the test's own that does not exist yet, as a first run finds it."""
+    return tmp_path / "ragstone-data"

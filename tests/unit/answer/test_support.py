@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from ragstone.answer.support import negated, numbers, opposed, term_share, unsupported
+
+SOURCE = "The pump stops at 80.0 degrees, but it does not stop the fan. Three of 1,200 pumps failed in 2024."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("The pump stops at 80 degrees.", ""),
+        ("Pumps stop when they reach 80 degrees.", ""),
+        ("The fan is not stopped by the pump.", ""),
+        ("3 of 1200 pumps failed.", ""),
+        ("The pump stops at 90 degrees.", "a number is not in its source"),
+        ("Four of the pumps failed.", "a number is not in its source"),
+        ("The pump does not stop at 80 degrees.", "it negates what its source says, or the reverse"),
+        ("It does stop the fan.", "it negates what its source says, or the reverse"),
+        ("Marine biologists admire the pump because whales sing.", "its source does not say it"),
+    ],
+)
+def test_support(sentence: str, reason: str) -> None:
+    quotes = SOURCE.replace(" Three", "\nThree").split("\n")
+    assert unsupported(sentence, quotes, SOURCE) == reason
+
+
+def test_the_opposite_is_not_supported() -> None:
+    source = "Heat increases the pressure in the tank."
+    assert unsupported("Heat increases tank pressure.", [source], source) == ""
+    assert unsupported("Heat decreases tank pressure.", [source], source) == "it says the opposite of its source"
+
+
+def test_both_sides_of_a_pair_are_no_opposite() -> None:
+    assert opposed("Prices are higher.", "Prices are lower.")
+    assert not opposed("Prices are higher.", "Prices are higher or lower.")
+    assert not opposed("Prices changed.", "Prices are lower.")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1,200.50 and -3 and 7%", {"1200.5", "-3", "7"}),
+        ("one of two pumps", {"2"}),
+        ("version v2 of B12", set()),
+        ("on 2024-05-06", {"2024", "5", "6"}),
+        ("80mg, .5, 007", {"80", "0.5", "7"}),
+        ("", set()),
+    ],
+)
+def test_numbers(text: str, found: set[str]) -> None:
+    assert numbers(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("It stops.", False), ("It doesn’t stop.", True), ("It never fails.", False), ("No pump stops.", True)],
+)
+def test_negated(text: str, expected: bool) -> None:
+    assert negated(text) is expected
+
+
+def test_term_share() -> None:
+    assert term_share("Pumps stop loudly", "a pump stopped") == pytest.approx(2 / 3)
+    assert term_share("...", "a pump") == 0.0
