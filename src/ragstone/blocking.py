@@ -19,6 +19,7 @@ from ragstone.core.types import (
     IngestReport,
     Item,
     KnowledgeBase,
+    LiveChunk,
     SearchResult,
     Stats,
 )
@@ -62,6 +63,9 @@ class Ragstone:
 
     def text(self, document_id: str, **options: Any) -> str:
         return self._run(self._engine.text(document_id, **options))
+
+    def chunks(self, document_id: str, **options: Any) -> list[LiveChunk]:
+        return self._run(self._engine.chunks(document_id, **options))
 
     def delete(self, document_id: str, **options: Any) -> bool:
         return self._run(self._engine.delete(document_id, **options))

@@ -22,6 +22,7 @@ from ragstone.core.types import (
     IngestReport,
     Item,
     KnowledgeBase,
+    LiveChunk,
     Mode,
     Parsed,
     SearchResult,
@@ -180,6 +181,10 @@ class Engine:
     async def text(self, document_id: str, *, tenant: str | None = None) -> str:
         """A document's text, that citation offsets point into."""
         return await self._parts.ledger.text(tenant or self.settings.tenant, document_id)
+
+    async def chunks(self, document_id: str, *, tenant: str | None = None) -> list[LiveChunk]:
+        """How a document was cut, in order."""
+        return await self._parts.ledger.document_chunks(tenant or self.settings.tenant, document_id)
 
     async def delete(self, document_id: str, *, tenant: str | None = None) -> bool:
         """Remove a document with everything derived from it; False when there is none."""

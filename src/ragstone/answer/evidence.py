@@ -12,15 +12,16 @@ where a term counts the more the fewer sentences have it, and most when none has
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ragstone.answer.cite import Quote
 from ragstone.core.analyzer import analyze, analyze_query
-from ragstone.core.types import Matrix, Vector
+from ragstone.core.types import Hit, Matrix, Vector
 
 UNRELATED = (
     "The train to the coast leaves at noon from the second platform.",
@@ -41,9 +42,14 @@ UNRELATED = (
 COVERAGE_WEIGHT = 0.5
 MIN_EVIDENCE = 0.75
 """Closeness and weighted coverage together that the best sentence must have for a question to be answered."""
+UNKNOWN_NAME = 0.25
+"""How much more it must have when the question names something that no passage names."""
 MIN_COVERAGE = 0.6
-"""What it must have where no model can be asked and coverage is all there is."""
+"""What it must cover where no model can be asked."""
 
+_WORD = re.compile(r"\w+")
+_NAME = re.compile(r"(?<=[\w,;:)] )[A-Z][\w-]*")
+"""A capital inside a sentence."""
 _ASKING = frozenset(
     analyze(
         "who whom whose much many long often must may might any some tell explain describe mean means "
@@ -68,9 +74,10 @@ class Evidence:
             return self.coverage
         return self.closeness + COVERAGE_WEIGHT * self.coverage
 
-    @property
-    def enough(self) -> bool:
-        return self.strength >= (MIN_COVERAGE if self.closeness is None else MIN_EVIDENCE)
+    def enough(self, *, unknown_name: bool = False) -> bool:
+        """Whether it may be given as an answer."""
+        least = MIN_COVERAGE if self.closeness is None else MIN_EVIDENCE
+        return self.strength >= least + UNKNOWN_NAME * unknown_name
 
 
 def closeness(question: Vector, sentences: Matrix, unrelated: Matrix) -> list[float]:
@@ -89,9 +96,25 @@ def coverage(question: str, quotes: Sequence[Quote]) -> list[float]:
     total = sum(weights.values())
     if not total:
         return [0.0] * len(quotes)
-    headings = {quote.hit.chunk_id: set(analyze(f"{quote.hit.title}\n{quote.hit.section}")) for quote in quotes}
+    headings = {
+        quote.hit.chunk_id: set(analyze(f"{quote.hit.title}\n{quote.hit.section}")) for quote in quotes
+    }
     return [
-        sum(weight for term, weight in weights.items() if term in found or term in headings[quote.hit.chunk_id])
+        sum(
+            weight
+            for term, weight in weights.items()
+            if term in found or term in headings[quote.hit.chunk_id]
+        )
         / total
         for quote, found in zip(quotes, inside, strict=True)
     ]
+
+
+def names_unknown(question: str, hits: Iterable[Hit]) -> bool:
+    """Whether the question has a capitalised name of which no part occurs in any hit."""
+    words = _WORD.findall(question)
+    names = [name for name in _NAME.findall(question) if len(name) > 1]
+    if 2 * len(names) > len(words):
+        return False  # Written In Title Case: capitals say nothing.
+    known = {term for hit in hits for term in analyze(f"{hit.title}\n{hit.section}\n{hit.text}")}
+    return any(known.isdisjoint(analyze(name)) for name in names)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from ragstone.answer.cite import Quote, Statement
-from ragstone.answer.evidence import UNRELATED, Evidence, closeness, coverage
-from ragstone.answer.plain import has_address, has_image, has_link
+from ragstone.answer.evidence import UNRELATED, Evidence, closeness, coverage, names_unknown
+from ragstone.answer.plain import has_address, has_image, has_link, strip_hidden
 from ragstone.core.analyzer import analyze
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
@@ -18,6 +18,8 @@ from ragstone.core.types import Hit, Matrix
 
 KEEP = 0.85
 """Share of the best sentence's score that a further one needs to be said too."""
+SHORTLIST = 32
+"""How many sentences the model compares; more cost time and find nothing better."""
 _HIT_WEIGHT = 0.25
 _SAME = 0.8
 """Share of common terms from which two sentences say the same."""
@@ -54,23 +56,27 @@ class Extractor:
         quotes = candidates(hits, addresses=addresses)
         if not quotes:
             return Extraction(())
+        covered = coverage(question, quotes)
+        short = _shortlist(quotes, covered)
         degraded: tuple[str, ...] = ()
         near: Sequence[float | None]
         try:
-            near = await self._closeness(question, quotes)
+            near = await self._closeness(question, [quotes[place] for place in short])
         except (ModelError, RemoteError) as error:
-            near = [None] * len(quotes)
+            near = [None] * len(short)
             degraded = (f"answer: sentences chosen by words only: {error}",)
-        covered = coverage(question, quotes)
-        evidence = [Evidence(*parts) for parts in zip(quotes, near, covered, strict=True)]
-        chosen = choose(evidence, max_sentences)
-        return Extraction(tuple(Statement(quote.text, "quoted", (quote,)) for quote in chosen), degraded)
+        evidence = [
+            Evidence(quotes[place], value, covered[place]) for place, value in zip(short, near, strict=True)
+        ]
+        chosen = choose(evidence, max_sentences, unknown_name=names_unknown(question, hits))
+        said = in_reading_order(with_items(chosen, quotes, max_sentences))
+        return Extraction(tuple(Statement(quote.text, "quoted", (quote,)) for quote in said), degraded)
 
     async def _closeness(self, question: str, quotes: Sequence[Quote]) -> list[float]:
         asked = await self._embedder.embed([question], "query")
         if self._unrelated is None:
             self._unrelated = (await self._embedder.embed(UNRELATED)).vectors
-        sentences = await self._embedder.embed([quote.text for quote in quotes])
+        sentences = await self._embedder.embed([strip_hidden(quote.text) for quote in quotes])
         return closeness(asked.vectors[0], sentences.vectors, self._unrelated)
 
 
@@ -81,7 +87,12 @@ def candidates(hits: Sequence[Hit], *, addresses: bool) -> list[Quote]:
         for quote in _sentences(hit):
             if addresses or not (has_address(quote.text) or has_link(quote.text)):
                 quotes.setdefault(quote.place, quote)
-    return list(quotes.values())
+    return [quote for place, quote in quotes.items() if not any(_within(place, other) for other in quotes)]
+
+
+def _within(place: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
+    """Whether a passage was cut so that it holds only part of a sentence that another holds whole."""
+    return place != other and place[0] == other[0] and other[1] <= place[1] and place[2] <= other[2]
 
 
 def _sentences(hit: Hit) -> Iterator[Quote]:
@@ -90,7 +101,8 @@ def _sentences(hit: Hit) -> Iterator[Quote]:
         fenced = sum(fence <= start for fence in fences) % 2 == 1
         quote = Quote(hit, start, end)
         heading = _line_before(quote).lstrip().startswith("#")
-        if not fenced and not heading and is_sentence(quote.text):
+        cut_off = start == 0 < hit.start and hit.text[0].islower()
+        if not (fenced or heading or cut_off) and is_sentence(quote.text):
             yield quote
 
 
@@ -105,19 +117,27 @@ def is_sentence(text: str) -> bool:
     return words >= _MIN_WORDS and share >= _MIN_WORD_SHARE and _CODE.search(prose) is None
 
 
-def choose(evidence: Sequence[Evidence], max_sentences: int) -> list[Quote]:
-    """The best sentences that say different things, passage by passage in reading order; none without evidence."""
-    if not any(item.enough for item in evidence):
-        return []
-    ranked = sorted(evidence, key=_score, reverse=True)
-    least = KEEP * _score(ranked[0])
+def _shortlist(quotes: Sequence[Quote], covered: Sequence[float]) -> list[int]:
+    """Places of the candidates worth a model's time, in order."""
+    ranked = sorted(
+        range(len(quotes)),
+        key=lambda place: covered[place] + _HIT_WEIGHT * quotes[place].hit.score,
+        reverse=True,
+    )
+    return sorted(ranked[:SHORTLIST])
+
+
+def choose(evidence: Sequence[Evidence], max_sentences: int, *, unknown_name: bool = False) -> list[Quote]:
+    """The best sentences that say different things, best first; none without evidence."""
+    good = [item for item in evidence if item.enough(unknown_name=unknown_name)]
+    ranked = sorted(good, key=_score, reverse=True)
     chosen: list[Quote] = []
     for item in ranked:
-        if len(chosen) == max_sentences or _score(item) < least:
+        if len(chosen) == max_sentences or _score(item) < KEEP * _score(ranked[0]):
             break
-        if item.enough and not any(_same(item.quote, other) for other in chosen):
+        if not any(_same(item.quote, other) for other in chosen):
             chosen.append(item.quote)
-    return _in_reading_order(_with_items(chosen, evidence, max_sentences))
+    return chosen
 
 
 def _score(item: Evidence) -> float:
@@ -129,15 +149,18 @@ def _same(one: Quote, other: Quote) -> bool:
     return len(first & second) >= _SAME * len(first | second)
 
 
-def _with_items(chosen: list[Quote], evidence: Sequence[Evidence], max_sentences: int) -> list[Quote]:
+def with_items(chosen: Sequence[Quote], quotes: Sequence[Quote], max_sentences: int) -> list[Quote]:
     """A sentence that announces a list ("in two ways:") brings the items behind it along."""
-    quotes = [item.quote for item in evidence]
     complete = list(chosen)
     for lead in (quote for quote in chosen if quote.text.endswith(":")):
         following = quotes[quotes.index(lead) + 1 :]
-        items = takewhile(lambda quote: quote.hit is lead.hit and _ITEM.match(_line_before(quote)), following)
+        items = takewhile(_is_item, (quote for quote in following if quote.hit is lead.hit))
         complete.extend([item for item in items if item not in complete][: max_sentences - len(complete)])
     return complete
+
+
+def _is_item(quote: Quote) -> bool:
+    return _ITEM.match(_line_before(quote)) is not None
 
 
 def _line_before(quote: Quote) -> str:
@@ -145,7 +168,7 @@ def _line_before(quote: Quote) -> str:
     return text[text.rfind("\n", 0, quote.start) + 1 : quote.start]
 
 
-def _in_reading_order(quotes: Sequence[Quote]) -> list[Quote]:
+def in_reading_order(quotes: Sequence[Quote]) -> list[Quote]:
     """Documents in order of their best sentence, sentences in order of the document."""
     documents = list(dict.fromkeys(quote.hit.document_id for quote in quotes))
     return sorted(quotes, key=lambda quote: (documents.index(quote.hit.document_id), quote.place))

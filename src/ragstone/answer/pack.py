@@ -68,19 +68,22 @@ def _shortened(hit: Hit, limit: int, tokenizer: Tokenizer) -> Passage | None:
 
 def _facts(hit: Hit) -> list[tuple[str, str]]:
     """What a model should know about where a passage is from."""
-    named = {"title": hit.title, "section": hit.section, "page": hit.page}
-    scalars = {name: value for name, value in hit.metadata.items() if isinstance(value, str | int | float)}
-    facts = [(name, value) for name, value in named.items() if value not in (None, "")]
-    facts += [(name, value) for name, value in scalars.items() if name not in named][:_MAX_METADATA]
-    return [(_word(name), _value(value)) for name, value in facts if not has_address(str(value))]
+    named = {"title": hit.title, "section": hit.section, "page": "" if hit.page is None else str(hit.page)}
+    others = {
+        name: str(value)
+        for name, value in hit.metadata.items()
+        if name not in named and isinstance(value, str | int | float)
+    }
+    facts = [*named.items(), *list(others.items())[:_MAX_METADATA]]
+    return [(_word(name), _value(value)) for name, value in facts if value and not has_address(value)]
 
 
 def _word(name: str) -> str:
     return re.sub(r"\W+", "_", name)[:40]
 
 
-def _value(value: object) -> str:
-    return _as_data(plain(str(value))[:_MAX_VALUE_CHARS]).replace('"', "'").replace(">", "›")
+def _value(value: str) -> str:
+    return _as_data(plain(value)[:_MAX_VALUE_CHARS]).replace('"', "'").replace(">", "›")
 
 
 def _as_data(text: str) -> str:

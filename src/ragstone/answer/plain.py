@@ -14,7 +14,10 @@ _HIDDEN_RANGES = (
 _HIDDEN = {code: None for first, last in _HIDDEN_RANGES for code in range(first, last + 1)}
 
 _MARKDOWN_LINK = re.compile(r"!?\[([^\[\]\n]{0,500})\]\([^()\s]{0,2000}(?:\s[^()\n]{0,500})?\)")
-_REFERENCE = re.compile(r"[a-z][a-z0-9+.-]{1,20}://|\bwww\.|\b(?:data|javascript|mailto|file|vbscript):\S", re.I)
+_STRONG = re.compile(r"\*\*([^*\n]{1,500})\*\*")
+_REFERENCE = re.compile(
+    r"[a-z][a-z0-9+.-]{1,20}://|\bwww\.|\b(?:data|javascript|mailto|file|vbscript):\S", re.I
+)
 _BARE_ADDRESS = re.compile(r"(?<![\w.])(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}[/?]\S", re.I)
 _MARKUP_LINK = re.compile(r"\]\s*[(\[:]|</?[a-z!]", re.I)
 _IMAGE = re.compile(r"!\[|<(?:img|svg|iframe|script|object|embed|link|style|video|audio)\b", re.I)
@@ -31,8 +34,8 @@ def unlink(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """One line of visible text: link and image markup gives way to its words, white space to single spaces."""
-    return " ".join(unlink(strip_hidden(text)).split())
+    """One line of visible text: links, images and bold give way to their words, white space to single spaces."""
+    return " ".join(_STRONG.sub(r"\1", unlink(strip_hidden(text))).split())
 
 
 def has_image(text: str) -> bool:

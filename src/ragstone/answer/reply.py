@@ -10,8 +10,8 @@ from ragstone.answer.prompt import DECLINED
 from ragstone.core.sentences import sentence_spans
 
 _MARK = re.compile(
-    r"[\[【]\s*(?:(?:passage|source|citation)s?\s*#?|\^)?\s*"
-    r"\d{1,6}(?:\s*(?:,|;|&|and|-|–)\s*\d{1,6}){0,20}\s*[\]】](?!\()",
+    r"[\[【]\s{0,2}(?:(?:passage|source|citation)s?\s{0,2}#?|\^)?\s{0,2}"
+    r"\d{1,6}(?:\s{0,2}(?:,|;|&|and|-|–)\s{0,2}\d{1,6}){0,20}\s{0,2}[\]】](?!\()",
     re.I,
 )
 _MARKS_BEHIND_STOP = re.compile(rf"([.!?。！？][\"'”’)]?)[ \t]*((?:{_MARK.pattern}[ \t]*)+)", re.I)

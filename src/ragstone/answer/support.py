@@ -12,18 +12,20 @@ MIN_TERMS = 0.5
 """Share of a sentence's terms that its sources must hold: paraphrases keep half, other topics under a third."""
 
 _NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
-_WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
-_NUMBER_WORDS = {word: str(value) for value, word in enumerate(_WORDS)}
-_WORD = re.compile(r"[a-z]+(?:['’]t)?", re.I)
+_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+"""A lone "one" is rarely meant as a number."""
+_DIGITS = {word: str(number) for number, word in enumerate(_WORDS, start=2)}
+_WORD = re.compile(r"[a-z]+", re.I)
 _CLAUSE_END = re.compile(r"[,;:()]|\b(?:but|and|whereas|while|although|though|which|however)\b", re.I)
 _OPPOSITES = (
     "increase decrease,higher lower,more less,more fewer,rise fall,raise lower,gain loss,gain lose,"
     "enable disable,allow forbid,allow prevent,include exclude,before after,above below,"
     "maximum minimum,largest smallest,first last,open close,accept reject,promote inhibit"
 )
-_NEGATIONS = frozenset(
-    "no not never none neither nor nothing nobody nowhere without cannot lack lacks lacked lacking "
-    "fail fails failed unable absence absent".split()
+_NEGATION = re.compile(
+    r"\b(?:no|not|never|none|neither|nor|nothing|nobody|nowhere|without|cannot|unable|absent|absence"
+    r"|lack(?:s|ed|ing)?|fail(?:s|ed)?|\w+n['’]t)\b",
+    re.I,
 )
 
 
@@ -34,9 +36,7 @@ def unsupported(sentence: str, quotes: Sequence[str], passages: str) -> str:
     """
     if numbers(sentence) - numbers(passages):
         return "a number is not in its source"
-    clauses = [
-        clause for clause in nearest_clauses(sentence, quotes) if negated(clause) == negated(sentence)
-    ]
+    clauses = [clause for clause in nearest_clauses(sentence, quotes) if negated(clause) == negated(sentence)]
     if not clauses:
         return "it negates what its source says, or the reverse"
     if all(opposed(sentence, clause) for clause in clauses):
@@ -82,10 +82,11 @@ def term_share(sentence: str, passages: str) -> float:
 
 
 def numbers(text: str) -> set[str]:
-    """The numbers a text states, written one way; a lone "one" is rarely meant as a number."""
-    found = {_normal(match.group()) for match in _NUMBER.finditer(text)}
-    words = {word.lower() for word in _WORD.findall(text)} - {"one"}
-    return found | {_NUMBER_WORDS[word] for word in words if word in _NUMBER_WORDS}
+    """The numbers a text states, in digits or as words, written one way."""
+    words = {word.lower() for word in _WORD.findall(text)}
+    return {_normal(number) for number in _NUMBER.findall(text)} | {
+        _DIGITS[word] for word in words & _DIGITS.keys()
+    }
 
 
 def _normal(number: str) -> str:
@@ -97,5 +98,4 @@ def _normal(number: str) -> str:
 
 def negated(text: str) -> bool:
     """Whether the text denies something; two denials make none."""
-    words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
-    return sum(word in _NEGATIONS or word.endswith("n't") for word in words) % 2 == 1
+    return len(_NEGATION.findall(text)) % 2 == 1

@@ -138,6 +138,8 @@ def _operator(field: str, operators: Mapping[Any, Any]) -> Filter:
             f"unknown operator {name!r:.40} for '{field}'", hint="use eq, in, gt, gte, lt or lte"
         )
     bounds = {name: _scalar(field, bound) for name, bound in operators.items()}
+    if any(isinstance(operators[name], int) and isinstance(bound, str) for name, bound in bounds.items()):
+        raise FilterError(f"the bounds of '{field}' must fit in 64 bits")
     kinds = {isinstance(bound, str) for bound in bounds.values()}
     if len(kinds) > 1:
         raise FilterError(f"the bounds of '{field}' must be all numbers or all text")
@@ -158,7 +160,7 @@ def _scalar(field: str, value: object) -> Scalar:
     if isinstance(value, bool | int | float):
         if value != value or value in (float("inf"), float("-inf")):
             raise FilterError(f"the value of '{field}' must be a finite number")
-        return value
+        return canonical_number(value)
     raise FilterError(f"the value of '{field}' must be text, a number, true or false, not {value!r:.60}")
 
 
@@ -169,6 +171,11 @@ def canonical_text(value: str) -> str:
         if moment is not None:
             return canonical(moment)
     return value
+
+
+def canonical_number(value: float) -> Scalar:
+    """An integer that does not fit 64 bits as text, since no store keeps all its digits as a number."""
+    return str(value) if isinstance(value, int) and not -(2**63) <= value < 2**63 else value
 
 
 def _count(where: Filter) -> int:
@@ -183,7 +190,11 @@ def _count(where: Filter) -> int:
 
 def _same(stored: Any, wanted: Scalar) -> bool:
     if isinstance(stored, list | tuple):
-        return any(_same(item, wanted) for item in stored)
+        return any(_equal(item, wanted) for item in stored)
+    return _equal(stored, wanted)
+
+
+def _equal(stored: Any, wanted: Scalar) -> bool:
     if isinstance(stored, bool) or isinstance(wanted, bool):
         return stored is wanted
     if isinstance(stored, str) and isinstance(wanted, str):

@@ -9,7 +9,7 @@ from typing import Any
 
 from ragstone.core.clock import canonical
 from ragstone.core.errors import InputError
-from ragstone.core.filters import FIELD, canonical_text
+from ragstone.core.filters import FIELD, canonical_number, canonical_text
 from ragstone.core.types import Metadata
 
 MAX_BYTES = 64 * 1024
@@ -38,8 +38,10 @@ def _value(key: str, value: Any) -> Any:
             return canonical(value)
         case str():
             return canonical_text(value.encode("utf-8", "replace").decode())
-        case None | bool() | int():
+        case None | bool():
             return value
+        case int():
+            return canonical_number(value)
         case float() if value == value and abs(value) != float("inf"):
             return value
         case list() | tuple():

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+    Matrix = NDArray[np.float32]
+else:
+    # Parser children and `--help` read this module: they must not pay for numpy.
+    Vector = Matrix = Any
 
 Json = Any
 """A JSON value. Checked where it enters (settings, HTTP, metadata), not at each use."""
 Metadata = Mapping[str, Json]
-Vector = NDArray[np.float32]
-Matrix = NDArray[np.float32]
 
 BlockKind = Literal["heading", "paragraph", "list", "code", "table", "quote"]
 Role = Literal["query", "document"]
@@ -166,8 +171,7 @@ class Change:
     space_id: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """What an index found: an id and the index's own score. Proves nothing until it is read back."""
 
     chunk_id: str

@@ -1,0 +1,93 @@
+"""The costly calls: embedders, rerankers and language models, on this machine and behind an address."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ragstone.core.errors import SettingsError
+from ragstone.core.protocols import LLM, Embedder, Reranker, Tokenizer
+from ragstone.core.settings import EmbeddingSettings, LLMSettings, RerankingSettings
+from ragstone.models.catalogue import STATIC, canonical_name, known_model, model_info
+from ragstone.models.tokens_of import tokenizer_of
+
+__all__ = ["build_embedder", "build_llm", "build_reranker", "build_tokenizer", "model_info", "tokenizer_of"]
+
+
+def build_embedder(settings: EmbeddingSettings, *, cache_dir: Path | None = None) -> Embedder:
+    """The embedder the settings ask for, with its fallback and a memory for queries. Nothing is loaded yet."""
+    from ragstone.models.cached import CachedEmbedder
+
+    embedder = _embedder(settings, cache_dir)
+    if settings.fallback:
+        from ragstone.models.fallback import FallbackEmbedder
+
+        # The fallback is another model: neither the folder nor the dimension of the first one are its own.
+        other = settings.model_copy(update={"model": settings.fallback, "path": None, "dimensions": None})
+        embedder = FallbackEmbedder(embedder, _embedder(other, cache_dir))
+    return CachedEmbedder(embedder)
+
+
+def build_tokenizer(settings: EmbeddingSettings, *, cache_dir: Path | None = None) -> Tokenizer:
+    """The tokenizer of the model the settings ask for. It is read when it is first used."""
+    return tokenizer_of(_embedder(settings, cache_dir))
+
+
+def build_reranker(settings: RerankingSettings, *, cache_dir: Path | None = None) -> Reranker | None:
+    """The reranker the settings ask for; None when they ask for none."""
+    if settings.kind == "none":
+        return None
+    from ragstone.models.cross_encoder import CrossEncoder
+
+    return CrossEncoder.open(settings.model, path=settings.path, cache_dir=cache_dir)
+
+
+def build_llm(settings: LLMSettings) -> LLM | None:
+    """The language model the settings ask for; None when they name none."""
+    if settings.model is None:
+        return None
+    from ragstone.models.llm import OpenAILLM
+
+    return OpenAILLM(settings.model, settings)
+
+
+def _embedder(settings: EmbeddingSettings, cache_dir: Path | None) -> Embedder:
+    known = known_model(settings.model)
+    # A model of the catalogue is where the catalogue says; the address may be meant for its fallback.
+    remote = not known.local if known is not None else settings.remote.base_url is not None
+    if remote and settings.path is None:
+        return _remote(settings)
+    from ragstone.models.static import StaticEmbedder, is_static_folder
+
+    if canonical_name(settings.model) == STATIC or is_static_folder(settings.path):
+        return StaticEmbedder(
+            settings.model,
+            path=settings.path,
+            dimensions=settings.dimensions,
+            normalize=settings.normalize,
+            cache_dir=cache_dir,
+        )
+    from ragstone.models.local import LocalEmbedder
+
+    return LocalEmbedder.open(
+        settings.model,
+        path=settings.path,
+        runtime=settings.runtime,
+        threads=settings.threads,
+        batch_size=settings.batch_size,
+        dimensions=settings.dimensions,
+        normalize=settings.normalize,
+        cache_dir=cache_dir,
+    )
+
+
+def _remote(settings: EmbeddingSettings) -> Embedder:
+    from ragstone.models.remote import RemoteEmbedder
+
+    if settings.remote.base_url is None and not canonical_name(settings.model).startswith("text-embedding-"):
+        raise SettingsError(
+            f"'{settings.model}' is not an OpenAI model, so embedding.remote.base_url must say where it is",
+            hint="set embedding.remote.base_url and embedding.remote.api_key",
+        )
+    return RemoteEmbedder(
+        settings.model, settings.remote, dimensions=settings.dimensions, normalize=settings.normalize
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -53,7 +53,7 @@ class Encoder:
 
     @property
     def hidden(self) -> int:
-        return self.tensors["word_emb"].shape[1]
+        return int(self.tensors["word_emb"].shape[1])
 
     @property
     def has_head(self) -> bool:
@@ -62,7 +62,12 @@ class Encoder:
     @property
     def uses_types(self) -> bool:
         """Whether it tells the two texts of a pair apart by type ids."""
-        return self.has_head and "type_emb" in self.tensors
+        return self.has_head and "type_emb" in self.tensors and self.tensors["type_emb"].shape[0] > 1
+
+    def without_head(self) -> Encoder:
+        """The same encoder for embedding: pooled instead of classified."""
+        kept = {name: tensor for name, tensor in self.tensors.items() if not name.startswith("head.")}
+        return replace(self, tensors=kept)
 
     def dense(self, name: str) -> NDArray[np.float32]:
         """A tensor as float32."""

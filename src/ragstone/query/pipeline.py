@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ragstone.core.errors import ModelError, ModelMismatch, RagstoneError
+from ragstone.core.errors import ModelError, ModelMismatch, RagstoneError, RemoteError, StoreError
 from ragstone.core.protocols import Embedder, Ledger, LexicalIndex, Reranker, VectorIndex
 from ragstone.core.settings import RerankingSettings, RetrievalSettings
 from ragstone.core.types import Candidate, Hit, KnowledgeBase, LiveChunk, SearchResult
@@ -150,7 +150,11 @@ class SearchPipeline:
         except ModelError as error:
             # C-07: better by word alone than by vectors of another space.
             logger.warning("dense search of kb '%s' is off: %s", kb.name, error)
-            record.degraded.append(f"dense: {error}")
+            record.degrade(f"dense: {error}")
+            return None
+        except (StoreError, RemoteError) as error:
+            logger.warning("Vector store unavailable: %s", error)
+            record.degrade(f"dense: {error}")
             return None
 
     async def _by_word(
@@ -182,10 +186,10 @@ class SearchPipeline:
                 span.left = len(ranked)
             return ranked if self._reranking.threshold else ranked + _below(tail, ranked)
         except TimeoutError:
-            record.degraded.append("rerank: out of time")
+            record.degrade("rerank: out of time")
         except RagstoneError as error:
             logger.warning("reranking is off: %s", error)
-            record.degraded.append(f"rerank: {error}")
+            record.degrade(f"rerank: {error}")
         return found
 
     def _note_rerank(self, cold: bool, spent: float, record: Recorder) -> None:

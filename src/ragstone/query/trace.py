@@ -46,6 +46,11 @@ class Recorder:
         """Record a stage that did not run, and why."""
         self.stages.append(Stage(name, 0.0, entered, entered, reason))
 
+    def degrade(self, what: str) -> None:
+        """Name what could not be done, once however often it was tried."""
+        if what not in self.degraded:
+            self.degraded.append(what)
+
     def excuse(self, ms: float) -> None:
         """Do not count this much against the deadline: it went into loading a model."""
         self._excused += ms

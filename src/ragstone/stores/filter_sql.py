@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ragstone.core.filters import And, Equals, Filter, In, Not, Or, Range, Scalar
 
 COLUMNS = {
@@ -47,19 +49,26 @@ def _one_of(field: str, values: tuple[Scalar, ...], parameters: list[Scalar], ch
         return "(0)"
     column = _column(field, chunks)
     if column:
-        parameters.extend(values)
-        same_type = " OR ".join(
-            f"(typeof({column}) IN {_sql_types(value)} AND {column} = ?)" for value in values
-        )
-        return f"({same_type})"
-    tests = [f"(j.type IN {_json_types(value)} AND j.value = ?)" for value in values]
+        return _among(f"typeof({column})", column, _by_type(values, _sql_types), parameters)
     parameters.extend((_path(field), _path(field)))
-    parameters.extend(values)
+    among = _among("j.type", "j.value", _by_type(values, _json_types), parameters)
     # A list matches when one of its items does; the members of an object are not items.
-    return (
-        "EXISTS (SELECT 1 FROM json_each(d.metadata, ?) j WHERE json_type(d.metadata, ?) <> 'object' "
-        f"AND ({' OR '.join(tests)}))"
-    )
+    return f"EXISTS (SELECT 1 FROM json_each(d.metadata, ?) j WHERE json_type(d.metadata, ?) <> 'object' AND {among})"
+
+
+def _by_type(values: tuple[Scalar, ...], types: Callable[[Scalar], str]) -> dict[str, list[Scalar]]:
+    grouped: dict[str, list[Scalar]] = {}
+    for value in values:
+        grouped.setdefault(types(value), []).append(value)
+    return grouped
+
+
+def _among(kind: str, value: str, grouped: dict[str, list[Scalar]], parameters: list[Scalar]) -> str:
+    tests = []
+    for types, members in grouped.items():
+        parameters.extend(members)
+        tests.append(f"({kind} IN {types} AND {value} IN ({', '.join('?' * len(members))}))")
+    return f"({' OR '.join(tests)})"
 
 
 def _range(where: Range, parameters: list[Scalar], chunks: bool) -> str:

@@ -39,7 +39,9 @@ def answer(make_hit: MakeHit) -> Answer:
 def test_citations_are_numbered_by_first_use_and_say_where_they_stand(answer: Answer) -> None:
     assert answer.citations == (
         Citation(1, "Fans never stop.", "doc:100", "doc", "Manual", "manual.pdf", 4, "Limits", 126, 142),
-        Citation(2, "Pumps stop at 80 degrees.", "doc:100", "doc", "Manual", "manual.pdf", 4, "Limits", 100, 125),
+        Citation(
+            2, "Pumps stop at 80 degrees.", "doc:100", "doc", "Manual", "manual.pdf", 4, "Limits", 100, 125
+        ),
     )
     assert answer.sentences == (
         Sentence("Fans run on.", "supported", (1, 2)),

@@ -90,7 +90,10 @@ def test_what_is_not_supported_is_not_said(passages: list[Passage], reply: str, 
 
 def test_repeats_and_more_than_asked_for_are_left_out(passages: list[Passage]) -> None:
     reply = "Pumps are quiet [1]. Pumps are quiet [1]. Pumps are blue [1]. A fan draws 40 watts [2]."
-    assert [text for text, _ in kept(verify_reply(reply, passages, 2))] == ["Pumps are quiet.", "Pumps are blue."]
+    assert [text for text, _ in kept(verify_reply(reply, passages, 2))] == [
+        "Pumps are quiet.",
+        "Pumps are blue.",
+    ]
 
 
 def test_a_sentence_that_joins_two_is_given_both_quotes(passages: list[Passage]) -> None:
@@ -124,7 +127,9 @@ async def test_the_model_sees_rules_then_passages_as_data_then_the_question(pass
 
 @pytest.mark.req("R-ANS-12")
 async def test_a_model_may_decline(passages: list[Passage]) -> None:
-    composition = await compose("Why?", passages, Scripted("NO ANSWER"), max_sentences=3, max_tokens=9, seconds=5)
+    composition = await compose(
+        "Why?", passages, Scripted("NO ANSWER"), max_sentences=3, max_tokens=9, seconds=5
+    )
     assert composition == Composition((), declined=True)
 
 

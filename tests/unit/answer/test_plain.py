@@ -6,15 +6,16 @@ from ragstone.answer.plain import has_address, has_image, has_link, plain, strip
 
 
 @pytest.mark.parametrize(
-    "hidden", ["\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\u00ad", "\U000e0041", "\ufe0f", "\x00", "\x1b"]
+    "hidden",
+    ["\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\u00ad", "\U000e0041", "\ufe0f", "\x00", "\x1b"],
 )
 def test_hidden_characters_are_stripped(hidden: str) -> None:
     assert strip_hidden(f"a{hidden}b\tc\nd") == "ab\tc\nd"
 
 
 def test_plain_keeps_the_words_of_links_and_folds_white_space() -> None:
-    text = 'See  [the\tguide](https://a.example/x "t") and ![a chart](c.png)\nfor items[1].'
-    assert plain(text) == "See the guide and a chart for items[1]."
+    text = 'See  **all of** [the\tguide](https://a.example/x "t") and ![a chart](c.png)\nfor items[1].'
+    assert plain(text) == "See all of the guide and a chart for items[1]."
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,9 @@ def test_names_and_paths_are_not_links(text: str) -> None:
     assert not has_link(text)
 
 
-@pytest.mark.parametrize("text", ["[a][b]", "[a]: x", "see [a](b.md)", "<b>bold</b>", "<!-- note -->", "<IMG src=x>"])
+@pytest.mark.parametrize(
+    "text", ["[a][b]", "[a]: x", "see [a](b.md)", "<b>bold</b>", "<!-- note -->", "<IMG src=x>"]
+)
 def test_markup_counts_as_a_link(text: str) -> None:
     assert has_link(text)
     assert not has_address(text)

@@ -42,7 +42,9 @@ def test_hidden_characters_are_stripped() -> None:
     assert read("Pumps\u200b stop\U000e0041 [1].") == [("Pumps stop.", (1,))]
 
 
-@pytest.mark.parametrize("reply", ["NO ANSWER", "no answer.", " **NO ANSWER** ", "<think>Hm.</think>NO ANSWER"])
+@pytest.mark.parametrize(
+    "reply", ["NO ANSWER", "no answer.", " **NO ANSWER** ", "<think>Hm.</think>NO ANSWER"]
+)
 def test_declining(reply: str) -> None:
     assert declines(reply)
 

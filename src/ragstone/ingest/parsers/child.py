@@ -22,7 +22,7 @@ def main() -> None:
     # Nothing a library prints may get between the frames.
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    replies.write(wire.frame(b"{}"))
+    replies.write(_state())
     replies.flush()
     try:
         serve(os.fdopen(0, "rb"), replies)
@@ -48,8 +48,12 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
         sandbox.allow_cpu(head["seconds"])
         replies.write(_reply(bytes(content), head["name"], head["pages"]))
         del content
-        replies.write(wire.frame(json.dumps({"mapped": sandbox.address_space()}).encode()))
+        replies.write(_state())
         replies.flush()
+
+
+def _state() -> bytes:
+    return wire.frame(json.dumps({"mapped": sandbox.address_space()}).encode())
 
 
 def _reply(content: bytes, name: str, pages: int) -> bytes:
@@ -64,6 +68,7 @@ def _reply(content: bytes, name: str, pages: int) -> bytes:
     except MemoryError:
         return wire.encode_error(
             ParserLimit(
-                "the file needs more memory than the parser may use", hint="raise limits.parse_memory_mb"
+                f"{name} needs more memory than the parser may use",
+                hint="raise limits.parse_memory_mb, or split the file",
             )
         )

@@ -18,6 +18,7 @@ _HIDDEN = re.compile(
 )
 _LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\ufdd0-\ufdef\ufffe\uffff]")
+_UNCLEAN_ASCII = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 _SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -31,8 +32,8 @@ class Cleaned(NamedTuple):
 
 def clean(text: str) -> Cleaned:
     """Unix line ends, composed letters, plain spaces; nothing invisible that a reader would not see."""
-    if text.isascii():
-        return Cleaned(_CONTROL.sub("", _LINE_END.sub("\n", text)), 0)
+    if text.isascii() and not _UNCLEAN_ASCII.search(text):
+        return Cleaned(text, 0)
     text = _SURROGATE.sub("\ufffd", _LINE_END.sub("\n", text))
     text, hidden = _HIDDEN.subn("", _CONTROL.sub("", text))
     return Cleaned(unicodedata.normalize("NFC", _SPACE.sub(" ", text)), hidden)

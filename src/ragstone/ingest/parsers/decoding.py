@@ -24,6 +24,8 @@ _CODE_PAGES = [
 _WESTERN = frozenset(
     "àâäáãåæçéèêëíìîïñóòôöõøœúùûüýÿßÀÂÄÁÃÅÆÇÉÈÊËÍÌÎÏÑÓÒÔÖÕØŒÚÙÛÜÝŸ‘’“”‚„–—…•€£¥§©®°±«»·¿¡¢´ªº²³µ½¼¾×\xa0"
 )
+_ASCII = re.compile(rb"[\x20-\x7e]")
+_SIGN_IN_WORD = re.compile("[a-z][¡-¶¸-¿][a-z]")
 _BINARY_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
@@ -74,16 +76,18 @@ def _marked(content: bytes, encoding: str) -> Decoded:
 def _unmarked_utf16(content: bytes, name: str) -> Decoded:
     sample = content[: SAMPLE & ~1]
     units = max(1, len(sample) // 2)
-    low, high = sample[0::2].count(0), sample[1::2].count(0)
-    for encoding, expected, other in (("utf-16-le", high, low), ("utf-16-be", low, high)):
+    for encoding, high, low in (
+        ("utf-16-le", sample[1::2], sample[0::2]),
+        ("utf-16-be", sample[0::2], sample[1::2]),
+    ):
         # Spaces, digits and line ends alone make a twentieth of any script's text.
-        if expected >= units // 20 + 1 and other * 20 <= expected:
-            decoded = _with_replacements(content.decode(encoding, "replace"), encoding)
-            unreadable = sum(
-                not (character.isprintable() or character.isspace()) for character in decoded.text[:SAMPLE]
-            )
-            if unreadable <= len(decoded.text[:SAMPLE]) // 50 and decoded.text.count("\ufffd") <= units // 50:
-                return decoded
+        zeros = high.count(0)
+        if zeros * 20 < units or low.count(0) * 20 > zeros or len(_ASCII.findall(high)) * 5 > units:
+            continue
+        decoded = _with_replacements(content.decode(encoding, "replace"), encoding)
+        unreadable = sum(not (mark.isprintable() or mark.isspace()) for mark in decoded.text[:SAMPLE])
+        if unreadable * 50 <= units and decoded.text.count("\ufffd") * 50 <= units:
+            return decoded
     raise _binary(name)
 
 
@@ -116,7 +120,8 @@ def _code_page(content: bytes) -> Decoded:
     foreign = [character for character in western if character > "\x7f"]
     letters = sum(character.isalpha() for character in western)
     # Up to a fifth accented letters, all of them Western, is Western; Slavic and Turkish text has others too.
-    if set(foreign) <= _WESTERN and len(foreign) * 5 <= letters + 5:
+    fits = set(foreign) <= _WESTERN and not _SIGN_IN_WORD.search(western)
+    if fits and len(foreign) * 5 <= letters + 5:
         return _with_replacements(content.decode("cp1252", "replace"), "cp1252")
     from charset_normalizer import from_bytes
 

@@ -34,7 +34,7 @@ class Draft:
         if not visible:
             return
         if kind == "heading":
-            label = one_line(label or visible)
+            label = one_line(label)
             kind, level = ("heading", level) if label else ("paragraph", 0)
         start = self._length + (len(GAP) if self._blocks else 0)
         self._length = start + len(visible)

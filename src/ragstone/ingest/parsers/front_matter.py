@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragstone.core.errors import InputError
 from ragstone.core.metadata import clean_metadata
 from ragstone.core.types import Json
 
+if TYPE_CHECKING:
+    import yaml
+
 MAX_CHARS = 64 * 1024
+MAX_DEPTH = 20
 _HEADER = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
@@ -41,16 +46,29 @@ def _load(header: str) -> dict[Any, Any] | None:
     import yaml
 
     try:
-        # An alias can make a small header mean gigabytes: none is followed.
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(header, yaml.SafeLoader)):
-            raise ValueError("it uses aliases")
+        _check_events(yaml.parse(header, yaml.SafeLoader))
         values = yaml.safe_load(header)
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         raise ValueError(f"line {mark.line + 2}" if mark else "malformed") from problem
-    except RecursionError as problem:
-        raise ValueError("it is nested too deep") from problem
     return values if isinstance(values, dict) else None
+
+
+def _check_events(events: Iterable[yaml.Event]) -> None:
+    """Refuse what makes a small header mean gigabytes or hours: aliases and deep nesting."""
+    import yaml
+
+    depth = 0
+    for event in events:
+        match event:
+            case yaml.AliasEvent():
+                raise ValueError("it uses aliases")
+            case yaml.CollectionStartEvent():
+                depth += 1
+            case yaml.CollectionEndEvent():
+                depth -= 1
+        if depth > MAX_DEPTH:
+            raise ValueError("it is nested too deep")
 
 
 def _storable(values: dict[Any, Any]) -> tuple[dict[str, Json], list[str]]:

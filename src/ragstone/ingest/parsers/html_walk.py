@@ -129,7 +129,7 @@ class _Walk:
     def _add(self, kind: BlockKind, text: str, *, level: int = 0) -> None:
         self._end_block()
         self._end_list()
-        self.draft.add(kind, text, level=level)
+        self.draft.add(kind, text, level=level, label=text if level else "")
 
     def _end_block(self) -> None:
         """Put the gathered text where it belongs: a list item, or a block of its own."""
@@ -139,7 +139,8 @@ class _Walk:
             return
         text = joined.strip("\n") if self.pre else _inline(joined)
         if self.heading:
-            self.draft.add("heading", text.replace("\n", " "), level=self.heading)
+            text = text.replace("\n", " ")
+            self.draft.add("heading", text, level=self.heading, label=text)
         elif self.lists:
             self._add_item(text)
         else:

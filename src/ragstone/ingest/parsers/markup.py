@@ -15,7 +15,7 @@ _MARKS = re.compile(
     r"(?P<ticks>(?<!`)`+(?!`))"
     r"|(?P<comment><!--|\{/\*)"
     r"|(?P<expression>\{)"
-    r"|(?P<tag></?(?:[A-Za-z][\w.:-]*)?(?=[\s/>]))"
+    r"|(?P<tag></?[A-Za-z][\w.:-]*(?=[\s/>])|</?(?=>))"
 )
 _SPOKEN = re.compile(r"\b(?:title|label|description|summary|alt)=(?:\"([^\"]*)\"|'([^']*)')")
 _LITERAL = re.compile(r"\{\s*([\"'`])(.*)\1\s*\}", re.DOTALL)
@@ -106,7 +106,8 @@ def _after_tag(text: str, found: re.Match[str], *, mdx: bool) -> tuple[int, str]
         return after, text[start:after]
     if name.lower() in _UNSEEN and not found["tag"].startswith("</"):
         closed = text.find(f"</{name}", end)
-        return (_closing(text, closed, ">"), "") if closed >= 0 else (end, "")
+        behind = _closing(text, closed, ">") if closed >= 0 else end
+        return behind if behind > 0 else len(text), ""
     if name.lower() in ("br", "hr"):
         return end, "\n"
     # A component's words for people are often in its attributes.

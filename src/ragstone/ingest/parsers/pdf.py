@@ -16,7 +16,7 @@ from ragstone.core.types import Json, Parsed
 from ragstone.ingest.parsers.cleaning import one_line
 from ragstone.ingest.parsers.draft import Draft
 from ragstone.ingest.parsers.pdf_flow import add_pages
-from ragstone.ingest.parsers.pdf_layout import SOFT_HYPHEN, Span, lines_of
+from ragstone.ingest.parsers.pdf_layout import SOFT_HYPHEN, Page, Span, lines_of
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
@@ -70,9 +70,9 @@ def _parse(document: PdfDocument, name: str, pages: int) -> Parsed:
             hint="split it, or raise limits.pages in the settings",
         )
     draft = Draft(name)
-    lines, unreadable = _read_pages(document)
-    if lines or not unreadable:
-        add_pages(draft, lines)
+    readable, unreadable = _read_pages(document)
+    if readable:
+        add_pages(draft, readable)
     elif unreadable:
         raise ParseError(f"{name} is a damaged PDF: no page can be read", hint="print it to a new PDF")
     if unreadable:
@@ -87,10 +87,10 @@ def _parse(document: PdfDocument, name: str, pages: int) -> Parsed:
     )
 
 
-def _read_pages(document: PdfDocument) -> tuple[dict[int, list[Span]], list[int]]:
+def _read_pages(document: PdfDocument) -> tuple[dict[int, Page], list[int]]:
     import pypdfium2
 
-    lines: dict[int, list[Span]] = {}
+    readable: dict[int, Page] = {}
     unreadable = []
     for index in range(len(document)):
         try:
@@ -98,20 +98,20 @@ def _read_pages(document: PdfDocument) -> tuple[dict[int, list[Span]], list[int]
         except pypdfium2.PdfiumError:
             unreadable.append(index + 1)
             continue
-        lines[index + 1] = _read_lines(page)
+        readable[index + 1] = _read_page(page)
         page.close()
-    return lines, unreadable
+    return readable, unreadable
 
 
-def _read_lines(page: PdfPage) -> list[Span]:
-    """The lines of one page; text set at another angle than most of it comes last."""
+def _read_page(page: PdfPage) -> Page:
+    """One page as most of its words stand; text set at another angle comes last."""
     by_turn: dict[int, list[Span]] = {}
     for turn, word in _words(page):
         by_turn.setdefault(turn, []).append(word)
-    lines: list[Span] = []
-    for turn in sorted(by_turn, key=lambda key: -len(by_turn[key])):
-        lines += lines_of(by_turn[turn])
-    return lines
+    turns = sorted(by_turn, key=lambda turn: -len(by_turn[turn]))
+    left, bottom, right, top = page.get_cropbox()
+    _, _, bottom, top = _turned(left, right, bottom, top, turns[0] if turns else 0)
+    return Page([line for turn in turns for line in lines_of(by_turn[turn])], bottom, top)
 
 
 def _words(page: PdfPage) -> list[tuple[int, Span]]:

@@ -10,11 +10,12 @@ from statistics import median
 
 from ragstone.core.types import BlockKind
 from ragstone.ingest.parsers.draft import Draft
-from ragstone.ingest.parsers.pdf_layout import Span
+from ragstone.ingest.parsers.pdf_layout import Page, Span
 
 Pages = Mapping[int, Sequence[Span]]
 
-EDGE_LINES = 2
+MARGIN = 0.1
+"""Running heads and feet stand in this part of the page's height, at either end."""
 LARGER = 1.12
 """A line this much larger than the body is a heading."""
 MAX_HEADING = 200
@@ -37,10 +38,10 @@ _BROKEN_WORD = re.compile(r"(\w+)[-\u00ad\u2010]\n(\w+)")
 _WORDS = re.compile(r"\w+(?:-\w+)*")
 
 
-def add_pages(draft: Draft, pages: Pages) -> None:
+def add_pages(draft: Draft, pages: Mapping[int, Page]) -> None:
     """Write the document's blocks, each with its page."""
-    kept = _without_running_lines(pages)
-    body = _body_size(kept)
+    body = _body_size({number: page.lines for number, page in pages.items()})
+    kept = _without_running_lines(pages, body)
     levels = _heading_levels(kept, body)
     pitch = _line_pitch(kept)
     vocabulary = _vocabulary(kept)
@@ -53,22 +54,24 @@ def _add_group(draft: Draft, group: list[Span], page: int, level: int, vocabular
     text = _whole_words("\n".join(line.text.translate(_LIGATURES) for line in group), vocabulary)
     text, contents = _LEADERS.subn(" … ", text)
     if level and len(text) <= MAX_HEADING and not contents:
-        draft.add("heading", text.replace("\n", " "), level=level, page=page)
+        text = text.replace("\n", " ")
+        draft.add("heading", text, level=level, label=text, page=page)
         return
     kind: BlockKind = "list" if _BULLET.match(text) and not level else "paragraph"
     draft.add(kind, _reflowed(text, kind), page=page)
 
 
-def _without_running_lines(pages: Pages) -> dict[int, list[Span]]:
-    """Drop what stands at the top or the foot of most pages, page numbers included."""
-    edges = {page: _edge_lines(lines) for page, lines in pages.items()}
+def _without_running_lines(pages: Mapping[int, Page], body: float) -> Pages:
+    """Drop what stands at the top or the foot of most pages, page numbers included; never all of a page."""
+    edges = {number: _edge_lines(page, body) for number, page in pages.items()}
     counts = Counter(key for lines in edges.values() for key in {_running_key(line) for line in lines})
     # With fewer pages a repeated line may be a title.
     often = {key for key, count in counts.items() if len(pages) >= 3 and _is_running(key, count, len(pages))}
-    return {
-        page: [line for line in lines if not (_running_key(line) in often and line in edges[page])]
-        for page, lines in pages.items()
-    }
+    kept: dict[int, Sequence[Span]] = {}
+    for number, page in pages.items():
+        running = {line for line in edges[number] if _running_key(line) in often}
+        kept[number] = [line for line in page.lines if line not in running] or page.lines
+    return kept
 
 
 def _is_running(key: str, count: int, pages: int) -> bool:
@@ -76,9 +79,13 @@ def _is_running(key: str, count: int, pages: int) -> bool:
     return count * 2 > pages or (count >= 3 and "#" in key) or _PAGE_NUMBER.fullmatch(key) is not None
 
 
-def _edge_lines(lines: Sequence[Span]) -> list[Span]:
-    by_height = sorted(lines, key=lambda line: line.bottom)
-    return by_height[:EDGE_LINES] + by_height[EDGE_LINES:][-EDGE_LINES:]
+def _edge_lines(page: Page, body: float) -> list[Span]:
+    margin = (page.top - page.bottom) * MARGIN
+    return [
+        line
+        for line in page.lines
+        if line.size < body * LARGER and (line.bottom > page.top - margin or line.top < page.bottom + margin)
+    ]
 
 
 def _running_key(line: Span) -> str:

@@ -31,6 +31,15 @@ class Span:
         return self.top - self.bottom
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The lines of a page in reading order, and where the page itself begins and ends."""
+
+    lines: list[Span]
+    bottom: float
+    top: float
+
+
 def lines_of(words: Sequence[Span]) -> list[Span]:
     """The lines of a page in the order a person reads them."""
     return _ordered(_segments(words), depth=0)
@@ -132,7 +141,7 @@ def _is_prose(column: list[Span]) -> bool:
     width = max(span.right for span in column) - min(span.left for span in column)
     return (
         sum(len(span.text) for span in column) >= COLUMN_CHARS * len(column)
-        and median(span.right - span.left for span in column) >= width / 2
+        and median(span.right - span.left for span in column) >= 0.4 * width
     )
 
 

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
-from select import POLLIN, POLLOUT, poll
-from typing import IO
 
 from ragstone.core.errors import ParseError, ParserLimit
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers import wire
 from ragstone.ingest.parsers.cleaning import printable
-
-DOCUMENTS_PER_CHILD = 500
-START_SECONDS = 60.0
-_CHUNK = 1 << 16
-# The child gets the parent's import path as arguments: it starts isolated and without site packages of its own.
-_BOOT = "import sys; sys.path[:] = sys.argv[3:]; from ragstone.ingest.parsers.child import main; main()"
+from ragstone.ingest.parsers.process import ParserProcess
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +33,16 @@ class ParserPool:
     def __init__(self, limits: ParserLimits | None = None, workers: int = 1) -> None:
         self.limits = limits or ParserLimits()
         self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="parser")
-        self._idle: list[_Child] = []
         self._lock = threading.Lock()
+        self._children: set[ParserProcess] = set()
+        self._idle: list[ParserProcess] = []
+        self._closed = False
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """The process ids of the children that are there now."""
+        with self._lock:
+            return frozenset(child.pid for child in self._children)
 
     async def parse(self, content: bytes, name: str) -> Parsed:
         """Parse one file; raises `ParseError`, and `ParserLimit` when it costs more than the limits allow."""
@@ -64,25 +60,44 @@ class ParserPool:
             raise
 
     async def close(self) -> None:
-        """End the children. Files that are being parsed are finished first."""
-        await asyncio.to_thread(self._threads.shutdown, wait=True)
+        """End the children, also those at work; nothing can be parsed after this."""
+        with self._lock:
+            self._closed = True
+            for child in self._children:
+                child.kill()
+        await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
         for child in self._idle:
             child.end()
+        self._children.clear()
         self._idle.clear()
 
     def _run(self, job: _Job) -> Parsed:
-        with self._lock:
-            child = self._idle.pop() if self._idle else None
-        if child is None or not child.is_alive():
-            child = _Child(self.limits.memory_mb)
+        child = self._take()
         try:
             return job.run(child)
         finally:
+            self._give_back(child)
+
+    def _take(self) -> ParserProcess:
+        with self._lock:
+            child = self._idle.pop() if self._idle else None
+        if child is not None and not child.is_fit():
+            self._give_back(child)
+            child = None
+        child = child or ParserProcess(self.limits.memory_mb)
+        with self._lock:
+            self._children.add(child)
+            if self._closed:
+                child.kill()
+        return child
+
+    def _give_back(self, child: ParserProcess) -> None:
+        with self._lock:
             if child.is_fit():
-                with self._lock:
-                    self._idle.append(child)
-            else:
-                child.end()
+                self._idle.append(child)
+                return
+            self._children.discard(child)
+        child.end()
 
 
 class _Job:
@@ -92,7 +107,7 @@ class _Job:
         self.content = content
         self.name = name
         self.limits = limits
-        self._child: _Child | None = None
+        self._child: ParserProcess | None = None
         self._cancelled = False
         self._lock = threading.Lock()
 
@@ -103,7 +118,7 @@ class _Job:
             if self._child is not None:
                 self._child.kill()
 
-    def run(self, child: _Child) -> Parsed:
+    def run(self, child: ParserProcess) -> Parsed:
         with self._lock:
             self._child = child
             if self._cancelled:
@@ -149,126 +164,3 @@ class _Job:
             f" {self.limits.memory_mb} MB",
             hint="open it and save it again, or raise limits.parse_memory_mb",
         )
-
-
-class _Child:
-    """One child process and the pipes to it. Used by one thread at a time; `kill` by any."""
-
-    def __init__(self, memory_mb: int) -> None:
-        self.documents = 0
-        self._memory = memory_mb * 1024 * 1024
-        self._mapped = 0
-        self._in_step = True
-        self._process = subprocess.Popen(  # noqa: S603  (our own interpreter, our own arguments)
-            [
-                *(sys.executable, "-I", "-S", "-B", "-X", "utf8", "-c", _BOOT),
-                *(str(memory_mb), str(os.getpid())),
-                *(str(Path(entry).absolute()) for entry in sys.path if entry),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            # One thread, or the linear algebra library maps memory for each core.
-            env={"OPENBLAS_NUM_THREADS": "1"},
-            cwd=Path("/"),
-            close_fds=True,
-            start_new_session=True,
-            bufsize=0,
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._stdin, self._stdout = self._process.stdin, self._process.stdout
-        for stream in (self._stdin, self._stdout):
-            os.set_blocking(stream.fileno(), False)
-        self._wait_until_ready()
-
-    def _wait_until_ready(self) -> None:
-        """Starting Python takes its own time on a busy machine: that is not the first file's fault."""
-        deadline = time.monotonic() + START_SECONDS
-        try:
-            wire.read_frame(lambda length: self._read(length, deadline), wire.MAX_HEAD)
-        except (EOFError, TimeoutError, ValueError) as problem:
-            self.end()
-            raise ParseError(
-                "the parser process did not start",
-                hint=f"check that this works: {sys.executable} -c 'import ragstone.ingest.parsers.child'",
-            ) from problem
-
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
-
-    def is_fit(self) -> bool:
-        """Whether it may take another file: alive, in step with us, and not grown or old."""
-        return (
-            self._in_step
-            and self.is_alive()
-            and self.documents < DOCUMENTS_PER_CHILD
-            and self._mapped * 2 <= self._memory
-        )
-
-    def ask(self, head: bytes, content: bytes, deadline: float) -> Parsed:
-        """Send a file and read what became of it."""
-        self._in_step = False
-        self._write(wire.frame(head) + len(content).to_bytes(8, "big"), deadline)
-        self._write(content, deadline)
-
-        def read(length: int) -> bytearray:
-            return self._read(length, deadline)
-
-        self.documents += 1
-        try:
-            parsed = wire.decode_reply(read, len(content))
-        except ParseError:
-            self._end_of_reply(read)
-            raise
-        self._end_of_reply(read)
-        return parsed
-
-    def _end_of_reply(self, read: wire.Read) -> None:
-        self._mapped = int(json.loads(wire.read_frame(read, wire.MAX_HEAD))["mapped"])
-        self._in_step = True
-
-    def kill(self) -> None:
-        """Stop it, by its own process id."""
-        self._process.kill()
-
-    def ended(self) -> int:
-        """How it ended, once it has closed its pipes."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return self._process.wait(timeout=START_SECONDS)
-        self.kill()
-        return self._process.wait()
-
-    def end(self) -> None:
-        """Stop it and let go of what belongs to it."""
-        self.kill()
-        self._process.wait()
-        self._stdin.close()
-        self._stdout.close()
-
-    def _write(self, data: bytes, deadline: float) -> None:
-        view = memoryview(data)
-        while view:
-            self._wait(self._stdin, POLLOUT, deadline)
-            try:
-                view = view[os.write(self._stdin.fileno(), view[:_CHUNK]) :]
-            except BlockingIOError:
-                continue
-            except BrokenPipeError:
-                raise EOFError from None
-
-    def _read(self, length: int, deadline: float) -> bytearray:
-        data = bytearray()
-        while len(data) < length:
-            self._wait(self._stdout, POLLIN, deadline)
-            received = os.read(self._stdout.fileno(), min(length - len(data), 1 << 20))
-            if not received:
-                raise EOFError
-            data += received
-        return data
-
-    def _wait(self, stream: IO[bytes], event: int, deadline: float) -> None:
-        waiter = poll()
-        waiter.register(stream, event)
-        if not waiter.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise TimeoutError

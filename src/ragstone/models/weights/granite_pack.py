@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +32,13 @@ class GranitePack:
     path: Path
     sha256: str = SHA256
     tokenizer_sha256: str = TOKENIZER_SHA256
+    dimension: int = 384
+    max_tokens: int = 512
+    prompts: Mapping[Role, str] = field(default_factory=dict)
 
     @property
     def revision(self) -> str:
         return self.sha256[:12]
-
-    def prompt(self, role: Role) -> str:
-        """What goes before a text of this role."""
-        meta = self._header(self.path.open("rb").read(1 << 16))["meta"]
-        return str(meta["query_prefix" if role == "query" else "passage_prefix"])
 
     def tokenizer_json(self) -> bytes:
         """The tokenizer alone, without reading the weights."""

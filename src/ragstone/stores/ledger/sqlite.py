@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from ragstone.core.clock import canonical, now
-from ragstone.core.errors import NotFoundError
+from ragstone.core.errors import NotFoundError, StoreError
 from ragstone.core.filters import Filter
 from ragstone.core.ids import check_name, opaque_id
 from ragstone.core.types import Document, KnowledgeBase, LiveChunk, NewVersion, Space, Stats, Vector
@@ -47,12 +47,15 @@ class SqliteLedger:
     @asynccontextmanager
     async def file(self, tenant: str) -> AsyncIterator[TenantFile]:
         """The tenant's file; it stays open at least while the block runs."""
-        async with self._opening:
-            opened = self._tenants.get(tenant) or await self._open(tenant)
-            self._tenants[tenant] = opened
-            self._tenants.move_to_end(tenant)
-            self._busy[tenant] = self._busy.get(tenant, 0) + 1
-            self._close_idle()
+        opened = self._tenants.get(tenant)
+        if opened is None:
+            async with self._opening:
+                opened = self._tenants.get(tenant) or await self._open(tenant)
+                self._tenants[tenant] = opened
+                self._busy[tenant] = self._busy.get(tenant, 0)
+                self._close_idle(keep=tenant)
+        self._tenants.move_to_end(tenant)
+        self._busy[tenant] += 1
         try:
             yield opened
         finally:
@@ -171,10 +174,10 @@ class SqliteLedger:
         path = self._folder / "tenants" / tenant_id / "ledger.db"
         return await asyncio.to_thread(TenantFile, path, tenant_id)
 
-    def _close_idle(self) -> None:
-        idle = [name for name in self._tenants if not self._busy.get(name)]
+    def _close_idle(self, keep: str) -> None:
+        idle = [name for name in self._tenants if name != keep and not self._busy[name]]
         for name in idle[: max(0, len(self._tenants) - self._limit)]:
-            self._busy.pop(name, None)
+            del self._busy[name]
             self._tenants.pop(name).close()
 
 
@@ -184,6 +187,7 @@ class SqliteTransaction:
     def __init__(self, file: TenantFile, indexes: Sequence[ColocatedIndex]) -> None:
         self._file = file
         self._indexes = indexes
+        self._asked = False
         self._begun = False
 
     async def __aenter__(self) -> SqliteTransaction:
@@ -192,8 +196,9 @@ class SqliteTransaction:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._begun:
-            # Shielded: a cancelled caller must not leave the connection inside a transaction.
+        if self._asked:
+            # A cancelled caller must not leave the connection inside a transaction: what it asked for last may
+            # still wait for the writer's thread, so this waits its turn there, shielded.
             await asyncio.shield(self._file.write(_rollback if kind else _commit))
 
     async def open_kb(self, name: str) -> KnowledgeBase:
@@ -224,8 +229,11 @@ class SqliteTransaction:
             if not self._begun:
                 connection.execute("BEGIN IMMEDIATE")
                 self._begun = True
+            elif not connection.in_transaction:
+                raise StoreError("the transaction was undone by an earlier failure", hint="begin another")
             return work(connection)
 
+        self._asked = True
         return await asyncio.shield(self._file.write(begun))
 
 

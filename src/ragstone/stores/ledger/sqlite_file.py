@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sqlite3
 import threading
@@ -92,8 +93,7 @@ class SqliteFile:
         )
         connection.execute(f"PRAGMA synchronous = {self._durability}")
         connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA cache_size = -8000")
-        connection.execute("PRAGMA mmap_size = 268435456")
+        connection.execute("PRAGMA cache_size = -4000")
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA secure_delete = FAST")
         with self._guard:
@@ -127,6 +127,8 @@ def translated(path: Path) -> Iterator[None]:
             f"{path.name} cannot be read: {error}", hint="restore the data folder from a backup"
         ) from error
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _full(path, str(error.strerror)) from error
         raise StoreError(f"{path}: {error.strerror or error}") from error
 
 
@@ -138,9 +140,11 @@ def _operational(path: Path, error: sqlite3.OperationalError) -> StoreError:
             hint="end the other process or wait for it, then try again",
         )
     if "disk is full" in text:
-        return StoreFull(
-            f"{path.name}: {text}", hint="free some space; nothing that was acknowledged is lost"
-        )
+        return _full(path, text)
     if "unable to open" in text or "readonly" in text:
         return StoreError(f"{path} cannot be opened: {text}", hint="check the folder's owner and permissions")
     return StoreError(f"{path.name}: {text}")
+
+
+def _full(path: Path, text: str) -> StoreFull:
+    return StoreFull(f"{path.name}: {text}", hint="free some space; nothing that was acknowledged is lost")

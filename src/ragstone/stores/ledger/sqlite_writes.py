@@ -102,11 +102,14 @@ def activate(
 ) -> None:
     """Make a staged version the live one; everything older goes."""
     row = connection.execute(
-        "SELECT facts FROM versions WHERE document_id = ? AND version = ? AND tenant_id = ?",
+        "SELECT v.facts, d.version FROM versions v JOIN documents d ON d.id = v.document_id "
+        "WHERE v.document_id = ? AND v.version = ? AND v.tenant_id = ?",
         (document_id, number, tenant_id),
     ).fetchone()
     if row is None:
         raise NotFoundError(f"document {document_id} has no staged version {number}")
+    if row[1] == number:
+        return
     facts = json.loads(row[0])
     fresh = _terms(connection, "document_id = ? AND version = ?", (document_id, number))
     _remove_chunks(

@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.core.types import Candidate
+from ragstone.stores.ranking import best_first, largest
 
 K1 = 1.2
 B = 0.75
 IDF_FLOOR = 1e-6
 MAX_SEGMENTS = 8
 BLANK = 32
+HASHED_TOGETHER = 500
 # Fixed odd multipliers, one per byte position: the hash of a term is the sum of its weighted bytes.
 _POSITIONS: NDArray[np.uint64] = np.random.default_rng(20261115).integers(0, 2**63, 512, np.uint64) * 2 + 1
 
@@ -36,6 +38,12 @@ def term_hashes(text: str) -> NDArray[np.uint64]:
     weighted[blanks] = 0
     sums = np.add.reduceat(weighted, starts)
     return np.asarray(sums ^ (sums >> np.uint64(29)), np.uint64)
+
+
+def _hashes_of(texts: Sequence[str]) -> NDArray[np.uint64]:
+    # Hashing takes some thirty bytes for each byte of text, so a large load goes in parts.
+    parts = [texts[start : start + HASHED_TOGETHER] for start in range(0, len(texts), HASHED_TOGETHER)]
+    return np.concatenate([term_hashes(" ".join(filter(None, part))) for part in parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,7 @@ class PostingsMatrix:
         self.remove(number for number in numbers if number in self._row_of)
         first = len(self._ids)
         lengths = np.array([text.count(" ") + 1 if text else 0 for text in texts], np.int64)
-        hashes = term_hashes(" ".join(text for text in texts if text))
+        hashes = _hashes_of(texts)
         rows = np.repeat(np.arange(first, first + len(texts), dtype=np.int32), lengths)
         self._segments.append(_segment(hashes, rows, np.ones(len(rows), np.float32)))
         self._ids.extend(ids)
@@ -113,13 +121,8 @@ class PostingsMatrix:
         if allowed is not None:
             scores[~np.isin(self._numbers, allowed, kind="sort")] = 0
         found = np.flatnonzero(scores)
-        if len(found) > k:
-            cut = np.partition(scores[found], len(found) - k)[len(found) - k]
-            found = found[scores[found] >= cut]
-        picked = sorted(
-            ((float(scores[row]), self._ids[row]) for row in found), key=lambda pair: (-pair[0], pair[1])
-        )
-        return [Candidate(chunk_id, score) for score, chunk_id in picked[:k]]
+        found = found[largest(scores[found], k)]
+        return best_first([self._ids[row] for row in found.tolist()], scores[found].tolist(), k)
 
     def _add_scores(self, scores: NDArray[np.float32], term: np.uint64) -> None:
         parts = [(segment, segment.postings(term)) for segment in self._segments]

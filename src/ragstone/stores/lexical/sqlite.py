@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 MAX_TERMS = 64
 LOAD_ROWS = 20_000
 INLINE_CHANGES = 2_000
+EVERYTHING = -1
 # The analyzer has already cut the text: FTS5 only has to split at blanks.
 TOKENIZER = "unicode61 remove_diacritics 0 categories ''L* N* M* P* S* Co''"
 
@@ -162,13 +163,21 @@ def _search_fts(
             f"AND rowid IN (SELECT c.seq FROM chunks c {LIVE} "
             f"WHERE c.tenant_id = ? AND c.kb_id = ? AND {condition(where, parameters)})"
         )
-    rows = connection.execute(
-        f"SELECT c.id, f.score FROM (SELECT rowid, bm25({table}) AS score FROM {table} WHERE {table} MATCH ? "
-        f"{allowed} ORDER BY score LIMIT ?) f JOIN chunks c ON c.seq = f.rowid",
-        (*parameters, k),
-    ).fetchall()
-    found = [Candidate(chunk_id, -score) for chunk_id, score in rows]
-    return sorted(found, key=lambda candidate: (-candidate.score, candidate.chunk_id))
+
+    def ranked(limit: int) -> list[Candidate]:
+        rows = connection.execute(
+            f"SELECT c.id, f.score FROM (SELECT rowid, bm25({table}) AS score FROM {table} WHERE {table} MATCH ? "
+            f"{allowed} ORDER BY score LIMIT ?) f JOIN chunks c ON c.seq = f.rowid",
+            (*parameters, limit),
+        )
+        found = [Candidate(chunk_id, -score) for chunk_id, score in rows]
+        return sorted(found, key=lambda candidate: (-candidate.score, candidate.chunk_id))
+
+    found = ranked(k + 1)
+    if len(found) > k and found[k].score == found[k - 1].score:
+        # FTS5 knows no ids: which of the equals it left out is chance, so all are read.
+        found = ranked(EVERYTHING)
+    return found[:k]
 
 
 def _table(kb_id: int) -> str:

@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.core.types import Candidate, Matrix, Vector
+from ragstone.stores.ranking import best_first, largest
 
 FIRST_CAPACITY = 1024
+ROUNDING = 1e-5
+"""More than two ways of adding up the dot product of unit vectors differ by in float32."""
 
 
 class VectorMatrix:
@@ -57,15 +60,14 @@ class VectorMatrix:
         """The k rows with the largest dot product, best first, ties by id; only allowed numbers if given."""
         size = len(self._ids)
         if allowed is None:
-            scores = self._rows[:size] @ vector
-            rows = None
+            near = largest(self._rows[:size] @ vector, k, ROUNDING)
         else:
             rows = np.flatnonzero(np.isin(self._numbers[:size], allowed, kind="sort"))
-            scores = self._rows[rows] @ vector
-        chosen = _largest(scores, k)
-        picked = [(float(scores[at]), self._ids[at if rows is None else rows[at]]) for at in chosen]
-        picked.sort(key=lambda pair: (-pair[0], pair[1]))
-        return [Candidate(chunk_id, score) for score, chunk_id in picked[:k]]
+            near = rows[largest(self._rows[rows] @ vector, k, ROUNDING)]
+        # The fast product rounds by place in the matrix; added up row by row, equal vectors score the same.
+        scores = (self._rows[near] * vector).sum(axis=1, dtype=np.float64)
+        ids = self._ids
+        return best_first([ids[row] for row in near.tolist()], scores.tolist(), k)
 
     def _reserve(self, size: int) -> None:
         capacity = len(self._rows)
@@ -78,11 +80,3 @@ class VectorMatrix:
         numbers = np.empty(grown, np.int64)
         numbers[:capacity] = self._numbers
         self._rows, self._numbers = rows, numbers
-
-
-def _largest(scores: NDArray[np.float32], k: int) -> NDArray[np.intp]:
-    """Positions of the k largest scores and of all that tie with the last of them."""
-    if k >= len(scores):
-        return np.arange(len(scores))
-    cut = np.partition(scores, len(scores) - k)[len(scores) - k]
-    return np.flatnonzero(scores >= cut)

@@ -1,0 +1,96 @@
+"""`python -m bench [PART…] [--data DIR] [--json]`: each part in a process of its own, then one table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.report import Row, machine
+
+Part = Callable[[Path], list[Row]]
+
+
+def _scale(chunks: int) -> Part:
+    def run(folder: Path) -> list[Row]:
+        from bench import scale
+
+        return scale.run(chunks)
+
+    return run
+
+
+def _peers(model: str) -> Part:
+    def run(folder: Path) -> list[Row]:
+        from bench import peers
+
+        return peers.run(folder, model)
+
+    return run
+
+
+def _start(folder: Path) -> list[Row]:
+    from bench import start
+
+    return start.run()
+
+
+def _ingest(folder: Path) -> list[Row]:
+    from bench import embedding
+
+    return embedding.ingest(folder)
+
+
+def _embedder(folder: Path) -> list[Row]:
+    from bench import embedding
+
+    return embedding.against_sentence_transformers(folder)
+
+
+PARTS: dict[str, Part] = {
+    "start": _start,
+    "10k": _scale(10_000),
+    "100k": _scale(100_000),
+    "embedder": _embedder,
+    "ingest": _ingest,
+    "peers-minilm": _peers("all-MiniLM-L6-v2"),
+    "peers-default": _peers("granite-embedding-30m-english"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
+    parser.add_argument(
+        "--data", type=Path, default=Path("../shared/data/scifact"), help="a BEIR-layout folder"
+    )
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.here:
+        print(json.dumps([row.as_dict() for row in PARTS[options.parts[0]](options.data)]))
+        return
+    rows = []
+    for part in options.parts or PARTS:
+        print(f"measuring {part} …", file=sys.stderr)
+        command = [sys.executable, "-m", "bench", part, "--here", "--data", str(options.data)]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        rows += [Row(**row) for row in json.loads(done.stdout.splitlines()[-1])]
+    if options.json:
+        print(json.dumps({"machine": machine(), "rows": [row.as_dict() for row in rows]}, ensure_ascii=False))
+    else:
+        _print_table(rows)
+
+
+def _print_table(rows: list[Row]) -> None:
+    print(f"\n{machine()}\n\n| part | what | measured | target or best peer | |\n|---|---|---|---|---|")
+    for row in rows:
+        mark = {True: "✓", False: "✗", None: ""}[row.met]
+        print(f"| {row.part} | {row.what} | {row.value} | {row.target} | {mark} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""A store filled without a model: Zipf text and clustered random vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ragstone.core.analyzer import analyze
+from ragstone.core.ids import content_hash, document_id
+from ragstone.core.settings import Settings
+from ragstone.core.types import Chunk, EmbeddingModel, Embeddings, Matrix, NewVersion, Role
+from ragstone.wiring import Stores, open_stores
+
+DIMENSION = 384
+WORDS = 120
+VOCABULARY = 50_000
+PER_DOCUMENT = 10
+MODEL = EmbeddingModel("synthetic", DIMENSION, 512)
+
+
+class SyntheticText:
+    """Text whose word frequencies fall off like those of a language."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = np.random.default_rng(seed)
+        weights = 1.0 / np.arange(1, VOCABULARY + 1)
+        self._weights = weights / weights.sum()
+
+    def words(self, count: int) -> str:
+        return " ".join(f"word{n}" for n in self._random.choice(VOCABULARY, count, p=self._weights))
+
+    def query(self) -> str:
+        """Eight words of the less common half of a text."""
+        picked = self._random.choice(VOCABULARY, 40, p=self._weights)
+        return " ".join(f"word{n}" for n in sorted(picked)[-8:])
+
+
+class SyntheticEmbedder:
+    """Vectors at no cost: of the text's hash, near one of a few hundred centres."""
+
+    model = MODEL
+
+    def __init__(self) -> None:
+        random = np.random.default_rng(7)
+        self._centres = random.normal(size=(256, DIMENSION)).astype(np.float32)
+
+    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        return Embeddings(self.vectors(texts), MODEL.id)
+
+    def vectors(self, texts: Sequence[str]) -> Matrix:
+        seeds = [int(content_hash(text)[:8], 16) for text in texts]
+        noise = np.stack([np.random.default_rng(seed).normal(size=DIMENSION) for seed in seeds])
+        rows = self._centres[np.array(seeds) % 256] + 1.5 * noise
+        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+async def fill(folder: Path, chunks: int, seed: int = 1) -> Stores:
+    """A store with this many chunks, ten to a document."""
+    stores = open_stores(Settings(data_dir=folder))
+    text, embedder = SyntheticText(seed), SyntheticEmbedder()
+    for first in range(0, chunks // PER_DOCUMENT, 100):
+        numbers = range(first, min(first + 100, chunks // PER_DOCUMENT))
+        async with stores.ledger.transaction("default") as tx:
+            kb = await tx.open_space(await tx.open_kb("default"), MODEL.id, DIMENSION)
+            for number in numbers:
+                version = _version(number, text, embedder)
+                await tx.activate(kb, version.document_id, await tx.stage(kb, version))
+    return stores
+
+
+def _version(number: int, text: SyntheticText, embedder: SyntheticEmbedder) -> NewVersion:
+    parts = [text.words(WORDS) for _ in range(PER_DOCUMENT)]
+    chunks, start = [], 0
+    for index, part in enumerate(parts):
+        chunks.append(Chunk(index, part, start, start + len(part), tokens=WORDS))
+        start += len(part) + 2
+    whole = "\n\n".join(parts)
+    name = f"synthetic-{number}"
+    return NewVersion(
+        document_id=document_id("default", "default", "bench", name),
+        source="bench",
+        external_id=name,
+        uri=name,
+        title=name,
+        content_hash=content_hash(whole),
+        text=whole,
+        media_type="text/plain",
+        metadata={"shelf": number % 100},
+        recipe="bench",
+        modified_at=None,
+        chunks=tuple(chunks),
+        terms=tuple(" ".join(analyze(part)) for part in parts),
+        vectors=embedder.vectors(parts),
+    )

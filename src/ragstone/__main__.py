@@ -1,0 +1,6 @@
+"""`python -m ragstone` is `ragstone`."""
+
+from ragstone.serve.cli.main import run
+
+if __name__ == "__main__":
+    run()

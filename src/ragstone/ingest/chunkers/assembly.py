@@ -1,0 +1,43 @@
+"""Turns spans into chunks: text, tokens, page, section and the context put before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ragstone.core.types import Chunk, Parsed
+from ragstone.ingest.chunkers.cutting import Span
+from ragstone.ingest.chunkers.outline import Outline
+from ragstone.ingest.chunkers.ruler import Ruler
+
+
+def assemble(document: Parsed, ruler: Ruler, spans: Iterable[Span], *, context: bool) -> list[Chunk]:
+    """One chunk per span, in order."""
+    outline = Outline(document)
+    chunks = []
+    for index, (start, end) in enumerate(spans):
+        place = outline.place(start, end)
+        prefixed = context and outline.has_headings
+        chunks.append(
+            Chunk(
+                index=index,
+                text=document.text[start:end],
+                start=start,
+                end=end,
+                context=context_of(document.title, place.section) if prefixed else "",
+                page=place.page,
+                section=place.section,
+                kind=place.kind,
+                tokens=ruler.tokens(start, end),
+            )
+        )
+    return chunks
+
+
+def context_of(title: str, section: Sequence[str]) -> str:
+    """Title and section path as two headings and a blank line; what is missing is left out."""
+    lines = []
+    if title.strip():
+        lines.append(f"# {' '.join(title.split())}\n")
+    if section:
+        lines.append(f"## {' > '.join(section)}\n")
+    return "".join(lines) + "\n" if lines else ""

@@ -1,0 +1,64 @@
+"""Chunks that know their section: what stands under one heading, with the path to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ragstone.core.types import Chunk, Parsed
+from ragstone.ingest.chunkers.assembly import assemble
+from ragstone.ingest.chunkers.cutting import Span, cut, levels_of
+from ragstone.ingest.chunkers.limits import Limits
+from ragstone.ingest.chunkers.outline import Unit, units
+from ragstone.ingest.chunkers.packing import pack
+from ragstone.ingest.chunkers.ruler import Ruler
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownChunker:
+    """Packs the blocks of one section up to the size and never mixes sections.
+
+    Works on any document with headings. A heading stays with what follows it. Tables and code are kept
+    whole where they fit and cut at lines where they do not. Neighbouring sections are joined only when
+    one of them is smaller than `min_size` and both fit together.
+    """
+
+    limits: Limits
+    min_size: int = 0
+    context: bool = True
+
+    @property
+    def fingerprint(self) -> str:
+        return f"markdown {self.limits.fingerprint} min={self.min_size} context={self.context}"
+
+    def chunk(self, document: Parsed) -> list[Chunk]:
+        text = document.text
+        ruler = self.limits.ruler(text)
+        spans: list[Span] = []
+        for section in self._sections(ruler, units(document)):
+            parts: list[Span] = []
+            for unit in section:
+                parts.extend(cut(text, ruler, (unit.start, unit.end), self.limits, levels_of(unit.kind)))
+            spans.extend(pack(text, ruler, parts, self.limits))
+        return assemble(document, ruler, spans, context=self.context)
+
+    def _sections(self, ruler: Ruler, parts: Iterable[Unit]) -> list[list[Unit]]:
+        sections: list[list[Unit]] = []
+        for unit in parts:
+            if sections and not unit.opens_section:
+                sections[-1].append(unit)
+            else:
+                sections.append([unit])
+        return self._join_small(ruler, sections) if self.min_size else sections
+
+    def _join_small(self, ruler: Ruler, sections: list[list[Unit]]) -> list[list[Unit]]:
+        joined = sections[:1]
+        for section in sections[1:]:
+            before = ruler.size(joined[-1][0].start, joined[-1][-1].end)
+            after = ruler.size(section[0].start, section[-1].end)
+            together = ruler.size(joined[-1][0].start, section[-1].end)
+            if min(before, after) < self.min_size and together <= self.limits.size:
+                joined[-1].extend(section)
+            else:
+                joined.append(section)
+        return joined

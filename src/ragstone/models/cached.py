@@ -1,0 +1,97 @@
+"""Remembers query vectors for a while and embeds equal texts of one call once."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ragstone.core.protocols import Embedder, Tokenizer
+from ragstone.core.types import EmbeddingModel, Embeddings, Role, Vector
+from ragstone.models.tokens_of import tokenizer_of
+
+SECONDS = 300.0
+ENTRIES = 4096
+
+Key = tuple[str, Role, bytes]
+
+
+class CachedEmbedder:
+    """Wraps any embedder. Document vectors are kept for good by the ledger, so only queries are kept here."""
+
+    def __init__(
+        self,
+        inner: Embedder,
+        *,
+        seconds: float = SECONDS,
+        entries: int = ENTRIES,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._inner = inner
+        self._seconds = seconds
+        self._entries = entries
+        self._clock = clock
+        self._kept: OrderedDict[Key, tuple[float, Vector]] = OrderedDict()
+
+    @property
+    def model(self) -> EmbeddingModel:
+        return self._inner.model
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return tokenizer_of(self._inner)
+
+    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        """As the wrapped embedder does, from memory where it can."""
+        model = self._inner.model.id
+        known = self._recall(model, texts) if role == "query" else {}
+        missing = list(dict.fromkeys(text for text in texts if text not in known))
+        if not missing and texts:
+            return Embeddings(np.stack([known[text] for text in texts]), model)
+        made = await self._inner.embed(missing, role)
+        if made.model != model:
+            # The wrapped embedder changed models meanwhile: what was remembered is of another space.
+            if known:
+                return await self.embed(texts, role)
+            model = made.model
+        place = {text: index for index, text in enumerate(missing)}
+        refused = {missing[index] for index in made.failed}
+        if role == "query":
+            self._remember(
+                model, {text: made.vectors[place[text]] for text in missing if text not in refused}
+            )
+        rows = [known[text] if text in known else made.vectors[place[text]] for text in texts]
+        vectors = np.stack(rows) if rows else made.vectors
+        return Embeddings(vectors, model, tuple(i for i, text in enumerate(texts) if text in refused))
+
+    async def close(self) -> None:
+        self._kept.clear()
+        await self._inner.close()
+
+    def _recall(self, model: str, texts: Sequence[str]) -> dict[str, Vector]:
+        found = {}
+        for text in texts:
+            key = _key(model, text)
+            kept = self._kept.get(key)
+            if kept is None:
+                continue
+            if kept[0] <= self._clock():
+                del self._kept[key]
+                continue
+            self._kept.move_to_end(key)
+            found[text] = kept[1]
+        return found
+
+    def _remember(self, model: str, vectors: dict[str, Vector]) -> None:
+        expires = self._clock() + self._seconds
+        for text, vector in vectors.items():
+            self._kept[_key(model, text)] = (expires, vector.copy())
+        while len(self._kept) > self._entries:
+            self._kept.popitem(last=False)
+
+
+def _key(model: str, text: str) -> Key:
+    return model, "query", hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

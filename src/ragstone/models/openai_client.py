@@ -1,0 +1,186 @@
+"""Calls an OpenAI-compatible service: one deadline per call, a budget of retries, failures in our own words.
+
+What a server says is never repeated in an error: it may quote the key that it was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+
+from ragstone.core.settings import RemoteModel
+
+T = TypeVar("T")
+Reason = Literal[
+    "no_client", "no_key", "auth", "unknown_model", "refused", "busy", "broken", "down", "slow", "malformed"
+]
+
+OPENAI = "https://api.openai.com/v1"
+PASSING: set[Reason] = {"busy", "broken", "down", "slow", "malformed"}
+LONGEST_WAIT = 30.0
+HINTS: dict[Reason, str] = {
+    "no_client": 'pip install "ragstone[llm]"',
+    "no_key": "set OPENAI_API_KEY, or an api_key next to the model in the settings",
+    "auth": "check the api_key next to the model in the settings, or OPENAI_API_KEY",
+    "unknown_model": "check the model's name and the base_url",
+    "busy": "try again later, or raise the provider's rate limit",
+    "down": "check the base_url and that the service runs",
+    "slow": "raise the timeout next to the model in the settings",
+}
+
+
+class CallFailed(Exception):
+    """A call that brought nothing, and why; adapters turn it into the error of their seam."""
+
+    def __init__(self, reason: Reason, message: str, *, wait: float | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.wait = wait
+
+    @property
+    def hint(self) -> str:
+        return HINTS.get(self.reason, "")
+
+
+class OpenAIService:
+    """A service at one address, with its key, timeout and retries."""
+
+    def __init__(
+        self, settings: RemoteModel, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        self._settings = settings
+        self._sleep = sleep
+        self.base_url = settings.base_url or OPENAI
+
+    @property
+    def is_openai(self) -> bool:
+        return self.base_url.rstrip("/") == OPENAI
+
+    @property
+    def host(self) -> str:
+        """The address as it may be shown: without user, password or query."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+
+    @property
+    def timeout(self) -> float:
+        return self._settings.timeout
+
+    async def call(self, request: Callable[[Any], Awaitable[T]], *, seconds: float | None = None) -> T:
+        """Make a request, again while it fails for a passing reason; `seconds` bounds all attempts together."""
+        try:
+            async with asyncio.timeout(seconds):
+                async for attempt in AsyncRetrying(
+                    retry=retry_if_exception(lambda e: isinstance(e, CallFailed) and e.reason in PASSING),
+                    stop=stop_after_attempt(self._settings.retries + 1),
+                    wait=_pause,
+                    sleep=self._sleep,
+                    reraise=True,
+                ):
+                    with attempt:
+                        return await self._attempt(request)
+        except TimeoutError:
+            raise self._failed("slow", f"did not answer within {seconds:g} s") from None
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def close(self) -> None:
+        if "_client" in self.__dict__:
+            await self._client.close()
+
+    def failure(self, error: Exception) -> CallFailed | None:
+        """What a vendor's error means; None for an error that is not the service's."""
+        import openai
+
+        match error:
+            case CallFailed():
+                return error
+            case TimeoutError() | openai.APITimeoutError():
+                return self._failed("slow", f"did not answer within {self.timeout:g} s")
+            case openai.APIConnectionError():
+                return self._failed("down", "cannot be reached")
+            case openai.APIStatusError():
+                return self._refusal(error.status_code, error.response.headers.get("retry-after"))
+            case (
+                openai.OpenAIError()
+                | ValueError()
+                | TypeError()
+                | AttributeError()
+                | IndexError()
+                | KeyError()
+            ):
+                return self._failed("malformed", "sent a reply that cannot be read")
+        return None
+
+    @cached_property
+    def _client(self) -> Any:
+        try:
+            import openai
+        except ImportError:
+            raise self._failed("no_client", "needs the openai package, which is not installed") from None
+        return openai.AsyncOpenAI(
+            base_url=self.base_url, api_key=self._key(), timeout=self._settings.timeout, max_retries=0
+        )
+
+    def _key(self) -> str:
+        if self._settings.api_key is not None:
+            return self._settings.api_key.get_secret_value()
+        if not self.is_openai:
+            # Local servers want none. The key in the environment is OpenAI's: nobody else gets it.
+            return "none"
+        key = os.environ.get("OPENAI_API_KEY", "")
+        if not key:
+            raise self._failed("no_key", "needs an API key")
+        return key
+
+    async def _attempt(self, request: Callable[[Any], Awaitable[T]]) -> T:
+        client = self._client
+        try:
+            async with asyncio.timeout(self._settings.timeout):
+                return await request(client)
+        except Exception as error:
+            failure = self.failure(error)
+            if failure is None:
+                raise
+            raise failure from None
+
+    def _refusal(self, status: int, retry_after: str | None) -> CallFailed:
+        if status in (401, 403):
+            return self._failed("auth", f"refused the API key ({status})")
+        if status == 404:
+            return self._failed("unknown_model", "does not know the model or the address (404)")
+        if status == 429:
+            return self._failed("busy", "is limiting requests (429)", wait=_seconds(retry_after))
+        if status in (408, 409) or status >= 500:
+            return self._failed("broken", f"failed ({status})", wait=_seconds(retry_after))
+        return self._failed("refused", f"refused the request ({status})")
+
+    def _failed(self, reason: Reason, what: str, *, wait: float | None = None) -> CallFailed:
+        return CallFailed(reason, f"{self.host} {what}", wait=wait)
+
+
+def _pause(state: RetryCallState) -> float:
+    """What the server asked for, or twice as long each time."""
+    error = state.outcome.exception() if state.outcome else None
+    asked = error.wait if isinstance(error, CallFailed) else None
+    return float(min(asked if asked is not None else 0.5 * 2 ** (state.attempt_number - 1), LONGEST_WAIT))
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    if retry_after is None:
+        return None
+    try:
+        return max(float(retry_after), 0.0)
+    except ValueError:
+        pass
+    try:
+        return max((parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds(), 0.0)
+    except (TypeError, ValueError):
+        return None

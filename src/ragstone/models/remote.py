@@ -1,0 +1,138 @@
+"""Embeds text with a model behind an OpenAI-compatible address."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
+from ragstone.core.settings import RemoteModel
+from ragstone.core.types import EmbeddingModel, Embeddings, Matrix, Role
+from ragstone.models.batches import unit_rows
+from ragstone.models.catalogue import canonical_name, known_model
+from ragstone.models.openai_client import CallFailed, OpenAIService
+
+TEXTS_PER_CALL = 100
+REFUSALS = 32
+"""Refused requests in one call after which the model, not the texts, must be what is wrong."""
+
+
+@dataclass(slots=True)
+class _Job:
+    """One call's work: what has been made, what was refused."""
+
+    texts: Sequence[str]
+    vectors: dict[int, list[float]] = field(default_factory=dict)
+    failed: list[int] = field(default_factory=list)
+    refusals: int = 0
+
+
+class RemoteEmbedder:
+    """A remote embedding model: up to 100 texts a call; a text that is refused is found, skipped and counted."""
+
+    def __init__(
+        self,
+        model: str,
+        settings: RemoteModel | None = None,
+        *,
+        dimensions: int | None = None,
+        normalize: bool = True,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._service = OpenAIService(settings or RemoteModel(), sleep=sleep)
+        name = canonical_name(model)
+        known = known_model(name) or EmbeddingModel(name, dimension=0, max_tokens=8191)
+        self._model = replace(known, dimension=dimensions or known.dimension, revision="", local=False)
+        # Only the models that can shorten their vectors take the wish; for others it is what we expect.
+        self._wish = {"dimensions": dimensions} if dimensions and name.startswith("text-embedding-3") else {}
+        self._normalize = normalize
+        self.tokens_used = 0
+        """Tokens the service has counted so far."""
+
+    @property
+    def model(self) -> EmbeddingModel:
+        return self._model
+
+    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        """One row per text, in order."""
+        job = _Job(texts)
+        sendable = [index for index, text in enumerate(texts) if _sendable(text)]
+        job.failed += sorted(set(range(len(texts))) - set(sendable))
+        for start in range(0, len(sendable), TEXTS_PER_CALL):
+            await self._embed(job, sendable[start : start + TEXTS_PER_CALL])
+        if sendable and not job.vectors:
+            raise ModelError(
+                f"{self._service.host} refused all {len(sendable)} texts for {self._model.name}",
+                hint="check the model's name and its longest input",
+            )
+        return Embeddings(self._matrix(job), self._model.id, tuple(sorted(job.failed)))
+
+    async def close(self) -> None:
+        await self._service.close()
+
+    async def _embed(self, job: _Job, positions: list[int]) -> None:
+        try:
+            made = await self._request([job.texts[position] for position in positions])
+        except CallFailed as failure:
+            if failure.reason != "refused":
+                kind = ModelUnavailable if failure.reason in ("no_client", "no_key") else ModelError
+                raise kind(f"{self._model.name}: {failure}", hint=failure.hint) from failure
+            await self._find_refused(job, positions, failure)
+        else:
+            job.vectors.update(zip(positions, made, strict=True))
+
+    async def _find_refused(self, job: _Job, positions: list[int], failure: CallFailed) -> None:
+        """Halve until the refused text stands alone."""
+        job.refusals += 1
+        if job.refusals > REFUSALS:
+            raise ModelError(
+                f"{self._model.name}: {failure}, {job.refusals} times over",
+                hint="check the model's name and its longest input",
+            ) from failure
+        if len(positions) == 1:
+            job.failed.append(positions[0])
+            return
+        half = len(positions) // 2
+        await self._embed(job, positions[:half])
+        await self._embed(job, positions[half:])
+
+    async def _request(self, texts: list[str]) -> list[list[float]]:
+        async def request(client: Any) -> list[list[float]]:
+            reply = await client.embeddings.create(
+                model=self._model.name, input=texts, encoding_format="float", **self._wish
+            )
+            rows = sorted(reply.data, key=lambda row: row.index)
+            if [row.index for row in rows] != list(range(len(texts))):
+                raise ValueError("the reply does not have one vector per text")
+            vectors = [[float(value) for value in row.embedding] for row in rows]
+            self.tokens_used += reply.usage.total_tokens if reply.usage else 0
+            return vectors
+
+        return await self._service.call(request)
+
+    def _matrix(self, job: _Job) -> Matrix:
+        dimensions = {len(vector) for vector in job.vectors.values()}
+        expected = self._model.dimension or next(iter(dimensions), 0)
+        if dimensions - {expected}:
+            raise ModelMismatch(
+                f"{self._model.name} gave vectors of {min(dimensions - {expected})} dimensions "
+                f"where {expected} were expected",
+                hint="set embedding.dimensions to what the model gives, in a kb of its own",
+            )
+        self._model = replace(self._model, dimension=expected)
+        vectors = np.zeros((len(job.texts), expected), np.float32)
+        for position, vector in job.vectors.items():
+            vectors[position] = vector
+        return unit_rows(vectors) if self._normalize else vectors
+
+
+def _sendable(text: str) -> bool:
+    """Whether a text says anything and can be written as JSON."""
+    try:
+        return bool(text.strip() and text.encode())
+    except UnicodeEncodeError:
+        return False

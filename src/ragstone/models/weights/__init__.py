@@ -1,0 +1,61 @@
+"""Where a model's weights come from: an installed package, a local folder, or a model pulled before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from ragstone.core.errors import ModelUnavailable
+from ragstone.core.types import Role
+from ragstone.models.catalogue import canonical_name
+from ragstone.models.encoder import Encoder
+from ragstone.models.weights.folder import ModelFolder
+from ragstone.models.weights.hub import pulled_folder
+from ragstone.models.weights.packages import COMMANDS, packaged
+
+
+class Weights(Protocol):
+    """A model's weights and what is needed to use them."""
+
+    @property
+    def revision(self) -> str: ...
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def max_tokens(self) -> int: ...
+    @property
+    def prompts(self) -> Mapping[Role, str]: ...
+    def tokenizer_json(self) -> bytes: ...
+    def encoder(self) -> Encoder: ...
+
+
+def find_weights(name: str, *, path: Path | None, cache: Path) -> Weights:
+    """The weights of a model. Nothing is downloaded: what is not here is `ModelUnavailable`."""
+    if path is not None:
+        return _folder(path, cache)
+    canonical = canonical_name(name)
+    pulled = pulled_folder(canonical, cache)
+    if canonical in COMMANDS:
+        try:
+            found = packaged(canonical, cache)
+        except ModelUnavailable:
+            if not pulled.is_dir():
+                raise
+            found = None
+        if found is not None:
+            return found
+    if pulled.is_dir():
+        return ModelFolder(pulled, cache=cache)
+    raise ModelUnavailable(
+        f"the weights of '{name}' are not on this machine", hint=f"ragstone models pull {name}"
+    )
+
+
+def _folder(path: Path, cache: Path) -> ModelFolder:
+    if not path.is_dir():
+        raise ModelUnavailable(
+            f"the model folder {path} does not exist",
+            hint="name a folder with config.json, model.safetensors and tokenizer.json",
+        )
+    return ModelFolder(path, cache=cache)

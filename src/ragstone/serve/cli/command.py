@@ -1,0 +1,100 @@
+"""Turns an async function into a command: adds the common options, runs it, and reports how it ended."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import typer
+
+from ragstone.serve.cli.exits import FAILURE, OK, USAGE, tell
+from ragstone.serve.cli.options import Common
+from ragstone.serve.cli.session import Session
+
+Body = Callable[..., Coroutine[Any, Any, int | None]]
+
+
+def command(app: typer.Typer, name: str | None = None, *, panel: str | None = None) -> Callable[[Body], Body]:
+    """Register `async def body(session, …)` as a command; what it returns is the exit code, None for success."""
+
+    def register(body: Body) -> Body:
+        app.command(name or body.__name__, rich_help_panel=panel)(_with_common_options(body))
+        return body
+
+    return register
+
+
+def default_command(app: typer.Typer) -> Callable[[Body], Body]:
+    """Register what a group does when no command of it is named."""
+
+    def register(body: Body) -> Body:
+        run = _with_common_options(body)
+        defaults = inspect.signature(run).parameters
+
+        def call(context: typer.Context, **arguments: Any) -> int | None:
+            if context.invoked_subcommand is None:
+                return run(**arguments)
+            if any(value != defaults[name].default for name, value in arguments.items()):
+                raise typer.BadParameter(f"options come after '{context.invoked_subcommand}', not before it")
+            return None
+
+        own = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+        _declare(call, body, [own, *inspect.signature(run).parameters.values()])
+        app.callback(invoke_without_command=True)(call)
+        return body
+
+    return register
+
+
+def help_by_default(context: typer.Context) -> None:
+    """Show the help of a group when no command of it is named."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(USAGE)
+
+
+def _with_common_options(body: Body) -> Callable[..., int]:
+    own = list(inspect.signature(body, eval_str=True).parameters.values())[1:]
+    common = inspect.signature(Common, eval_str=True).parameters
+
+    def call(**arguments: Any) -> int:
+        options = Common(**{name: arguments.pop(name) for name in common})
+        return _execute(options, body, arguments)
+
+    _declare(call, body, [*own, *common.values()])
+    return call
+
+
+def _declare(call: Callable[..., Any], body: Body, parameters: list[inspect.Parameter]) -> None:
+    keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    call.__name__, call.__doc__ = body.__name__, body.__doc__
+    call.__annotations__ = {one.name: one.annotation for one in keywords}
+    call.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]  # typer reads it from here
+
+
+def _execute(options: Common, body: Body, arguments: dict[str, Any]) -> int:
+    import asyncio
+
+    _configure_logging(options)
+    try:
+        code = asyncio.run(body(Session(options), **arguments))
+        sys.stdout.flush()
+        return OK if code is None else code
+    except BrokenPipeError:
+        # Nobody reads any more. What is still buffered must not fail once more when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILURE
+    except (Exception, KeyboardInterrupt) as error:
+        return tell(error, as_json=options.json, debug=options.debug)
+
+
+def _configure_logging(options: Common) -> None:
+    # What goes wrong is in the results, as `degraded` and `warnings`; the log repeats it for developers.
+    level = logging.DEBUG if options.debug else logging.CRITICAL
+    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", force=True)
+    logging.getLogger().setLevel(logging.WARNING if options.debug else logging.CRITICAL)
+    logging.getLogger("ragstone").setLevel(level)

@@ -1,0 +1,111 @@
+"""`ragstone documents`: list, show and delete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragstone.serve.cli.exits import NOTHING_FOUND, OK
+from ragstone.serve.cli.options import Where, read_where
+from ragstone.serve.cli.output import counted, one_line, place, say, table, text
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from ragstone.core.types import Document, LiveChunk
+
+DocumentId = Annotated[str, typer.Argument(metavar="ID", help="Id of the document, as `documents` lists it.")]
+DocumentIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of the documents.")]
+
+
+async def list_documents(
+    session: Session,
+    where: Where = None,
+    after: Annotated[
+        str, typer.Option("--after", metavar="ID", help="Start behind this document: the end of a page.")
+    ] = "",
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="How many to list.")] = 50,
+) -> int:
+    """List, show and delete documents."""
+    from ragstone.core.wire import documents_json
+
+    filters = read_where(where)
+    async with session.engine() as engine:
+        # One more than is shown tells whether there is another page.
+        found = await engine.documents(where=filters, after=after, limit=limit + 1)
+    page, more = found[:limit], len(found) > limit
+    following = page[-1].id if more else None
+    session.show(documents_json(page, following), lambda out: _draw_page(out, page))
+    if following and not session.options.json and not session.options.quiet:
+        say("more", f"ragstone documents --after {following}{session.options.as_typed()}")
+    return OK if page else NOTHING_FOUND
+
+
+async def show_document(session: Session, document_id: DocumentId) -> None:
+    """Print a document's text and how it was cut into chunks."""
+    from ragstone.core.wire import chunk_json, document_json
+
+    async with session.engine() as engine:
+        document = await engine.document(document_id)
+        text_of_it = await engine.text(document_id)
+        chunks = await engine.chunks(document_id)
+    shape = {
+        **document_json(document),
+        "text": text_of_it,
+        "chunk_list": [chunk_json(chunk) for chunk in chunks],
+    }
+    session.show(shape, lambda out: _draw_document(out, document, text_of_it, chunks))
+
+
+async def delete_documents(session: Session, document_ids: DocumentIds) -> int:
+    """Delete documents with everything that was made from them."""
+    async with session.engine() as engine:
+        deleted = [document_id for document_id in document_ids if await engine.delete(document_id)]
+    unknown = [document_id for document_id in document_ids if document_id not in deleted]
+    session.show(
+        {"deleted": deleted, "not_found": unknown},
+        lambda out: out.print(f"Deleted {counted(len(deleted), 'document')}."),
+    )
+    session.warn(f"no document {document_id}" for document_id in unknown)
+    return NOTHING_FOUND if unknown else OK
+
+
+def _draw_page(out: Console, documents: Sequence[Document]) -> None:
+    if not documents:
+        out.print("No documents.")
+        return
+    rows = table("id", "title", "uri", "chunks", right=("chunks",))
+    for document in documents:
+        rows.add_row(
+            document.id,
+            text(one_line(document.title)),
+            text(one_line(document.uri)),
+            f"{document.chunks:,}",
+        )
+    out.print(rows)
+
+
+def _draw_document(out: Console, document: Document, whole: str, chunks: Sequence[LiveChunk]) -> None:
+    out.print(text(one_line(document.title), "bold"))
+    out.print(text(one_line(document.uri), "dim"))
+    facts = f"{document.media_type}, version {document.version}, {counted(document.tokens, 'token')}"
+    out.print(text(facts if document.embedded else f"{facts}, searchable by word only", "dim"))
+    out.print()
+    out.print(text(whole))
+    out.print()
+    rows = table("chunk", "tokens", "span", "where", "begins", right=("chunk", "tokens"))
+    for live in chunks:
+        chunk = live.chunk
+        begins = one_line(chunk.text)
+        rows.add_row(
+            str(chunk.index),
+            str(chunk.tokens),
+            f"{chunk.start}-{chunk.end}",
+            text(place("", " > ".join(chunk.section), chunk.page)),
+            text(begins if len(begins) <= 50 else f"{begins[:49]}…"),
+        )
+    out.print(rows)

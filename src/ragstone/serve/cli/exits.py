@@ -1,0 +1,62 @@
+"""How a command ends: its exit code, and its error as people and as programs read it."""
+
+from __future__ import annotations
+
+import traceback
+
+from ragstone.core.errors import InputError, NotFoundError, RagstoneError, SettingsError
+
+OK = 0
+FAILURE = 1
+USAGE = 2
+PARTIAL = 3
+NOTHING_FOUND = 4
+AUTH = 5
+INTERRUPTED = 130
+
+
+def exit_code(error: RagstoneError) -> int:
+    """The exit code that an error ends a command with."""
+    match error:
+        case InputError() | SettingsError():
+            return USAGE
+        case NotFoundError():
+            return NOTHING_FOUND
+        case _:
+            return FAILURE
+
+
+def tell(error: BaseException, *, as_json: bool, debug: bool) -> int:
+    """Report an error that ended a command, and return the exit code."""
+    if debug:
+        traceback.print_exception(error)
+    match error:
+        case RagstoneError():
+            tell_words(error.code, str(error), error.hint, as_json=as_json)
+            return exit_code(error)
+        case KeyboardInterrupt():
+            tell_words("interrupted", "interrupted", "", as_json=as_json)
+            return INTERRUPTED
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            tell_words("io_failed", f"{where}{error.strerror or error}", "", as_json=as_json)
+            return FAILURE
+        case _:
+            message = f"unexpected {type(error).__name__}: {error}".rstrip(": ")
+            tell_words("internal", message, "run it again with --debug to see where", as_json=as_json)
+            return FAILURE
+
+
+def tell_words(code: str, message: str, hint: str, *, as_json: bool) -> None:
+    """Write an error: an object on stdout for programs, a line and a hint on stderr for people."""
+    if as_json:
+        from ragstone.core.wire import error_object
+        from ragstone.serve.cli.output import write_json
+
+        write_json(error_object(code, message, hint))
+        return
+    from ragstone.serve.cli.output import say
+
+    say("error", " ".join(message.split()))
+    if hint:
+        say("hint", hint)

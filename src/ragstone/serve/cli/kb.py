@@ -1,0 +1,94 @@
+"""`ragstone kb`: list and delete knowledge bases. `ragstone stats`: what one holds."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragstone.core.errors import NotFoundError
+from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
+from ragstone.serve.cli.output import counted, table, text
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from ragstone.core.types import KnowledgeBase, Stats
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the knowledge base.")]
+
+
+async def list_kbs(session: Session) -> int:
+    """List the knowledge bases of a tenant."""
+    from ragstone.core.wire import kb_json
+
+    async with session.engine() as engine:
+        found = [(kb, await engine.stats(kb=kb.name)) for kb in await engine.kbs()]
+    session.show({"kbs": [kb_json(kb, stats) for kb, stats in found]}, lambda out: _draw_kbs(out, found))
+    return OK if found else NOTHING_FOUND
+
+
+async def delete_kb(
+    session: Session,
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> int:
+    """Delete a knowledge base with everything in it. Asks first on a terminal."""
+    async with session.engine() as engine:
+        if name not in {kb.name for kb in await engine.kbs()}:
+            raise NotFoundError(
+                f"there is no knowledge base '{name}'", hint="list them with: ragstone kb list"
+            )
+        holds = counted((await engine.stats(kb=name)).documents, "document")
+        if _asks(session, yes) and not typer.confirm(f"Delete '{name}' with {holds}?", err=True):
+            return FAILURE
+        documents = await engine.delete_kb(name)
+    session.show(
+        {"deleted": name, "documents": documents},
+        lambda out: out.print(f"Deleted '{name}' with {counted(documents, 'document')}."),
+    )
+    return OK
+
+
+async def stats(session: Session) -> None:
+    """Count what a knowledge base holds."""
+    from ragstone.core.wire import stats_json
+
+    settings = session.settings()
+    async with session.engine(settings) as engine:
+        counts = await engine.stats()
+    session.show(stats_json(settings.kb, counts), lambda out: _draw_stats(out, settings.kb, counts))
+
+
+def _asks(session: Session, yes: bool) -> bool:
+    return not (yes or session.options.json) and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _draw_kbs(out: Console, found: Sequence[tuple[KnowledgeBase, Stats]]) -> None:
+    if not found:
+        out.print("No knowledge bases.")
+        return
+    rows = table("name", "documents", "chunks", "model", right=("documents", "chunks"))
+    for kb, counts in found:
+        model = kb.space.model if kb.space else "–"
+        rows.add_row(kb.name, f"{counts.documents:,}", f"{counts.chunks:,}", text(model))
+    out.print(rows)
+
+
+def _draw_stats(out: Console, kb: str, counts: Stats) -> None:
+    facts = {
+        "knowledge base": kb,
+        "documents": f"{counts.documents:,}",
+        "chunks": f"{counts.chunks:,}",
+        "tokens": f"{counts.tokens:,}",
+        "by word only": f"{counts.unembedded:,}",
+        "model": counts.model or "–",
+        "on disk": f"{counts.bytes / 1024 / 1024:.1f} MB",
+        "changes": f"{counts.sequence:,}",
+    }
+    for name, value in facts.items():
+        out.print(text(f"{name:<16}", "dim").append(value))

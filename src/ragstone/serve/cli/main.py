@@ -1,0 +1,96 @@
+"""The `ragstone` program: all commands, and what happens when one is called wrongly."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import ragstone
+from ragstone.serve.cli.ask import ask
+from ragstone.serve.cli.command import command, default_command, help_by_default
+from ragstone.serve.cli.config import config
+from ragstone.serve.cli.demo import demo
+from ragstone.serve.cli.doctor import doctor
+from ragstone.serve.cli.documents import delete_documents, list_documents, show_document
+from ragstone.serve.cli.evaluation import evaluate
+from ragstone.serve.cli.exits import tell, tell_words
+from ragstone.serve.cli.explain import explain
+from ragstone.serve.cli.ingest import ingest
+from ragstone.serve.cli.kb import delete_kb, list_kbs, stats
+from ragstone.serve.cli.models import list_models, pull_model
+from ragstone.serve.cli.search import search
+
+USE, DATA, SETUP = "Use", "Data", "Set-up and checks"
+
+app = typer.Typer(name="ragstone", context_settings={"help_option_names": ["-h", "--help"]})
+documents_app = typer.Typer()
+kb_app = typer.Typer(help="List and delete knowledge bases.")
+models_app = typer.Typer()
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Search your documents and get answers with the source of every sentence, on your own machine.
+
+    Start with `ragstone demo`, then `ragstone ingest PATH`.
+    """
+    if version:
+        typer.echo(f"ragstone {ragstone.__version__}")
+        raise typer.Exit
+    help_by_default(context)
+
+
+for name, body, panel in (
+    ("demo", demo, USE),
+    ("ingest", ingest, USE),
+    ("search", search, USE),
+    ("ask", ask, USE),
+    ("explain", explain, USE),
+    ("stats", stats, DATA),
+    ("eval", evaluate, SETUP),
+    ("config", config, SETUP),
+    ("doctor", doctor, SETUP),
+):
+    command(app, name, panel=panel)(body)
+
+default_command(documents_app)(list_documents)
+command(documents_app, "show")(show_document)
+command(documents_app, "delete")(delete_documents)
+app.add_typer(documents_app, name="documents", rich_help_panel=DATA)
+
+kb_app.callback(invoke_without_command=True)(help_by_default)
+command(kb_app, "list")(list_kbs)
+command(kb_app, "delete")(delete_kb)
+app.add_typer(kb_app, name="kb", rich_help_panel=DATA)
+
+default_command(models_app)(list_models)
+command(models_app, "pull")(pull_model)
+app.add_typer(models_app, name="models", rich_help_panel=SETUP)
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """The entry point: runs one command and ends the process with its exit code."""
+    sys.exit(main(sys.argv[1:] if arguments is None else arguments))
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a lone surrogate in a file name
+    as_json, debug = "--json" in arguments, "--debug" in arguments
+    app.rich_markup_mode = "rich" if sys.stdout.isatty() else None
+    try:
+        code = typer.main.get_command(app).main(arguments, prog_name="ragstone", standalone_mode=False)
+    except typer.TyperException as error:
+        context = getattr(error, "ctx", None)
+        hint = f"{context.command_path} --help" if context else "ragstone --help"
+        tell_words("usage", error.format_message(), hint, as_json=as_json)
+        return error.exit_code
+    except typer.Abort as error:
+        return tell(KeyboardInterrupt(str(error)), as_json=as_json, debug=debug)
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,84 @@
+"""The options that commands share, each declared once."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from ragstone.core.errors import InputError
+
+COMMON = "Common options"
+# The same words as in `ragstone.core.types` and `.settings`, which cost too much to import for a help page.
+Mode = Literal["fast", "balanced", "thorough"]
+Arms = Literal["hybrid", "dense", "lexical"]
+Fusion = Literal["zscore", "rrf", "weighted", "weighted_rrf"]
+
+K = Annotated[int | None, typer.Option("-k", min=1, max=1000, help="How many passages to get.")]
+ModeOption = Annotated[Mode | None, typer.Option("--mode", help="How long a search may take.")]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        "--where", metavar="JSON", help='Only what matches this filter, such as \'{"year": {"gte": 2025}}\'.'
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The options of every command, as they were given."""
+
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "--data-dir", help="Folder with the data; ./ragstone-data if not set.", rich_help_panel=COMMON
+        ),
+    ] = None
+    tenant: Annotated[
+        str | None, typer.Option("--tenant", help="Tenant to work for.", rich_help_panel=COMMON)
+    ] = None
+    kb: Annotated[
+        str | None, typer.Option("--kb", help="Knowledge base to work on.", rich_help_panel=COMMON)
+    ] = None
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Named set of defaults.", rich_help_panel=COMMON)
+    ] = None
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", help="Settings file; ./ragstone.yaml is read if there is one.", rich_help_panel=COMMON
+        ),
+    ] = None
+    json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.", rich_help_panel=COMMON)] = (
+        False
+    )
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress and no remarks.", rich_help_panel=COMMON)
+    ] = False
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Log everything; tracebacks for errors.", rich_help_panel=COMMON)
+    ] = False
+
+    def as_typed(self) -> str:
+        """The options that say where to work, as they would be typed again."""
+        given = {"data-dir": self.data_dir, "tenant": self.tenant, "kb": self.kb, "config": self.config}
+        return "".join(f" --{name} {shlex.quote(str(value))}" for name, value in given.items() if value)
+
+
+def read_where(where: str | None) -> dict[str, Any] | None:
+    """The filter that was typed after `--where`."""
+    if where is None:
+        return None
+    try:
+        value = json.loads(where)
+    except ValueError as error:
+        raise InputError(
+            f"--where is not JSON: {error}", hint="quote it for the shell: --where '{\"year\": 2026}'"
+        ) from error
+    if not isinstance(value, dict):
+        raise InputError("--where must be a JSON object", hint="such as --where '{\"year\": 2026}'")
+    return value

@@ -1,0 +1,94 @@
+"""Writing: JSON for programs, words and tables for people, plain when nobody is watching."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+COLOURS = {"error": "31", "warning": "33", "hint": "36"}
+UNBROKEN = 100_000
+"""Columns when the output is not a terminal: whoever reads it wants whole lines."""
+# Document text may carry terminal commands; tabs and line ends are the only control characters let through.
+CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
+
+
+def clean(text: str) -> str:
+    """The text without what could move the cursor or change colours."""
+    return text.translate(CONTROLS)
+
+
+def one_line(text: str) -> str:
+    """The text with all white space as single blanks."""
+    return " ".join(clean(text).split())
+
+
+def write_json(value: Any) -> None:
+    """Print a JSON value on stdout."""
+    ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    print(json.dumps(value, indent=2, ensure_ascii=ascii_only, default=str))  # noqa: T201
+
+
+def say(kind: str, message: str) -> None:
+    """One line on stderr: `warning: …`, coloured by its kind on a terminal."""
+    label = f"{kind}:"
+    if sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
+        label = f"\x1b[1;{COLOURS.get(kind, '0')}m{label}\x1b[0m"
+    print(f"{label} {clean(message)}", file=sys.stderr)  # noqa: T201
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where people read: rich on a terminal, plain unbroken lines elsewhere."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(
+        file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else UNBROKEN
+    )
+
+
+def table(*columns: str, right: Sequence[str] = ()) -> Table:
+    """An empty table; those named in `right` are numbers. Drawn without a frame when piped."""
+    from rich import box
+    from rich.table import Table
+
+    drawn = Table(
+        box=box.SIMPLE_HEAD if sys.stdout.isatty() else None,
+        pad_edge=False,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for name in columns:
+        # Ids are there to be copied: they must not be cut by a line end.
+        drawn.add_column(
+            name, justify="right" if name in right else "left", overflow="fold", no_wrap=name == "id"
+        )
+    return drawn
+
+
+def text(content: str, style: str = "") -> Text:
+    """Words that are printed as they are, whatever brackets they hold; the style is that of these words only."""
+    from rich.text import Text
+
+    return Text().append(clean(content), style)
+
+
+def place(title: str, section: str, page: int | None) -> str:
+    """Where a passage stands: title, section and page, whichever there are."""
+    first, _, rest = section.partition(" > ")
+    if first and title.startswith(first):
+        section = rest  # The first heading is often the title once more.
+    parts = [title, section, f"page {page}" if page else ""]
+    return " · ".join(one_line(part) for part in parts if part)
+
+
+def counted(count: int, what: str) -> str:
+    """`1 document`, `2 documents`."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

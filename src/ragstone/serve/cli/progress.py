@@ -1,0 +1,62 @@
+"""Progress bars on stderr, for people who watch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ragstone.serve.cli.output import console
+
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
+
+    from ragstone.ingest.pipeline import OnProgress, Progress
+    from ragstone.serve.cli.session import Session
+
+Advance = Callable[[int, int], None]
+
+
+@contextmanager
+def ingest_progress(session: Session, total: int) -> Iterator[OnProgress | None]:
+    """A bar over documents with the chunks made so far; nothing when nobody watches."""
+    if not session.shows_progress:
+        yield None
+        return
+    from rich.progress import Progress as Bars
+    from rich.progress import TextColumn
+
+    counts = TextColumn("{task.fields[chunks]:,} chunks  {task.fields[rate]}")
+    with Bars(*_columns(), counts, console=console(stderr=True), transient=True) as bars:
+        task = bars.add_task("documents", total=total, chunks=0, rate="")
+
+        def advance(progress: Progress) -> None:
+            spent = bars.tasks[0].elapsed or 0.0
+            rate = f"{progress.chunks / spent:.0f}/s" if progress.chunks and spent else ""
+            bars.update(task, completed=progress.done, chunks=progress.chunks, rate=rate)
+
+        yield advance
+
+
+@contextmanager
+def query_progress(session: Session, system: str) -> Iterator[Advance | None]:
+    """A bar over the queries that one system has answered."""
+    if not session.shows_progress:
+        yield None
+        return
+    from rich.progress import Progress as Bars
+
+    with Bars(*_columns(), console=console(stderr=True), transient=True) as bars:
+        task = bars.add_task(system, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def _columns() -> list[ProgressColumn]:
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+
+    return [
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    ]

@@ -1,0 +1,86 @@
+"""`ragstone search`: the passages that matter for a query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragstone.serve.cli.exits import NOTHING_FOUND, OK
+from ragstone.serve.cli.options import Arms, Fusion, K, ModeOption, Where, read_where
+from ragstone.serve.cli.output import one_line, place, table, text
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragstone.core.types import Hit, SearchResult, Stage
+
+MODEL_WAIT = "preparing the model (the first time takes longer) …"
+Query = Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in your own words.")]
+
+
+async def search(
+    session: Session,
+    query: Query,
+    k: K = None,
+    mode: ModeOption = None,
+    where: Where = None,
+    arms: Annotated[
+        Arms | None, typer.Option("--arms", help="Search by meaning (dense), by word (lexical), or both.")
+    ] = None,
+    fusion: Annotated[Fusion | None, typer.Option("--fusion", help="How the two lists become one.")] = None,
+    min_score: Annotated[
+        float | None, typer.Option("--min-score", min=0, max=1, help="Leave out passages under this score.")
+    ] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Show what each stage did.")] = False,
+) -> int:
+    """Find the passages that matter for a query."""
+    filters = read_where(where)
+    settings = session.settings()
+    by_meaning = (arms or settings.retrieval.arms) != "lexical"
+    async with session.engine(settings, warm=by_meaning) as engine, session.patience(MODEL_WAIT):
+        result = await engine.search(
+            query, k=k, mode=mode, where=filters, arms=arms, fusion=fusion, min_score=min_score
+        )
+    from ragstone.core.wire import search_json
+
+    session.show(search_json(result), lambda out: draw_result(out, result, trace=trace))
+    session.warn(f"degraded: {note}" for note in result.degraded)
+    return OK if result.hits else NOTHING_FOUND
+
+
+def draw_result(out: Console, result: SearchResult, *, trace: bool) -> None:
+    """The hits, best first; the stages under them when asked for."""
+    if not result.hits:
+        out.print("Nothing was found.")
+    for rank, hit in enumerate(result.hits, start=1):
+        draw_hit(out, rank, hit, result.query)
+    if trace:
+        draw_trace(out, result.trace, result.took_ms)
+
+
+def draw_hit(out: Console, rank: int, hit: Hit, query: str) -> None:
+    """Rank, score and place, then the address, then the words around what was looked for."""
+    from rich.padding import Padding
+
+    from ragstone.serve.cli.snippet import snippet
+
+    head = text(f"{rank:>2}  ", "dim").append(f"{hit.score:.3f}  ", "cyan")
+    out.print(head.append(place(hit.title, hit.section, hit.page), "bold"))
+    out.print(Padding(text(one_line(hit.uri), "dim"), (0, 0, 0, 4), expand=False))
+    short = snippet(hit.text, query, heading=hit.section.rpartition(" > ")[2])
+    words = text(short.text)
+    for start, end in short.marks:
+        words.stylize("bold yellow", start, end)
+    out.print(Padding(words, (0, 0, 0, 4), expand=False))
+    out.print()
+
+
+def draw_trace(out: Console, stages: tuple[Stage, ...], took_ms: float) -> None:
+    """One row per stage, in the order they ended."""
+    rows = table("stage", "ms", "in", "out", "skipped", right=("ms", "in", "out"))
+    for stage in stages:
+        rows.add_row(stage.stage, f"{stage.ms:.1f}", str(stage.entered), str(stage.left), text(stage.skipped))
+    rows.add_row("all", f"{took_ms:.1f}", "", "", "")
+    out.print(rows)

@@ -1,0 +1,104 @@
+"""What a command works with: its options, the settings they lead to, an engine, and a place to write."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from ragstone.core.errors import NotFoundError
+from ragstone.serve.cli.options import Common
+from ragstone.serve.cli.output import console, say, write_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragstone.core.settings import Settings
+    from ragstone.engine import Engine
+
+PATIENCE_SECONDS = 1.0
+"""How long something may take before a line says what is going on."""
+
+
+class Session:
+    """One run of a command."""
+
+    def __init__(self, options: Common) -> None:
+        self.options = options
+
+    def settings(self, **overrides: Any) -> Settings:
+        """The settings in force; overrides are for keys the command itself decides."""
+        from ragstone.configure import load_settings
+
+        options = self.options
+        given = {
+            "data_dir": options.data_dir,
+            "tenant": options.tenant,
+            "kb": options.kb,
+            "profile": options.profile,
+        }
+        return load_settings(config=options.config, overrides={**given, **overrides})
+
+    @asynccontextmanager
+    async def engine(
+        self, settings: Settings | None = None, *, warm: bool = False, create: bool = False
+    ) -> AsyncIterator[Engine]:
+        """An open engine. `warm` loads the model while the store is being opened.
+
+        Only with `create` may there be no data yet: looking for something must not leave a folder behind.
+        """
+        settings = settings or self.settings()
+        if not create and settings.store.ledger.kind == "sqlite" and not settings.data_dir.exists():
+            raise NotFoundError(
+                f"there is no data in {settings.data_dir} yet",
+                hint="ragstone ingest PATH makes it; --data-dir names another folder",
+            )
+        from ragstone.wiring import open_engine
+
+        async with open_engine(settings) as engine:
+            loading = asyncio.ensure_future(engine.warm()) if warm else None
+            try:
+                yield engine
+            finally:
+                if loading:
+                    # A model that cannot be loaded is reported by whatever needs it.
+                    await asyncio.gather(loading, return_exceptions=True)
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether someone is watching who wants to know how it goes."""
+        return sys.stderr.isatty() and not (self.options.quiet or self.options.json)
+
+    @asynccontextmanager
+    async def patience(self, message: str) -> AsyncIterator[None]:
+        """Say what is going on when the block takes its time."""
+        if not self.shows_progress:
+            yield
+            return
+        saying = asyncio.ensure_future(_say_later(message))
+        try:
+            yield
+        finally:
+            saying.cancel()
+            await asyncio.gather(saying, return_exceptions=True)
+
+    def show(self, value: Any, draw: Callable[[Console], None]) -> None:
+        """The result: as JSON, or drawn for people."""
+        if self.options.json:
+            write_json(value)
+        else:
+            draw(console())
+
+    def warn(self, messages: Iterable[str]) -> None:
+        """Remarks on stderr; JSON carries them itself."""
+        if not (self.options.quiet or self.options.json):
+            for message in messages:
+                say("warning", message)
+
+
+async def _say_later(message: str) -> None:
+    await asyncio.sleep(PATIENCE_SECONDS)
+    with console(stderr=True).status(message):
+        await asyncio.Event().wait()

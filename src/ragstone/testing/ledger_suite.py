@@ -1,0 +1,360 @@
+"""What every ledger must do, as tests to inherit.
+
+    from ragstone.testing.ledger_suite import LedgerSuite
+
+    class TestMyLedger(LedgerSuite):
+        async def open(self, folder):
+            return MyLedger(folder)
+
+Needs pytest-asyncio with `asyncio_mode = "auto"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ragstone.core.errors import InputError, ModelMismatch, NotFoundError
+from ragstone.core.filters import parse_filter
+from ragstone.core.protocols import Ledger
+from ragstone.core.types import KnowledgeBase
+from ragstone.testing.builders import DIMENSION, MODEL, delete, make_version, put, unit_vectors
+
+BAD_NAMES = ["", "../x", "a/b", "Upper", ".hidden", "-dash", "with space", "a\x00b", "a\n", "ü", "a" * 64]
+
+
+class LedgerSuite:
+    """Inherit and say how to open a ledger; content is checked through the protocol alone."""
+
+    async def open(self, folder: Path) -> Ledger:
+        """A ledger whose data lives with this folder; opened twice, it finds what was stored."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    async def ledger(self, tmp_path: Path) -> AsyncIterator[Ledger]:
+        opened = await self.open(tmp_path)
+        yield opened
+        await opened.close()
+
+    async def test_an_unknown_kb_is_none(self, ledger: Ledger) -> None:
+        assert await ledger.kb("default", "nowhere") is None
+        assert await ledger.kbs("default") == []
+
+    async def test_what_was_put_is_read_back(self, ledger: Ledger) -> None:
+        moment = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
+        version = make_version(
+            texts=("alpha beta", "gamma"),
+            vectors=unit_vectors(2),
+            context="Title > Part\n",
+            metadata={"year": 2026, "tags": ["x", "y"], "none": None},
+            modified_at=moment,
+        )
+        await put(ledger, version)
+        found = await ledger.document("default", version.document_id)
+        assert found is not None
+        for name in ("source", "external_id", "uri", "title", "media_type", "recipe", "content_hash"):
+            assert getattr(found, name) == getattr(version, name)
+        assert (found.kb, found.version, found.chunks, found.tokens, found.embedded) == (
+            "default",
+            1,
+            2,
+            3,
+            True,
+        )
+        assert found.metadata == {"year": 2026, "tags": ["x", "y"], "none": None}
+        assert found.modified_at == moment
+        assert await ledger.text("default", version.document_id) == "alpha beta\n\ngamma"
+        chunks = await ledger.document_chunks("default", version.document_id)
+        assert tuple(one.chunk for one in chunks) == version.chunks
+        assert {(one.document_id, one.version, one.title, one.uri, one.source) for one in chunks} == {
+            (version.document_id, 1, "Title of a", "test:a", "test")
+        }
+        assert all(one.metadata == found.metadata for one in chunks)
+
+    async def test_content_outlives_the_process(self, ledger: Ledger, tmp_path: Path) -> None:
+        version = make_version(vectors=unit_vectors(1))
+        kb = await put(ledger, version)
+        before = await ledger.stats("default", kb)
+        await ledger.close()
+        again = await self.open(tmp_path)
+        assert await again.kb("default", "default") == kb
+        assert await again.stats("default", kb) == before
+        assert await again.text("default", version.document_id) == "some words"
+        await again.close()
+
+    async def test_an_error_inside_the_block_undoes_all_of_it(self, ledger: Ledger) -> None:
+        kept = make_version("kept", vectors=unit_vectors(1))
+        kb = await put(ledger, kept)
+        before = await ledger.stats("default", kb)
+        added = make_version("added", ("other words",), vectors=unit_vectors(1))
+
+        async def fail() -> None:
+            async with ledger.transaction("default") as transaction:
+                await transaction.delete(kept.document_id)
+                number = await transaction.stage(kb, added)
+                await transaction.activate(kb, added.document_id, number)
+                await transaction.open_kb("other")
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await fail()
+        assert await ledger.stats("default", kb) == before
+        assert await ledger.document("default", added.document_id) is None
+        assert await ledger.text("default", kept.document_id) == "some words"
+        assert await ledger.kb("default", "other") is None
+
+    async def test_a_refused_write_leaves_the_ledger_usable(self, ledger: Ledger) -> None:
+        kb = await put(ledger, make_version())
+        with pytest.raises(NotFoundError):
+            async with ledger.transaction("default") as transaction:
+                await transaction.activate(kb, "0" * 32, 1)
+        await put(ledger, make_version("b"))
+        assert (await ledger.stats("default", kb)).documents == 2
+
+    async def test_nobody_sees_a_version_before_it_is_activated(self, ledger: Ledger) -> None:
+        kb = await put(ledger, make_version("other", ("first",), vectors=unit_vectors(1)))
+        before = await ledger.stats("default", kb)
+        version = make_version(texts=("hidden words",), vectors=unit_vectors(1, seed=1))
+        async with ledger.transaction("default") as transaction:
+            number = await transaction.stage(kb, version)
+        assert await ledger.document("default", version.document_id) is None
+        assert await ledger.find("default", kb, "test", ["a"]) == {}
+        assert [one.external_id for one in await ledger.documents("default", kb)] == ["other"]
+        assert await ledger.document_chunks("default", version.document_id) == []
+        assert replace(await ledger.stats("default", kb), bytes=0) == replace(before, bytes=0)
+        with pytest.raises(NotFoundError):
+            await ledger.text("default", version.document_id)
+        async with ledger.transaction("default") as transaction:
+            await transaction.activate(kb, version.document_id, number)
+        assert await ledger.text("default", version.document_id) == "hidden words"
+
+    async def test_a_version_replaces_the_one_before_in_one_step(self, ledger: Ledger) -> None:
+        old = make_version(texts=("old one", "old two"), vectors=unit_vectors(2))
+        new = make_version(texts=("new",), vectors=unit_vectors(1, seed=1))
+        kb = await put(ledger, old)
+        old_ids = [one.id for one in await ledger.document_chunks("default", old.document_id)]
+        async with ledger.transaction("default") as transaction:
+            number = await transaction.stage(kb, new)
+            await transaction.activate(kb, new.document_id, number)
+            assert await self._texts(ledger, old.document_id) == ["old one", "old two"]
+            assert await ledger.text("default", old.document_id) == "old one\n\nold two"
+        assert await self._texts(ledger, old.document_id) == ["new"]
+        assert await ledger.text("default", old.document_id) == "new"
+        assert await ledger.chunks("default", kb, old_ids) == {}
+        assert await ledger.known_vectors("default", kb, ["old one", "old two"]) == {}
+        assert list(await ledger.known_vectors("default", kb, ["new"])) == ["new"]
+        found = await ledger.document("default", new.document_id)
+        assert found is not None
+        assert (found.version, found.chunks, found.tokens) == (2, 1, 1)
+
+    async def test_putting_the_same_again_changes_nothing_but_the_version(self, ledger: Ledger) -> None:
+        version = make_version(texts=("one", "two"), vectors=unit_vectors(2))
+        kb = await put(ledger, version)
+        first = await ledger.document("default", version.document_id)
+        await put(ledger, version)
+        second = await ledger.document("default", version.document_id)
+        assert first is not None
+        assert second is not None
+        assert replace(second, version=1, updated_at=first.updated_at) == first
+        assert await self._texts(ledger, version.document_id) == ["one", "two"]
+        assert (await ledger.stats("default", kb)).documents == 1
+
+    async def test_activating_the_live_version_again_changes_nothing(self, ledger: Ledger) -> None:
+        version = make_version(texts=("one", "two"), vectors=unit_vectors(2))
+        kb = await put(ledger, version)
+        sequence = await ledger.sequence("default")
+        async with ledger.transaction("default") as transaction:
+            await transaction.activate(kb, version.document_id, 1)
+        assert await self._texts(ledger, version.document_id) == ["one", "two"]
+        assert await ledger.sequence("default") == sequence
+
+    async def test_an_abandoned_version_goes_with_the_next(self, ledger: Ledger) -> None:
+        kb = await put(ledger, make_version(texts=("first",), vectors=unit_vectors(1)))
+        abandoned = make_version(texts=("abandoned",), vectors=unit_vectors(1, seed=1))
+        async with ledger.transaction("default") as transaction:
+            number = await transaction.stage(kb, abandoned)
+        await put(ledger, make_version(texts=("third",), vectors=unit_vectors(1, seed=2)))
+        assert await self._texts(ledger, abandoned.document_id) == ["third"]
+        assert await ledger.known_vectors("default", kb, ["first", "abandoned"]) == {}
+        with pytest.raises(NotFoundError):
+            async with ledger.transaction("default") as transaction:
+                await transaction.activate(kb, abandoned.document_id, number)
+
+    async def test_equal_bytes_under_two_ids_are_two_documents(self, ledger: Ledger) -> None:
+        one, two = (make_version(name, vectors=unit_vectors(1)) for name in "ab")
+        kb = await put(ledger, one, two)
+        assert one.content_hash == two.content_hash
+        assert (await ledger.stats("default", kb)).documents == 2
+        await delete(ledger, one.document_id)
+        assert await self._texts(ledger, two.document_id) == ["some words"]
+        assert list(await ledger.known_vectors("default", kb, ["some words"])) == ["some words"]
+
+    async def test_nothing_of_a_deleted_document_remains(self, ledger: Ledger) -> None:
+        version = make_version(texts=("one", "two"), vectors=unit_vectors(2))
+        kb = await put(ledger, version)
+        ids = [one.id for one in await ledger.document_chunks("default", version.document_id)]
+        assert len(await ledger.chunks("default", kb, ids)) == 2
+        assert await delete(ledger, version.document_id) is True
+        assert await delete(ledger, version.document_id) is False
+        assert await ledger.document("default", version.document_id) is None
+        assert await ledger.documents("default", kb) == []
+        assert await ledger.document_chunks("default", version.document_id) == []
+        assert await ledger.chunks("default", kb, ids) == {}
+        assert await ledger.known_vectors("default", kb, ["one", "two"]) == {}
+        stats = await ledger.stats("default", kb)
+        assert (stats.documents, stats.chunks, stats.tokens) == (0, 0, 0)
+        with pytest.raises(NotFoundError):
+            await ledger.text("default", version.document_id)
+
+    async def test_a_kb_goes_with_everything_in_it(self, ledger: Ledger) -> None:
+        inside = [make_version(name, vectors=unit_vectors(1), kb="doomed") for name in "ab"]
+        outside = make_version("c", vectors=unit_vectors(1))
+        doomed = await put(ledger, *inside, kb="doomed")
+        await put(ledger, outside)
+        async with ledger.transaction("default") as transaction:
+            assert await transaction.delete_kb("doomed") == 2
+            assert await transaction.delete_kb("doomed") == 0
+        assert await ledger.kb("default", "doomed") is None
+        assert [kb.name for kb in await ledger.kbs("default")] == ["default"]
+        assert await ledger.document("default", inside[0].document_id) is None
+        assert await ledger.known_vectors("default", doomed, ["some words"]) == {}
+        assert await ledger.text("default", outside.document_id) == "some words"
+        with pytest.raises(NotFoundError):
+            async with ledger.transaction("default") as transaction:
+                await transaction.stage(doomed, inside[0])
+        reborn = await put(ledger, inside[0], kb="doomed")
+        assert reborn.id != doomed.id
+        assert (await ledger.stats("default", reborn)).documents == 1
+
+    async def test_only_live_chunks_of_this_tenant_and_kb_are_read_back(self, ledger: Ledger) -> None:
+        ids: dict[str, str] = {}
+        for tenant, scope, name in [("one", "x", "mine"), ("one", "y", "other_kb"), ("two", "x", "foreign")]:
+            version = make_version(name, (name,), tenant=tenant, kb=scope)
+            await put(ledger, version, tenant=tenant, kb=scope)
+            ids[name] = (await ledger.document_chunks(tenant, version.document_id))[0].id
+        stale = make_version("replaced", ("before",), tenant="one", kb="x")
+        await put(ledger, stale, tenant="one", kb="x")
+        ids["stale"] = (await ledger.document_chunks("one", stale.document_id))[0].id
+        kb = await put(ledger, replace(stale, text="after"), tenant="one", kb="x")
+        found = await ledger.chunks("one", kb, [*ids.values(), "unknown"])
+        assert {name: one.chunk.text for name, one in found.items()} == {ids["mine"]: "mine"}
+
+    async def test_two_tenants_never_see_each_other(self, ledger: Ledger) -> None:
+        kbs: dict[str, KnowledgeBase] = {}
+        versions = {name: make_version("same", (f"of {name}",), tenant=name) for name in ("one", "two")}
+        for name, version in versions.items():
+            kbs[name] = await put(ledger, version, tenant=name)
+        for own, foreign in (("one", "two"), ("two", "one")):
+            theirs = versions[foreign].document_id
+            assert await ledger.document(own, theirs) is None
+            assert await ledger.document_chunks(own, theirs) == []
+            assert await delete(ledger, theirs, tenant=own) is False
+            found = await ledger.find(own, kbs[own], "test", ["same"])
+            assert [one.id for one in found.values()] == [versions[own].document_id]
+            assert [one.id for one in await ledger.documents(own, kbs[own])] == [versions[own].document_id]
+            assert (await ledger.stats(own, kbs[own])).documents == 1
+            assert await ledger.text(own, versions[own].document_id) == f"of {own}"
+            with pytest.raises(NotFoundError):
+                await ledger.text(own, theirs)
+
+    async def test_documents_come_in_pages_in_order_of_id(self, ledger: Ledger) -> None:
+        kb = await put(ledger, *(make_version(f"d{n}") for n in range(7)))
+        every = await ledger.documents("default", kb)
+        assert [one.id for one in every] == sorted(one.id for one in every)
+        assert len(every) == 7
+        first = await ledger.documents("default", kb, limit=3)
+        rest = await ledger.documents("default", kb, after=first[-1].id, limit=10)
+        assert first + rest == every
+        assert await ledger.documents("default", kb, after=every[-1].id) == []
+
+    async def test_documents_are_filtered_before_the_page_is_cut(self, ledger: Ledger) -> None:
+        kb = await put(
+            ledger, *(make_version(f"d{n}", metadata={"even": n % 2 == 0, "n": n}) for n in range(10))
+        )
+        even = await ledger.documents("default", kb, where=parse_filter({"even": True}), limit=4)
+        assert len(even) == 4
+        assert {one.metadata["n"] % 2 for one in even} == {0}
+        late = await ledger.documents("default", kb, where=parse_filter({"n": {"gte": 8}}))
+        assert {one.metadata["n"] for one in late} == {8, 9}
+
+    async def test_many_documents_are_found_by_external_id(self, ledger: Ledger) -> None:
+        kb = await put(ledger, make_version("d3"), make_version("d4"), make_version("d5", source="elsewhere"))
+        found = await ledger.find("default", kb, "test", [f"d{n}" for n in range(1200)])
+        assert set(found) == {"d3", "d4"}
+
+    async def test_stats_count_live_content_only(self, ledger: Ledger) -> None:
+        kb = await put(
+            ledger,
+            make_version("a", ("one two", "three"), vectors=unit_vectors(2)),
+            make_version("b", ("four",)),
+        )
+        await put(ledger, make_version("a", ("five six seven",), vectors=unit_vectors(1)))
+        stats = await ledger.stats("default", kb)
+        assert (stats.documents, stats.chunks, stats.tokens, stats.unembedded) == (2, 2, 4, 1)
+        assert stats.model == MODEL
+        assert stats.sequence == await ledger.sequence("default")
+        assert stats.bytes > 0
+
+    async def test_the_sequence_grows_with_every_change_of_live_content(self, ledger: Ledger) -> None:
+        version = make_version()
+        seen = [await ledger.sequence("default")]
+        await put(ledger, version)
+        seen.append(await ledger.sequence("default"))
+        await put(ledger, make_version(texts=("other",)))
+        seen.append(await ledger.sequence("default"))
+        await delete(ledger, version.document_id)
+        seen.append(await ledger.sequence("default"))
+        assert seen == sorted(set(seen))
+
+    async def test_known_vectors_are_those_of_equal_text(self, ledger: Ledger) -> None:
+        vectors = unit_vectors(2)
+        kb = await put(ledger, make_version(texts=("one", "two"), vectors=vectors, context="Part: "))
+        known = await ledger.known_vectors("default", kb, ["Part: one", "one", "Part: two"])
+        assert set(known) == {"Part: one", "Part: two"}
+        np.testing.assert_allclose(known["Part: one"], vectors[0], atol=1e-3)
+        np.testing.assert_allclose(known["Part: two"], vectors[1], atol=1e-3)
+
+    async def test_a_kb_without_vectors_knows_none(self, ledger: Ledger) -> None:
+        kb = await put(ledger, make_version())
+        assert kb.space is None
+        assert await ledger.space("default", kb) is None
+        assert await ledger.known_vectors("default", kb, ["some words"]) == {}
+
+    async def test_a_kb_keeps_to_one_model(self, ledger: Ledger) -> None:
+        kb = await put(ledger, make_version(vectors=unit_vectors(1)))
+        assert kb.space is not None
+        assert (kb.space.model, kb.space.dimension, kb.space.state) == (MODEL, DIMENSION, "live")
+        for model, dimension in [("other", DIMENSION), (MODEL, DIMENSION + 1)]:
+            with pytest.raises(ModelMismatch):
+                async with ledger.transaction("default") as transaction:
+                    await transaction.open_space(kb, model, dimension)
+        async with ledger.transaction("default") as transaction:
+            assert await transaction.open_space(kb, MODEL, DIMENSION) == kb
+        assert await ledger.space("default", kb) == kb.space
+
+    async def test_vectors_of_another_dimension_are_refused(self, ledger: Ledger) -> None:
+        kb = await put(ledger, make_version(vectors=unit_vectors(1)))
+        with pytest.raises(ModelMismatch):
+            async with ledger.transaction("default") as transaction:
+                await transaction.stage(kb, make_version("b", vectors=unit_vectors(1, DIMENSION + 1)))
+        assert (await ledger.stats("default", kb)).documents == 1
+
+    async def test_a_name_that_is_unsafe_in_a_path_is_refused(self, ledger: Ledger) -> None:
+        for name in BAD_NAMES:
+            with pytest.raises(InputError):
+                await ledger.kb(name, "default")
+            with pytest.raises(InputError):
+                async with ledger.transaction(name):
+                    pass
+            with pytest.raises(InputError):
+                async with ledger.transaction("default") as transaction:
+                    await transaction.open_kb(name)
+        assert await ledger.kbs("default") == []
+
+    async def _texts(self, ledger: Ledger, document: str) -> list[str]:
+        return [one.chunk.text for one in await ledger.document_chunks("default", document)]

@@ -1,0 +1,232 @@
+"""How the program is called, fails and ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import pytest
+
+from ragstone.core.errors import InputError, ModelError, NotFoundError, RagstoneError, SettingsError
+from ragstone.core.settings import Fusion, RetrievalSettings
+from ragstone.core.types import Mode
+from ragstone.serve.cli import options
+from ragstone.serve.cli.exits import exit_code
+from ragstone.serve.cli.main import app
+from ragstone.serve.cli.output import clean, place
+from ragstone.serve.cli.reference import reference
+
+if TYPE_CHECKING:
+    from tests.serve.cli.conftest import Cli
+
+ROOT = Path(__file__).resolve().parents[3]
+HEAVY = ("sqlalchemy", "fastapi", "numpy", "openvino", "pydantic_settings", "tokenizers")
+
+
+def program(*arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+    """Run the program in a process of its own."""
+    command = [sys.executable, "-m", "ragstone", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, **settings)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["search", "--help"], ["documents", "-h"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    code = (
+        "import sys; from ragstone.serve.cli.main import main; "
+        f"assert main({arguments!r}) == 0; "
+        f"sys.exit(' '.join(name for name in {HEAVY!r} if name in sys.modules))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ran.stderr.strip() == ""
+    assert ran.stdout.startswith("Usage: ragstone")
+
+
+def test_piped_help_has_no_frames(cli: Cli) -> None:
+    ran = cli("--help")
+    assert ran.code == 0
+    assert ran.out.isascii()
+
+
+def test_the_reference_is_up_to_date() -> None:
+    written = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert written.rstrip() == reference().rstrip(), (
+        "make it anew: python -m ragstone.serve.cli.reference > docs/cli.md"
+    )
+
+
+def test_the_reference_has_every_command() -> None:
+    page = reference()
+    for registered in app.registered_commands:
+        assert f"## ragstone {registered.name}\n" in page
+    for command in ("documents show", "documents delete", "kb list", "kb delete", "models pull"):
+        assert f"## ragstone {command}\n" in page
+
+
+@pytest.mark.parametrize(
+    "option", ["--data-dir", "--tenant", "--kb", "--profile", "--config", "--json", "--quiet", "--debug"]
+)
+def test_every_command_takes_the_common_options(option: str) -> None:
+    sections = reference().split("\n## ragstone ")[1:]
+    without = [part.split("\n")[0] for part in sections if option not in part]
+    assert without == ["kb"]  # a group that only shows its help
+
+
+def test_choices_are_those_of_the_engine() -> None:
+    assert get_args(options.Mode) == get_args(Mode)
+    assert get_args(options.Fusion) == get_args(Fusion)
+    assert get_args(options.Arms) == get_args(RetrievalSettings.model_fields["arms"].annotation)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["serach", "x"], "No such command 'serach'. Did you mean 'search'?"),
+        (["search"], "Missing argument 'QUERY'."),
+        (["search", "x", "--mode", "slow"], "'slow' is not one of"),
+        (["search", "x", "-k", "0"], "-k"),
+        (["search", "x", "--zork"], "No such option: --zork"),
+        (["kb", "remove"], "No such command 'remove'."),
+    ],
+)
+def test_usage_errors(cli: Cli, arguments: list[str], message: str) -> None:
+    ran = cli(*arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err.splitlines()[0]
+    assert ran.err.startswith("error: ")
+    assert ran.err.splitlines()[1].startswith("hint: ragstone ")
+    as_json = cli(*arguments, "--json")
+    assert as_json.code == 2
+    assert as_json.err == ""
+    assert as_json.json["error"]["code"] == "usage"
+    assert message in as_json.json["error"]["message"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["kb"]])
+def test_no_command_shows_the_help(cli: Cli, arguments: list[str]) -> None:
+    ran = cli(*arguments)
+    assert ran.code == 2
+    assert ran.out.startswith("Usage: ragstone")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(InputError, 2), (SettingsError, 2), (NotFoundError, 4), (ModelError, 1), (RagstoneError, 1)],
+)
+def test_exit_codes_of_errors(error: type[RagstoneError], code: int) -> None:
+    assert exit_code(error("x")) == code
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_an_unexpected_error_is_one_line_and_a_traceback_with_debug(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    def broken(_: object) -> None:
+        raise ValueError("two\nlines")
+
+    monkeypatch.setattr("ragstone.wiring.open_engine", broken)
+    ran = cli("ingest", ".", *flags)
+    assert ran.code == 1
+    if flags:
+        assert ran.json["error"]["code"] == "internal"
+        assert ran.err == ""
+    else:
+        assert ran.err.splitlines() == [
+            "error: unexpected ValueError: two lines",
+            "hint: run it again with --debug to see where",
+        ]
+    assert "Traceback" in cli("ingest", ".", "--debug", *flags).err
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_an_interrupt_ends_with_130(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ragstone.wiring.open_engine", interrupted)
+    ran = cli("ingest", ".", *flags)
+    assert ran.code == 130
+    assert "Traceback" not in ran.err
+    if flags:
+        assert ran.json["error"]["code"] == "interrupted"
+
+
+def test_an_operating_system_error_names_the_file(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/data/control.db")
+
+    monkeypatch.setattr("ragstone.wiring.open_engine", refused)
+    ran = cli("ingest", ".")
+    assert (ran.code, ran.err) == (1, "error: /data/control.db: Permission denied\n")
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    ran = subprocess.run(
+        [sys.executable, "-m", "ragstone", "config"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    os.close(write)
+    assert ran.stderr == ""
+
+
+def test_ctrl_c_in_the_middle_of_an_ingest(tmp_path: Path) -> None:
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    os.mkfifo(tmp_path / "ready")
+    (pages / "a.txt").write_text("words")
+    # Stops once the engine is open and work is going on: that is when the signal is sent.
+    code = (
+        "import sys, ragstone.ingest.pipeline as p\n"
+        "from ragstone.serve.cli.main import run\n"
+        "first = p.IngestPipeline._prepare\n"
+        "async def slow(self, changed, belt, tally):\n"
+        "    open('ready', 'w').close()\n"
+        "    import asyncio; await asyncio.Event().wait()\n"
+        "p.IngestPipeline._prepare = slow\n"
+        "run(['ingest', 'pages'])"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    (tmp_path / "ready").open().close()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
+
+
+def test_colours_only_on_a_terminal(filled: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR")
+    ran = filled("search", "dog")
+    assert "\x1b" not in ran.out
+    ran = filled("search", "dog", "--kb", "none")
+    assert "\x1b" not in ran.err
+
+
+def test_control_characters_are_removed_and_line_ends_kept() -> None:
+    assert clean("a\x1b[31mb\x9bc\x07\td\ne\x00") == "a[31mbc\td\ne"
+
+
+@pytest.mark.parametrize(
+    ("title", "section", "page", "shown"),
+    [
+        ("Fares", "Dogs > Large", 3, "Fares · Dogs > Large · page 3"),
+        ("Fares", "", None, "Fares"),
+        ("Fares", "Fares > Dogs", None, "Fares · Dogs"),
+        ("Fares of 2026", "Fares", None, "Fares of 2026"),
+    ],
+)
+def test_place(title: str, section: str, page: int | None, shown: str) -> None:
+    assert place(title, section, page) == shown

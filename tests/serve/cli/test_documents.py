@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.serve.cli.conftest import Cli
+
+
+def test_paging_through_all_documents(filled: Cli) -> None:
+    whole = filled("documents", "--json").json
+    assert {document["uri"] for document in whole["documents"]} == {
+        "pages/fares.md",
+        "pages/harbour.txt",
+        "pages/staff/rota.html",
+    }
+    assert whole["next"] is None
+    first = filled("documents", "--limit", "2", "--json").json
+    rest = filled("documents", "--limit", "2", "--after", first["next"], "--json").json
+    assert first["documents"] + rest["documents"] == whole["documents"]
+    assert (len(first["documents"]), rest["next"]) == (2, None)
+
+
+def test_a_page_for_people_says_how_to_go_on(filled: Cli) -> None:
+    ran = filled("documents", "--limit", "1", "--kb", "default")
+    header, row = ran.out.splitlines()
+    assert header.split() == ["id", "title", "uri", "chunks"]
+    assert ran.err == f"more: ragstone documents --after {row.split()[0]} --kb default\n"
+
+
+def test_no_documents_match(filled: Cli) -> None:
+    ran = filled("documents", "--where", '{"filename": "none"}')
+    assert (ran.code, ran.out) == (4, "No documents.\n")
+
+
+def test_a_document_is_shown_with_its_text_and_chunks(filled: Cli) -> None:
+    listed = filled("documents", "--where", '{"filename": "fares.md"}', "--json").json["documents"][0]
+    shown = filled("documents", "show", listed["id"], "--json").json
+    assert {key: shown[key] for key in listed} == listed
+    assert len(shown["chunk_list"]) == listed["chunks"]
+    for chunk in shown["chunk_list"]:
+        assert shown["text"][chunk["start"] : chunk["end"]] == chunk["text"]
+    for_people = filled("documents", "show", listed["id"]).out
+    assert "A dog travels for two crowns." in for_people
+    assert for_people.splitlines()[0] == "Fares"
+
+
+def test_a_deleted_document_is_gone(filled: Cli) -> None:
+    harbour = filled("documents", "--where", '{"filename": "harbour.txt"}', "--json").json["documents"][0][
+        "id"
+    ]
+    ran = filled("documents", "delete", harbour, "nope", "--json")
+    assert (ran.code, ran.json) == (4, {"deleted": [harbour], "not_found": ["nope"]})
+    assert filled("search", "lighthouse", "--arms", "lexical").code == 4
+    assert filled("documents", "show", harbour).code == 4
+    assert len(filled("documents", "--json").json["documents"]) == 2
+
+
+def test_deleting_for_people(filled: Cli) -> None:
+    ids = [document["id"] for document in filled("documents", "--json").json["documents"]]
+    ran = filled("documents", "delete", *ids)
+    assert (ran.code, ran.out, ran.err) == (0, "Deleted 3 documents.\n", "")
+
+
+def test_options_come_after_the_subcommand(filled: Cli) -> None:
+    ran = filled("documents", "--kb", "default", "show", "nope")
+    assert (ran.code, ran.out) == (2, "")
+    assert "options come after 'show'" in ran.err
+
+
+def test_kbs_are_listed_with_their_counts(filled: Cli) -> None:
+    ran = filled("kb", "list", "--json")
+    assert ran.json == {
+        "kbs": [
+            {
+                "name": "default",
+                "documents": 3,
+                "chunks": 4,
+                "model": "fake@1",
+                "dimension": 64,
+                "generation": 1,
+            }
+        ]
+    }
+    assert filled("kb", "list").out.splitlines()[1].split() == ["default", "3", "4", "fake@1"]
+
+
+def test_a_kb_is_deleted(filled: Cli) -> None:
+    ran = filled("kb", "delete", "default", "--json")
+    assert (ran.code, ran.json) == (0, {"deleted": "default", "documents": 3})
+    assert filled("kb", "list", "--json").json == {"kbs": []}
+    assert filled("kb", "delete", "default").code == 4
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [(False, 1, 3), (True, 0, 0)])
+def test_deleting_a_kb_on_a_terminal_asks_first(
+    filled: Cli, monkeypatch: pytest.MonkeyPatch, answer: bool, code: int, left: int
+) -> None:
+    asked: list[str] = []
+
+    def confirm(question: str, *, err: bool) -> bool:
+        asked.append(question)
+        return answer
+
+    monkeypatch.setattr("typer.confirm", confirm)
+    with monkeypatch.context() as terminal:
+        terminal.setattr("ragstone.serve.cli.kb._asks", lambda session, yes: not yes)
+        assert filled("kb", "delete", "default").code == code
+    assert asked == ["Delete 'default' with 3 documents?"]
+    kbs = filled("kb", "list", "--json").json["kbs"]
+    assert sum(kb["documents"] for kb in kbs) == left
+
+
+def test_stats(filled: Cli) -> None:
+    counts = filled("stats", "--json").json
+    assert (counts["kb"], counts["documents"], counts["chunks"]) == ("default", 3, 4)
+    assert (counts["unembedded"], counts["model"]) == (0, "fake@1")
+    assert all(isinstance(counts[name], int) for name in ("tokens", "sequence", "bytes"))
+    assert "documents       3\n" in filled("stats").out
+
+
+def test_tenants_do_not_see_each_other(filled: Cli) -> None:
+    mine = filled("documents", "--json").json["documents"][0]["id"]
+    assert filled("documents", "show", mine, "--tenant", "other").code == 4
+    assert filled("documents", "delete", mine, "--tenant", "other").code == 4
+    assert filled("documents", "show", mine).code == 0
+
+
+def test_another_data_folder_is_another_world(filled: Cli, pages: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    assert filled("ingest", pages / "fares.md", "--data-dir", other).code == 0
+    assert filled("stats", "--data-dir", other, "--json").json["documents"] == 1
+    assert filled("stats", "--json").json["documents"] == 3

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import pytest
+
+from ragstone.answer.cite import Quote
+from ragstone.answer.evidence import UNRELATED, Evidence
+from ragstone.answer.extract import (
+    SHORTLIST,
+    Extractor,
+    candidates,
+    choose,
+    in_reading_order,
+    is_sentence,
+    with_items,
+)
+from ragstone.core.protocols import Embedder
+from ragstone.core.types import Hit, Role
+
+MakeHit = Callable[..., Hit]
+
+
+class RecordingEmbedder(Embedder, Protocol):
+    calls: list[tuple[Role, int]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The pump stops at 80 degrees.",
+        "Updating a variable is done with the `variableControllerUpdate` call.",
+        "Values were 1.4 ± 0.2 (p = 0.016) and 3.1 in 20 of 24 cases.",
+        "You need 2 A records (a.example and *.a.example) for it.",
+        "水泵在八十度时停止运转。",
+    ],
+)
+def test_sentences(text: str) -> None:
+    assert is_sentence(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Pump limits",
+        "When does the pump stop?",
+        "水泵何时停止运转？",
+        "| pump | 80 | degrees | hot |",
+        "const x = await pump.stop({ at: 80 });",
+        'If false, stop only the first one.", "position": 0, "value": "x" }',
+        "x: [a], y: [b.c], z: [d],",
+        "See the pump here ![pump](pump.png) at work.",
+        "word " * 250,
+    ],
+)
+def test_crumbs(text: str) -> None:
+    assert not is_sentence(text)
+
+
+def test_headings_and_code_blocks_are_no_candidates(make_hit: MakeHit) -> None:
+    text = (
+        "# How the pump stops at once\n\nThe pump stops at 80 degrees.\n\n"
+        "```sh\nrun the pump now please\n```\n\n- Restart the blue pump soon\n"
+    )
+    quotes = candidates([make_hit(text)], addresses=True)
+    assert [quote.text for quote in quotes] == ["The pump stops at 80 degrees.", "Restart the blue pump soon"]
+
+
+def test_overlapping_hits_offer_a_sentence_once(make_hit: MakeHit) -> None:
+    text = "Our pumps are always blue. The pump stops at 80 degrees."
+    quotes = candidates([make_hit(text), make_hit(text[27:], start=27)], addresses=True)
+    assert [quote.place for quote in quotes] == [("doc", 0, 26), ("doc", 27, 56)]
+
+
+def test_half_sentences_at_the_edge_of_a_hit_are_no_candidates(make_hit: MakeHit) -> None:
+    text = "Our pumps are always blue. The new pump stops at 80 degrees."
+    whole, tail = make_hit(text), make_hit(text[31:], start=31)
+    assert [quote.place for quote in candidates([tail, whole], addresses=True)] == [
+        ("doc", 0, 26),
+        ("doc", 27, 60),
+    ]
+    assert candidates([tail], addresses=True) == []
+
+
+def test_addresses_can_be_kept_out(make_hit: MakeHit) -> None:
+    hit = make_hit(
+        "Open http://localhost:80 in the browser. Read [the guide](a.md) on the pump. The pump is very blue."
+    )
+    assert len(candidates([hit], addresses=True)) == 3
+    assert [quote.text for quote in candidates([hit], addresses=False)] == ["The pump is very blue."]
+
+
+def evidence(hits: list[Hit], *closeness: float) -> list[Evidence]:
+    quotes = candidates(hits, addresses=True)
+    return [Evidence(quote, value, 0.0) for quote, value in zip(quotes, closeness, strict=True)]
+
+
+def texts(quotes: list[Quote]) -> list[str]:
+    return [quote.text for quote in quotes]
+
+
+def test_choice_is_best_first_and_leaves_the_weak_behind(make_hit: MakeHit) -> None:
+    hit = make_hit(
+        "Second best of them all. Far too weak for this. Best of them all here. Not enough by a mile."
+    )
+    items = evidence([hit], 0.9, 0.76, 1.0, 0.2)
+    assert texts(choose(items, 4)) == ["Best of them all here.", "Second best of them all."]
+    assert texts(choose(items, 1)) == ["Best of them all here."]
+    assert choose(items[3:], 4) == []
+    assert choose([], 4) == []
+
+
+def test_an_unknown_name_asks_for_more(make_hit: MakeHit) -> None:
+    items = evidence([make_hit("Good enough for most questions.")], 0.9)
+    assert texts(choose(items, 4)) == ["Good enough for most questions."]
+    assert choose(items, 4, unknown_name=True) == []
+
+
+def test_the_better_hit_wins_between_equals(make_hit: MakeHit) -> None:
+    hits = [
+        make_hit("Weaker words stand here.", "a", score=0.2),
+        make_hit("Stronger claims win always.", "b"),
+    ]
+    assert [quote.hit.document_id for quote in choose(evidence(hits, 1.0, 1.0), 1)] == ["b"]
+
+
+def test_the_same_thing_is_not_said_twice(make_hit: MakeHit) -> None:
+    hits = [make_hit("The pump stops at 80 degrees.", "a"), make_hit("At 80 degrees, pumps stop.", "b")]
+    assert [quote.hit.document_id for quote in choose(evidence(hits, 1.0, 1.0), 4)] == ["a"]
+
+
+def test_sentences_are_said_in_the_order_of_their_document(make_hit: MakeHit) -> None:
+    hits = [
+        make_hit("Other things come first.", "a"),
+        make_hit("One thing comes first. Two things come next.", "b"),
+    ]
+    other, one, two = candidates(hits, addresses=True)
+    assert in_reading_order([two, other, one]) == [one, two, other]
+
+
+def test_a_sentence_that_announces_a_list_brings_its_items(make_hit: MakeHit) -> None:
+    text = (
+        "You can claim it in two ways:\n\n- Open the page called Orders\n- Type the claim command there\n\n"
+        "Nothing else is of use here."
+    )
+    quotes = candidates([make_hit(text)], addresses=True)
+    assert texts(with_items(quotes[:1], quotes, 4)) == [
+        "You can claim it in two ways:",
+        "Open the page called Orders",
+        "Type the claim command there",
+    ]
+    assert with_items(quotes[:1], quotes, 2) == quotes[:2]
+    assert with_items(quotes[:1], quotes, 1) == quotes[:1]
+    assert with_items(quotes[3:], quotes, 4) == quotes[3:]
+
+
+async def test_only_a_shortlist_is_embedded_and_it_holds_what_shares_words(
+    embedder: RecordingEmbedder, make_hit: MakeHit
+) -> None:
+    filler = " ".join(f"Number {n} tells about other matters." for n in range(60))
+    hit = make_hit(f"{filler} The pump stops at 80 degrees.")
+    extraction = await Extractor(embedder).extract("When does the pump stop?", [hit], max_sentences=4)
+    assert [statement.text for statement in extraction.statements] == ["The pump stops at 80 degrees."]
+    assert embedder.calls[-1] == ("document", SHORTLIST)
+
+
+async def test_the_question_is_embedded_as_a_query_and_the_background_once(
+    embedder: RecordingEmbedder, make_hit: MakeHit
+) -> None:
+    extractor = Extractor(embedder)
+    hit = make_hit("The pump stops at 80 degrees. Our fans are always blue.")
+    for _ in range(2):
+        extraction = await extractor.extract("When does the pump stop?", [hit], max_sentences=4)
+        assert [statement.text for statement in extraction.statements] == ["The pump stops at 80 degrees."]
+    calls = [("query", 1), ("document", len(UNRELATED)), ("document", 2), ("query", 1), ("document", 2)]
+    assert embedder.calls == calls

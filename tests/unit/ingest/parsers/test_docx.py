@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from ragstone.core.errors import EmptyDocument
+from ragstone.ingest.parsers.docx import MEDIA_TYPE, parse_docx
+from ragstone.ingest.parsers.draft import broken_rules
+
+MakeDocx = Callable[[Callable[[Any], None]], bytes]
+
+
+@pytest.mark.req("R-EXT-06", "R-NRM-05")
+def test_headings_lists_tables_and_quotes(make_docx: MakeDocx) -> None:
+    def write(document: Any) -> None:
+        document.add_heading("The Title", 0)
+        document.add_heading("Part", 1)
+        document.add_paragraph("Some text.")
+        document.add_paragraph("one", style="List Bullet")
+        document.add_paragraph("two", style="List Bullet")
+        document.add_heading("Below", 2)
+        table = document.add_table(2, 2)
+        for row, cells in enumerate((("a", "b"), ("1", ""))):
+            for column, text in enumerate(cells):
+                table.cell(row, column).text = text
+        document.add_paragraph("Said so.", style="Quote")
+
+    parsed = parse_docx(make_docx(write), "a.docx")
+    assert [(block.kind, block.level, parsed.text[block.start : block.end]) for block in parsed.blocks] == [
+        ("heading", 1, "The Title"),
+        ("heading", 1, "Part"),
+        ("paragraph", 0, "Some text."),
+        ("list", 0, "- one\n- two"),
+        ("heading", 2, "Below"),
+        ("table", 0, "a | b\n1 |"),
+        ("quote", 0, "Said so."),
+    ]
+    assert parsed.media_type == MEDIA_TYPE
+    assert parsed.title == "The Title"
+    assert broken_rules(parsed) == []
+
+
+def test_title_author_and_date_come_from_the_properties(make_docx: MakeDocx) -> None:
+    def write(document: Any) -> None:
+        document.core_properties.title = "From the properties"
+        document.core_properties.author = "Ann"
+        document.core_properties.created = datetime(2026, 1, 31, 9, 0, tzinfo=UTC)
+        document.add_heading("Heading", 1)
+
+    parsed = parse_docx(make_docx(write), "a.docx")
+    assert parsed.title == "From the properties"
+    assert parsed.metadata == {"author": "Ann", "date": "2026-01-31T09:00:00+00:00"}
+
+
+def test_a_document_without_text_is_empty(make_docx: MakeDocx) -> None:
+    with pytest.raises(EmptyDocument, match=r"a\.docx"):
+        parse_docx(make_docx(lambda document: None), "a.docx")

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragstone.core.errors import EmptyDocument, ParseError
+from ragstone.core.types import Parsed
+from ragstone.ingest.parsers.draft import broken_rules
+from ragstone.ingest.parsers.html import parse_html
+
+
+def shape(parsed: Parsed) -> list[tuple[str, int, str]]:
+    return [(block.kind, block.level, parsed.text[block.start : block.end]) for block in parsed.blocks]
+
+
+PAGE = """\
+<!doctype html><html lang="en-GB"><head><title> Ferry &amp; pier </title>
+<meta name="author" content="Ann"><meta property="article:published_time" content="2026-01-31">
+<meta name="description" content="All about it"><link rel="canonical" href="https://example.org/ferry"></head>
+<body><nav><ul><li>Home</li></ul></nav><header><h1>Ferry</h1><p>Log in</p></header>
+<div class="sidebar">Related</div><div class="cookie-banner">We use cookies</div>
+<script>track()</script><style>p {}</style><p hidden>unseen</p><p style="display: none">unseen</p>
+<h2>Times <em>and</em> tides</h2><p>It leaves
+   at <b>nine</b>.<br>Daily.</p>
+<ul><li>one</li><li><p>two</p><ol><li>nested</li><li>more</li></ol></li></ul>
+<table><caption>Fares</caption><tr><th>Route</th><th>Price</th></tr><tr><td>Sula</td><td></td></tr></table>
+<pre><code>def f():
+    return 1 &lt; 2</code></pre>
+<blockquote><p>Said so.</p></blockquote>
+loose words
+<article><header>Kept here</header><aside>and this</aside></article>
+<footer>Imprint</footer></body></html>"""
+
+
+@pytest.mark.req("R-EXT-05", "R-NRM-03", "R-NRM-05")
+def test_what_a_reader_reads_stays_with_its_structure() -> None:
+    parsed = parse_html(PAGE.encode(), "page.html")
+    assert shape(parsed) == [
+        ("heading", 1, "Ferry"),
+        ("heading", 2, "Times and tides"),
+        ("paragraph", 0, "It leaves at nine.\nDaily."),
+        ("list", 0, "- one\n- two\n  1. nested\n  2. more"),
+        ("table", 0, "Fares\nRoute | Price\nSula |"),
+        ("code", 0, "def f():\n    return 1 < 2"),
+        ("quote", 0, "Said so."),
+        ("paragraph", 0, "loose words"),
+        ("paragraph", 0, "Kept here"),
+        ("paragraph", 0, "and this"),
+    ]
+    assert broken_rules(parsed) == []
+
+
+@pytest.mark.req("R-NRM-02")
+def test_title_author_date_and_url_are_metadata() -> None:
+    parsed = parse_html(PAGE.encode(), "page.html")
+    assert parsed.title == "Ferry & pier"
+    assert parsed.media_type == "text/html"
+    assert parsed.metadata == {
+        "author": "Ann",
+        "date": "2026-01-31T00:00:00+00:00",
+        "description": "All about it",
+        "language": "en-gb",
+        "url": "https://example.org/ferry",
+    }
+
+
+@pytest.mark.req("R-NRM-03")
+def test_main_is_enough_when_there_is_one() -> None:
+    parsed = parse_html(
+        b"<div>Buy now!</div><main><h1>Real</h1>text</main><div>More offers</div>", "page.html"
+    )
+    assert shape(parsed) == [("heading", 1, "Real"), ("paragraph", 0, "text")]
+    assert parsed.title == "Real"
+
+
+def test_an_empty_main_does_not_hide_the_page() -> None:
+    assert parse_html(b"<main></main><p>All of it.</p>", "page.html").text == "All of it."
+
+
+def test_layout_tables_are_transparent() -> None:
+    parsed = parse_html(
+        b"<table><tr><td><h2>Left</h2>words</td><td><p>right</p></td></tr></table>", "page.html"
+    )
+    assert shape(parsed) == [("heading", 2, "Left"), ("paragraph", 0, "words"), ("paragraph", 0, "right")]
+
+
+def test_a_heading_in_a_list_splits_the_list() -> None:
+    parsed = parse_html(b"<ul><li>before<li><h3>Card</h3>after</ul>", "page.html")
+    assert shape(parsed) == [("list", 0, "- before"), ("heading", 3, "Card"), ("list", 0, "- after")]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'<meta charset="iso-8859-7"><p>' + "Το πλοίο".encode("iso-8859-7"),
+        b'<?xml version="1.0" encoding="iso-8859-7"?><p>' + "Το πλοίο".encode("iso-8859-7"),
+        "<p>Το πλοίο".encode(),
+        "<p>Το πλοίο".encode("utf-16"),
+        '<meta charset="iso-8859-7"><p>Το πλοίο'.encode(),
+    ],
+)
+def test_the_encoding_is_declared_or_found(content: bytes) -> None:
+    assert parse_html(content, "page.html").text == "Το πλοίο"
+
+
+def test_a_page_filled_by_a_script_is_empty() -> None:
+    with pytest.raises(EmptyDocument, match=r"page\.html") as caught:
+        parse_html(b"<html><body><div id=root></div><script>render()</script></body></html>", "page.html")
+    assert "script" in caught.value.hint
+
+
+def test_deep_nesting_costs_structure_not_words() -> None:
+    parsed = parse_html(b"<div>" * 100_000 + b"deep" + b"</div>" * 100_000 + b"<p>after</p>", "page.html")
+    assert parsed.text == "deep\n\nafter"
+
+
+TAGS = st.sampled_from(
+    re.findall(
+        r"\S+",
+        "<p> </p> <div> <h1> </h1> <h2> <ul> </ul> <ol> <li> </li> <table> <tr> <td> </td> </table> <pre> </pre>"
+        " <br> <blockquote> </blockquote> <main> <header> <nav> </nav> <b> a b &amp; &#xD800; &#8203; <!-- -->"
+        " <script>",
+    )
+)
+
+
+@given(st.lists(TAGS, max_size=40))
+def test_any_html_gives_sound_blocks_or_a_typed_error(parts: list[str]) -> None:
+    try:
+        parsed = parse_html(" ".join(parts).encode(), "page.html")
+    except ParseError:
+        return
+    assert broken_rules(parsed) == []

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragstone.models.batches import BATCH_TOKENS, padded, plan, unit_rows, windows
+
+
+@pytest.mark.req("R-CHK-26")
+@given(st.integers(1, 3000), st.integers(8, 512))
+def test_windows_cover_a_text_and_fit_the_model(length: int, longest: int) -> None:
+    ids = list(range(length))
+    cut = windows(7, ids, longest)
+    assert all(window.text == 7 and len(window.ids) <= longest for window in cut)
+    assert sorted({number for window in cut for number in window.ids}) == ids
+    assert len(cut) == 1 or len({len(window.ids) for window in cut}) == 1
+
+
+def test_a_text_that_fits_is_one_window() -> None:
+    assert [window.ids for window in windows(0, [5, 6, 7], 3)] == [(5, 6, 7)]
+
+
+@given(st.lists(st.integers(1, 600), max_size=200), st.integers(1, 40), st.integers(1, 8))
+def test_a_plan_has_everything_once_within_bounds(lengths: list[int], size: int, workers: int) -> None:
+    batches = plan(lengths, batch_size=size, workers=workers)
+    assert sorted(position for batch in batches for position in batch) == list(range(len(lengths)))
+    for batch in batches:
+        longest = max(lengths[position] for position in batch)
+        assert len(batch) <= size
+        assert len(batch) == 1 or len(batch) * longest <= BATCH_TOKENS
+    firsts = [max(lengths[position] for position in batch) for batch in batches]
+    assert firsts == sorted(firsts, reverse=True)
+
+
+def test_a_small_job_is_shared_among_workers() -> None:
+    assert len(plan([400, 400], batch_size=32, workers=2)) == 2
+    assert len(plan([10, 10], batch_size=32, workers=2)) == 1
+
+
+@pytest.mark.req("R-EMB-12")
+def test_no_batch_has_more_than_32_texts() -> None:
+    assert [len(batch) for batch in plan([20] * 70, batch_size=32, workers=1)] == [32, 32, 6]
+
+
+def test_padding_fills_up_on_the_right() -> None:
+    ids, mask = padded([[4, 5, 6], [7]], padding=1)
+    assert ids.tolist() == [[4, 5, 6], [7, 1, 1]]
+    assert mask.tolist() == [[1, 1, 1], [1, 0, 0]]
+
+
+def test_rows_become_unit_length_and_zero_stays_zero() -> None:
+    made = unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
+    assert made.tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0.0, 0.0]]

@@ -1,0 +1,59 @@
+"""What the runtimes compute, against the same encoders in float64."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit.models.reference import granite_vector, reference_logits, reference_states
+from tests.unit.models.tiny import write_tiny_model
+
+from ragstone.models.batches import padded
+from ragstone.models.runtime import open_runtime
+from ragstone.models.weights.folder import ModelFolder
+from ragstone.models.weights.granite_pack import GranitePack
+from ragstone.models.weights.packages import GRANITE, installed_file
+
+RUNTIMES = ["openvino", "onnxruntime"]
+ROWS = [[1, 9, 14, 20, 33, 8, 2], [1, 40, 2], [1, *range(5, 65)[:58], 2]]
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> float:
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta", "mpnet"])
+def test_an_encoder_of_each_family(tmp_path: Path, family: str, pooling: str, runtime: str) -> None:
+    folder = write_tiny_model(tmp_path / "model", family, pooling=pooling)
+    loaded = open_runtime(runtime, "tiny", ModelFolder(folder).encoder, threads=1, cache=tmp_path)
+    made = loaded.run(*padded(ROWS, padding=0))
+    for row, ids in zip(made, ROWS, strict=True):
+        states = reference_states(folder, ids)
+        expected = states[0] if pooling == "cls" else states.mean(axis=0)
+        assert cosine(row, expected) > 0.9999
+        # bf16, where the processor has it, keeps about three digits.
+        np.testing.assert_allclose(row, expected, atol=0.05)
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet"])
+def test_a_classifier_of_each_family(tmp_path: Path, family: str, runtime: str) -> None:
+    folder = write_tiny_model(tmp_path / "model", family, labels=3)
+    types = [[0, 0, 0, 1, 1, 1, 1], [0, 0, 1], [0] * 30 + [1] * 30]
+    loaded = open_runtime(runtime, "tiny", ModelFolder(folder).encoder, threads=1, cache=tmp_path)
+    made = loaded.run(*padded(ROWS, padding=0), padded(types, 0)[0])
+    expected = [reference_logits(folder, ids, kinds) for ids, kinds in zip(ROWS, types, strict=True)]
+    np.testing.assert_allclose(made, expected, atol=0.05)
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_granite_to_four_nines(model_cache: Path, runtime: str) -> None:
+    pack = GranitePack(installed_file(*GRANITE, "granite-embedding-30m-english"))
+    rows = [[0, 713, 2335, 15, 5, 7821, 2], [0, *range(1000, 1120), 2], [0, 50, 2]]
+    loaded = open_runtime(runtime, f"granite@{pack.revision}", pack.encoder, threads=0, cache=model_cache)
+    made = loaded.run(*padded(rows, padding=1))
+    for row, ids in zip(made, rows, strict=True):
+        assert cosine(row, granite_vector(pack.path, ids)) >= 0.9999

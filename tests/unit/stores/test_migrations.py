@@ -1,0 +1,143 @@
+"""The migrated databases are what `stores/schema.py` says."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import MetaData, create_engine
+
+from ragstone.stores import migrations, schema
+from ragstone.stores.ledger.sqlite_file import SqliteFile
+from ragstone.stores.migrations import HEADS, Schema, is_current, upgrade
+
+SCHEMAS: list[tuple[Schema, MetaData]] = [("control", schema.control), ("tenant", schema.tenant)]
+OPEN_LEDGER = """
+import asyncio, sys
+from pathlib import Path
+from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.lexical.sqlite import Fts5Writer
+from ragstone.testing.builders import make_version, put
+
+async def main():
+    ledger = SqliteLedger(Path(sys.argv[1]), [Fts5Writer()])
+    print("ready", flush=True)
+    sys.stdin.readline()
+    await put(ledger, make_version(sys.argv[2]))
+    print(sorted(d.external_id for d in await ledger.documents("default", await ledger.kb("default", "default"))))
+    await ledger.close()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(("name", "wanted"), SCHEMAS)
+def test_a_migrated_database_equals_the_schema(name: Schema, wanted: MetaData, tmp_path: Path) -> None:
+    upgrade(tmp_path / "x.db", name)
+    engine = create_engine(f"sqlite:///{tmp_path / 'x.db'}")
+    try:
+        with engine.connect() as connection:
+            context = MigrationContext.configure(
+                connection, opts={"compare_type": True, "compare_server_default": True}
+            )
+            assert compare_metadata(context, wanted) == []
+            assert context.get_current_revision() == HEADS[name]
+    finally:
+        engine.dispose()
+
+
+@pytest.mark.parametrize(("name", "wanted"), SCHEMAS)
+def test_tables_are_made_the_same_way(name: Schema, wanted: MetaData, tmp_path: Path) -> None:
+    """Down to what alembic does not compare, such as WITHOUT ROWID, AUTOINCREMENT and foreign keys."""
+    upgrade(tmp_path / "migrated.db", name)
+    engine = create_engine(f"sqlite:///{tmp_path / 'made.db'}")
+    wanted.create_all(engine)
+    engine.dispose()
+    assert _definitions(tmp_path / "migrated.db") == _definitions(tmp_path / "made.db")
+
+
+@pytest.mark.parametrize("name", ["control", "tenant"])
+def test_the_head_is_the_newest_script(name: Schema) -> None:
+    folder = Path(migrations.__file__).parent / name
+    assert ScriptDirectory(str(folder)).get_current_head() == HEADS[name]
+
+
+@pytest.mark.req("R-DOM-40")
+@pytest.mark.parametrize("name", ["control", "tenant"])
+def test_no_migration_takes_anything_away(name: Schema) -> None:
+    folder = Path(migrations.__file__).parent / name
+    for script in ScriptDirectory(str(folder)).walk_revisions():
+        source = Path(script.path).read_text(encoding="utf-8")
+        for forbidden in ("drop_", "rename_table", "alter_column", "DROP ", "RENAME ", "DELETE "):
+            assert forbidden not in source, f"{script.path} has {forbidden!r}"
+
+
+def test_a_current_database_is_recognised(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    with closing(sqlite3.connect(path)) as connection:
+        assert not is_current(connection, "tenant")
+        upgrade(path, "tenant")
+        assert is_current(connection, "tenant")
+        connection.execute("UPDATE alembic_version SET version_num = 'older'")
+        assert not is_current(connection, "tenant")
+        connection.execute("DELETE FROM alembic_version")
+        assert not is_current(connection, "tenant")
+
+
+def test_upgrading_again_keeps_what_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    upgrade(path, "control")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("INSERT INTO tenants VALUES ('one', 'id', 'now')")
+        connection.commit()
+        upgrade(path, "control")
+        assert connection.execute("SELECT name FROM tenants").fetchall() == [("one",)]
+
+
+def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
+    file = SqliteFile(tmp_path / "data" / "x.db", "control")
+    file.close()
+    assert file.path.stat().st_mode & 0o777 == 0o600
+    assert file.path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_two_processes_may_open_a_fresh_folder_at_once(tmp_path: Path) -> None:
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPEN_LEDGER, str(tmp_path), name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("a", "b")
+    ]
+    for child in children:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.write("go\n")
+        child.stdin.flush()
+    seen = []
+    for child in children:
+        out, err = child.communicate(timeout=60)
+        assert child.returncode == 0, err
+        seen.append(out.strip())
+    assert "['a', 'b']" in seen
+
+
+def _definitions(path: Path) -> dict[str, list[str]]:
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute(
+            "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name <> 'alembic_version'"
+        ).fetchall()
+    # Constraints may stand in another order.
+    return {name: sorted(part.strip(" ,\t") for part in sql.split("\n")) for name, sql in rows}
