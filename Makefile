@@ -11,7 +11,7 @@ CODE = src tests bench scripts
 RESULTS = .pytest_cache/results.xml
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
-.PHONY: help setup demo serve test check bench requirements lock clean
+.PHONY: help setup demo test check bench requirements lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -20,9 +20,6 @@ setup: .venv/.setup ## Make .venv with everything that developing needs
 
 demo: .venv/.runtime ## Ingest a sample corpus and ask it three questions
 	@$(BIN)/ragstone demo
-
-serve: .venv/.runtime ## Serve HTTP on this machine
-	@$(BIN)/ragstone serve
 
 test: .venv/.setup ## Run the tests; core and query must be covered to 95 %
 	@rm -f .coverage .coverage.*

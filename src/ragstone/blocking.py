@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ragstone.configure import load_settings
+from ragstone.core.errors import InputError
 from ragstone.core.settings import Settings
 from ragstone.core.types import (
     Answer,
@@ -34,11 +35,15 @@ class Ragstone:
 
     def __init__(self, settings: Settings | None = None, **overrides: Any) -> None:
         """Keywords are settings: `Ragstone(data_dir="kb", retrieval={"k": 5})`."""
+        chosen = settings or load_settings(overrides=overrides)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ragstone", daemon=True)
         self._thread.start()
-        chosen = settings or load_settings(overrides=overrides)
-        self._engine = self._run(_opened(chosen))
+        try:
+            self._engine = self._run(_opened(chosen))
+        except BaseException:
+            self._stop()
+            raise
 
     def ingest(self, *paths: str | Path, **options: Any) -> IngestReport:
         return self._run(self._engine.ingest(*paths, **options))
@@ -79,11 +84,19 @@ class Ragstone:
     def stats(self, **options: Any) -> Stats:
         return self._run(self._engine.stats(**options))
 
+    def warm(self) -> None:
+        self._run(self._engine.warm())
+
     def close(self) -> None:
         """Let go of models, children and files."""
         if self._loop.is_closed():
             return
-        self._run(self._engine.close())
+        try:
+            self._run(self._engine.close())
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -97,7 +110,17 @@ class Ragstone:
         self.close()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        if self._loop.is_closed():
+            work.close()
+            raise InputError(
+                "this Ragstone is closed", hint="make a new one, or work inside its `with` block"
+            )
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.cancel()  # or the work would go on where nobody waits for it
+            raise
 
 
 async def _opened(settings: Settings) -> Engine:

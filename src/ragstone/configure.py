@@ -115,17 +115,18 @@ def _from_environment(env: Mapping[str, str]) -> Tree:
         if not any(key == known or key.startswith(f"{known}.") for known in keys):
             hint = nearest(key, keys)
             raise SettingsError(f"the environment variable {name} sets no known key ({key})", hint=hint)
-        values[key] = _parsed(name, text)
+        values[key] = _parsed(text)
     return _nested(values)
 
 
-def _parsed(name: str, text: str) -> Any:
+def _parsed(text: str) -> Any:
+    """Lists and mappings are written as JSON; what only looks like it, such as `[{index}]`, is text."""
     if text[:1] not in ("[", "{"):
         return text
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise SettingsError(f"{name} looks like JSON but is not: {error}") from error
+    except json.JSONDecodeError:
+        return text
 
 
 def _nested(values: Mapping[str, Any]) -> Tree:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -98,8 +100,7 @@ class Engine:
     ) -> IngestReport:
         """Take in items of any source."""
         parts = self._parts
-        model = parts.embedder.model.id
-        preparer = Preparer(parts.parse, parts.chunker, model, self.settings.limits.document_chunks)
+        preparer = Preparer(parts.parse, parts.chunker, self._model, self.settings.limits.document_chunks)
         pipeline = IngestPipeline(parts.ledger, preparer, parts.embedder)
         return await pipeline.run(
             tenant or self.settings.tenant, kb or self.settings.kb, items, on_progress=on_progress
@@ -211,10 +212,9 @@ class Engine:
 
     async def close(self) -> None:
         """Let go of models, children and files."""
-        for embedder in self._others.values():
-            await embedder.close()
-        for close in self._parts.closing:
-            await close()
+        async with AsyncExitStack() as stack:  # one that fails to close keeps none of the others open
+            for close in reversed([*(other.close for other in self._others.values()), *self._parts.closing]):
+                stack.push_async_callback(close)
 
     async def __aenter__(self) -> Engine:
         return self
@@ -255,10 +255,15 @@ class Engine:
             )
         return found
 
+    @cached_property
+    def _model(self) -> str:
+        """The configured model, also after its fallback has taken its place."""
+        return self._parts.embedder.model.id
+
     async def _embedder_for(self, model: str) -> Embedder:
         """The embedder of a Space's model: the configured one, or another that can be had by name."""
         own = self._parts.embedder
-        if own.model.id == model:
+        if model in (self._model, own.model.id):
             return own
         if model not in self._others:
             embedder = await asyncio.to_thread(self._parts.embedder_named, model.split("@")[0])

@@ -97,6 +97,7 @@ class Expected:
             self.gone.add(name)
 
 
+@pytest.mark.req("R-REL-25")
 async def test_nothing_acknowledged_is_lost(
     tmp_path: Path, record_property: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,16 +132,19 @@ def _killed_writer(folder: Path, seed: int, seconds: float) -> list[str]:
         stderr=subprocess.PIPE,
     )
     assert child.stdout is not None
+    assert child.stderr is not None
     lines: list[bytes] = []
     while not lines or not lines[-1].startswith(b"ok"):
         lines.append(child.stdout.readline())
-        assert lines[-1], child.communicate()[1].decode()
+        assert lines[-1], child.stderr.read().decode()
     with pytest.raises(subprocess.TimeoutExpired):
         child.wait(seconds)
     child.send_signal(signal.SIGKILL)
-    rest, errors = child.communicate()
-    assert errors == b""
-    lines += rest.splitlines(keepends=True)
+    lines += child.stdout.readlines()
+    assert child.stderr.read() == b""
+    assert child.wait() == -signal.SIGKILL
+    child.stdout.close()
+    child.stderr.close()
     return [line.decode() for line in lines if line.endswith(b"\n")]
 
 

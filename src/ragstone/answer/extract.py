@@ -31,6 +31,12 @@ _INLINE_CODE = re.compile(r"`[^`\n]*`")
 _CODE = re.compile(r"[{}]|=>|==|\\n|\);|</")
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.M)
+_LEANING = re.compile(
+    r"(?:(?:After|Before|Despite|Because of|In|For|With) (?:that|this|these|those|which)"
+    r"|They|It|He|She|This|That|These|Those|Then|Otherwise|However|Instead|Therefore|Afterwards|Both|Neither|Such)\b"
+)
+_BESIDE = 3
+"""Characters that may lie between two sentences of one paragraph."""
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
@@ -69,7 +75,7 @@ class Extractor:
             Evidence(quotes[place], value, covered[place]) for place, value in zip(short, near, strict=True)
         ]
         chosen = choose(evidence, max_sentences, unknown_name=names_unknown(question, hits))
-        said = in_reading_order(with_items(chosen, quotes, max_sentences))
+        said = in_reading_order(with_items(with_leads(chosen, quotes, max_sentences), quotes, max_sentences))
         return Extraction(tuple(Statement(quote.text, "quoted", (quote,)) for quote in said), degraded)
 
     async def _closeness(self, question: str, quotes: Sequence[Quote]) -> list[float]:
@@ -97,10 +103,11 @@ def _within(place: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
 
 def _sentences(hit: Hit) -> Iterator[Quote]:
     fences = [match.start() for match in _FENCE.finditer(hit.text)]
+    headings = {hit.title, *hit.section.split(" > ")}
     for start, end in sentence_spans(hit.text):
         fenced = sum(fence <= start for fence in fences) % 2 == 1
         quote = Quote(hit, start, end)
-        heading = _line_before(quote).lstrip().startswith("#")
+        heading = quote.text in headings or _line_before(quote).lstrip().startswith("#")
         cut_off = start == 0 < hit.start and hit.text[0].islower()
         if not (fenced or heading or cut_off) and is_sentence(quote.text):
             yield quote
@@ -147,6 +154,18 @@ def _score(item: Evidence) -> float:
 def _same(one: Quote, other: Quote) -> bool:
     first, second = set(analyze(one.text)), set(analyze(other.text))
     return len(first & second) >= _SAME * len(first | second)
+
+
+def with_leads(chosen: Sequence[Quote], quotes: Sequence[Quote], max_sentences: int) -> list[Quote]:
+    """A sentence that leans on the one before it ("After that they …") brings that one along."""
+    complete = list(chosen)
+    for quote in (quote for quote in chosen if _LEANING.match(quote.text)):
+        place = quotes.index(quote)
+        before = quotes[place - 1] if place else None
+        beside = before is not None and before.hit is quote.hit and quote.start - before.end <= _BESIDE
+        if before and beside and before not in complete and len(complete) < max_sentences:
+            complete.append(before)
+    return complete
 
 
 def with_items(chosen: Sequence[Quote], quotes: Sequence[Quote], max_sentences: int) -> list[Quote]:

@@ -20,9 +20,10 @@ def canonical(moment: datetime | date) -> str:
 
 
 def parse_moment(text: str) -> datetime | None:
-    """Read an ISO 8601 date or time; None when the text is not one."""
+    """Read an ISO 8601 date or time, in UTC; None when the text is not one."""
     try:
         moment = datetime.fromisoformat(text.strip())
-    except ValueError:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        # Overflow: the first or last hours of the calendar, in a zone where UTC has none.
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -13,7 +13,9 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 def content_hash(content: bytes | str) -> str:
     """SHA-256 of the content, as hex."""
-    return hashlib.sha256(content if isinstance(content, bytes) else content.encode()).hexdigest()
+    return hashlib.sha256(
+        content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+    ).hexdigest()
 
 
 def document_id(tenant: str, kb: str, source: str, external_id: str) -> str:

@@ -13,6 +13,7 @@ from ragstone.core.filters import FIELD, canonical_number, canonical_text
 from ragstone.core.types import Metadata
 
 MAX_BYTES = 64 * 1024
+MAX_DEPTH = 32
 
 
 def clean_metadata(raw: Mapping[Any, Any]) -> Metadata:
@@ -32,7 +33,9 @@ def _key(key: Any) -> str:
     return key
 
 
-def _value(key: str, value: Any) -> Any:
+def _value(key: str, value: Any, depth: int = 1) -> Any:
+    if depth > MAX_DEPTH:
+        raise InputError(f"metadata '{key}' is nested more than {MAX_DEPTH} deep")
     match value:
         case datetime() | date():
             return canonical(value)
@@ -45,7 +48,7 @@ def _value(key: str, value: Any) -> Any:
         case float() if value == value and abs(value) != float("inf"):
             return value
         case list() | tuple():
-            return [_value(key, item) for item in value]
+            return [_value(key, item, depth + 1) for item in value]
         case Mapping():
-            return {_key(inner): _value(inner, item) for inner, item in value.items()}
+            return {_key(inner): _value(inner, item, depth + 1) for inner, item in value.items()}
     raise InputError(f"metadata '{key}' holds {type(value).__name__}, which is not JSON")

@@ -20,7 +20,7 @@ from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable, Ra
 from ragstone.core.ids import document_id
 from ragstone.core.protocols import Embedder, Ledger
 from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase, Matrix, NewVersion
-from ragstone.ingest.prepare import Prepared, Preparer
+from ragstone.ingest.prepare import Prepared, Preparer, unusable
 
 logger = logging.getLogger(__name__)
 WAVE_CHUNKS = 256
@@ -110,10 +110,11 @@ class IngestPipeline:
         )
 
     def _check_model(self, kb: KnowledgeBase) -> None:
-        model = self._embedder.model.id
-        if kb.space and kb.space.model != model:
+        # A fallback may have taken the configured model's place: the kb may be of either.
+        models = (self._preparer.model, self._embedder.model.id)
+        if kb.space and kb.space.model not in models:
             raise ModelMismatch(
-                f"knowledge base '{kb.name}' was built with {kb.space.model}, not with {model}",
+                f"knowledge base '{kb.name}' was built with {kb.space.model}, not with {models[0]}",
                 hint=f"set embedding.model to {kb.space.model.split('@')[0]}, or ingest into another --kb",
             )
 
@@ -122,12 +123,14 @@ class IngestPipeline:
     ) -> None:
         try:
             while batch := await asyncio.to_thread(lambda: list(itertools.islice(items, LOOK_UP))):
+                usable = []
                 for entry in batch:
-                    if isinstance(entry, Failure):
-                        tally.fail(entry)
-                changed = await self._changed(
-                    tenant, kb, [one for one in batch if isinstance(one, Item)], tally
-                )
+                    failure = entry if isinstance(entry, Failure) else unusable(entry)
+                    if failure:
+                        tally.fail(failure)
+                    elif isinstance(entry, Item):
+                        usable.append(entry)
+                changed = await self._changed(tenant, kb, usable, tally)
                 await self._prepare(changed, belt, tally)
         finally:
             belt.end()

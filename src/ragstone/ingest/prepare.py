@@ -12,8 +12,9 @@ from ragstone.core.errors import EmptyDocument, ParserLimit
 from ragstone.core.ids import content_hash
 from ragstone.core.metadata import clean_metadata
 from ragstone.core.protocols import Chunker
-from ragstone.core.types import Chunk, Document, Item, Metadata, Parsed
-from ragstone.ingest.parsers.draft import Draft
+from ragstone.core.types import Chunk, Document, Failure, Item, Metadata, Parsed
+from ragstone.ingest.parsers.cleaning import one_line, printable
+from ragstone.ingest.parsers.draft import MAX_TITLE, Draft
 
 ParseFile = Callable[[bytes, str], Awaitable[Parsed]]
 
@@ -40,6 +41,7 @@ class Preparer:
         self._parse = parse
         self._chunker = chunker
         self._max_chunks = max_chunks
+        self.model = model
         self._way = f"{FINGERPRINT}|{chunker.fingerprint}|{model}"
 
     def is_current(self, item: Item, known: Document | None) -> bool:
@@ -56,11 +58,11 @@ class Preparer:
         if isinstance(item.content, bytes):
             parsed = await self._parse(item.content, item.uri)
         else:
-            parsed = plain_text(item.content, item.uri)
+            parsed = plain_text(item.content, item.uri, item.title)
         return await asyncio.to_thread(self._cut, item, parsed, known)
 
     def _cut(self, item: Item, parsed: Parsed, known: bool) -> Prepared:
-        title = item.title or parsed.title or item.uri.rsplit("/", 1)[-1]
+        title = one_line(item.title)[:MAX_TITLE] or parsed.title or item.uri.rsplit("/", 1)[-1]
         parsed = replace(parsed, title=title)
         chunks = tuple(self._chunker.chunk(parsed))
         if not chunks:
@@ -89,9 +91,23 @@ class Preparer:
         )[:32]
 
 
-def plain_text(text: str, name: str) -> Parsed:
-    """Text that is already text: paragraphs are what blank lines keep apart."""
+def unusable(item: Item) -> Failure | None:
+    """Why an item cannot be a document of its own whatever it holds; None when it can."""
+    for what, value in (("source", item.source), ("external id", item.external_id), ("uri", item.uri)):
+        problem = "" if value else "is missing"
+        if value.encode("utf-8", "replace").decode() != value:
+            problem = "is not valid Unicode"
+        if problem:
+            shown = printable(item.uri or item.external_id)
+            return Failure(shown, "invalid_input", f"the {what} of '{shown}' {problem}")
+    return None
+
+
+def plain_text(text: str, name: str, title: str = "") -> Parsed:
+    """Text that is already text: a title stands above it, paragraphs are what blank lines keep apart."""
     draft = Draft(name)
+    if title:
+        draft.add("heading", title, level=1)
     for paragraph in text.replace("\r\n", "\n").split("\n\n"):
         draft.add("paragraph", paragraph)
-    return draft.finish("text/plain")
+    return draft.finish("text/plain", title=title)

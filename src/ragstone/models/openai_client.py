@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import cached_property
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
@@ -58,6 +58,8 @@ class OpenAIService:
     ) -> None:
         self._settings = settings
         self._sleep = sleep
+        self._connecting = threading.Lock()
+        self._client: Any = None
         self.base_url = settings.base_url or OPENAI
 
     @property
@@ -76,6 +78,8 @@ class OpenAIService:
 
     async def call(self, request: Callable[[Any], Awaitable[T]], *, seconds: float | None = None) -> T:
         """Make a request, again while it fails for a passing reason; `seconds` bounds all attempts together."""
+        # Importing the client takes longer than some deadlines: it is neither counted nor done on the loop.
+        client = await asyncio.to_thread(self._connect)
         try:
             async with asyncio.timeout(seconds):
                 async for attempt in AsyncRetrying(
@@ -86,22 +90,22 @@ class OpenAIService:
                     reraise=True,
                 ):
                     with attempt:
-                        return await self._attempt(request)
+                        return await self._attempt(client, request)
         except TimeoutError:
             raise self._failed("slow", f"did not answer within {seconds:g} s") from None
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def close(self) -> None:
-        if "_client" in self.__dict__:
+        if self._client is not None:
             await self._client.close()
 
     def failure(self, error: Exception) -> CallFailed | None:
         """What a vendor's error means; None for an error that is not the service's."""
+        if isinstance(error, CallFailed):
+            return error
         import openai
 
         match error:
-            case CallFailed():
-                return error
             case TimeoutError() | openai.APITimeoutError():
                 return self._failed("slow", f"did not answer within {self.timeout:g} s")
             case openai.APIConnectionError():
@@ -119,15 +123,19 @@ class OpenAIService:
                 return self._failed("malformed", "sent a reply that cannot be read")
         return None
 
-    @cached_property
-    def _client(self) -> Any:
-        try:
-            import openai
-        except ImportError:
-            raise self._failed("no_client", "needs the openai package, which is not installed") from None
-        return openai.AsyncOpenAI(
-            base_url=self.base_url, api_key=self._key(), timeout=self._settings.timeout, max_retries=0
-        )
+    def _connect(self) -> Any:
+        with self._connecting:
+            if self._client is None:
+                try:
+                    import openai
+                except ImportError:
+                    raise self._failed(
+                        "no_client", "needs the openai package, which is not installed"
+                    ) from None
+                self._client = openai.AsyncOpenAI(
+                    base_url=self.base_url, api_key=self._key(), timeout=self.timeout, max_retries=0
+                )
+            return self._client
 
     def _key(self) -> str:
         if self._settings.api_key is not None:
@@ -140,10 +148,9 @@ class OpenAIService:
             raise self._failed("no_key", "needs an API key")
         return key
 
-    async def _attempt(self, request: Callable[[Any], Awaitable[T]]) -> T:
-        client = self._client
+    async def _attempt(self, client: Any, request: Callable[[Any], Awaitable[T]]) -> T:
         try:
-            async with asyncio.timeout(self._settings.timeout):
+            async with asyncio.timeout(self.timeout):
                 return await request(client)
         except Exception as error:
             failure = self.failure(error)

@@ -145,6 +145,6 @@ def _mean(table: Matrix, ids: Sequence[int]) -> Vector:
     # In stretches, so that a very long text does not need a very large matrix.
     total = np.zeros(table.shape[1], np.float64)
     for start in range(0, len(ids), TOKENS_AT_ONCE):
-        total += table[ids[start : start + TOKENS_AT_ONCE]].sum(axis=0)
+        total += table[ids[start : start + TOKENS_AT_ONCE]].sum(axis=0, dtype=np.float64)
     mean: Vector = (total / len(ids)).astype(np.float32)
     return mean

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAVY = ("sqlalchemy", "fastapi", "numpy", "openvino", "pydantic_settings", "tokenizers")
-
-
-def program(*arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
-    """Run the program in a process of its own."""
-    command = [sys.executable, "-m", "ragstone", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, **settings)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["search", "--help"], ["documents", "-h"]])
@@ -167,11 +161,12 @@ def test_an_operating_system_error_names_the_file(cli: Cli, monkeypatch: pytest.
     assert (ran.code, ran.err) == (1, "error: /data/control.db: Permission denied\n")
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_a_reader_that_goes_away_is_no_error(flags: tuple[str, ...]) -> None:
     read, write = os.pipe()
     os.close(read)
     ran = subprocess.run(
-        [sys.executable, "-m", "ragstone", "config"],
+        [sys.executable, "-m", "ragstone", "config", *flags],
         stdout=write,
         stderr=subprocess.PIPE,
         text=True,

@@ -3,6 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from ragstone.core.errors import ModelError
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -10,6 +12,7 @@ if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
 
 
+@pytest.mark.req("R-ING-43")
 def test_a_folder_is_ingested_and_left_alone_the_next_time(cli: Cli, pages: Path) -> None:
     first = cli("ingest", pages, "--json")
     assert (first.code, first.err) == (0, "")

@@ -21,7 +21,7 @@ PASSED_OVER = re.compile(
 
 
 def read_files(paths: Sequence[Path], max_bytes: int) -> Iterator[Item | Failure]:
-    """Each file named, and each document under each folder named, in order of path.
+    """Each file named, and each document under each folder named, in order of path, each once.
 
     A file is known by its absolute path, so that naming it alone or through its folder is the same document.
     Hidden files, and links that lead out of a folder, are passed over.
@@ -29,37 +29,61 @@ def read_files(paths: Sequence[Path], max_bytes: int) -> Iterator[Item | Failure
     for path in paths:
         if not path.exists():
             raise InputError(f"{path} does not exist", hint="check the spelling; nothing was ingested")
-    for path in paths:
-        if path.is_dir():
-            for file in _walk(path):
-                yield _read(file, _shown(file, path), max_bytes)
-        else:
-            yield _read(path, path.name, max_bytes)
+    return (
+        entry if isinstance(entry, Failure) else _read(*entry, max_bytes=max_bytes) for entry in _find(paths)
+    )
 
 
 def count_files(paths: Sequence[Path]) -> int:
     """How many files `read_files` would look at."""
-    return sum(sum(1 for _ in _walk(path)) if path.is_dir() else 1 for path in paths)
+    return sum(1 for _ in _find(paths))
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    root = folder.resolve()
-    for parent, folders, names in os.walk(folder):
+def _find(paths: Sequence[Path]) -> Iterator[tuple[Path, str] | Failure]:
+    """Files and how their place is shown to people."""
+    seen: set[Path] = set()
+    for path in paths:
+        for entry in _walk(path) if path.is_dir() else [(path, _text(path.name))]:
+            if isinstance(entry, Failure):
+                yield entry
+            elif (real := _real(entry[0])) not in seen:
+                # A link beside the file it leads to would be the same document under two places.
+                seen.add(real)
+                yield entry
+
+
+def _walk(folder: Path) -> Iterator[tuple[Path, str] | Failure]:
+    root = _real(folder)
+    closed: list[OSError] = []
+    for parent, folders, names in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             file = Path(parent) / name
             if name.startswith(".") or PASSED_OVER.fullmatch(file.suffix):
                 continue
-            if file.is_symlink() and not file.resolve().is_relative_to(root):
+            if file.is_symlink() and not _real(file).is_relative_to(root):
                 continue
-            yield file
+            yield file, _shown(file, folder)
+    for problem in closed:
+        shown = _shown(Path(os.fsdecode(problem.filename)), folder)
+        yield Failure(shown, "unreadable", f"{shown} cannot be read: {problem.strerror or problem}")
+
+
+def _real(path: Path) -> Path:
+    # Path.resolve raises on a link that leads to itself.
+    return Path(os.path.realpath(path))
 
 
 def _shown(file: Path, folder: Path) -> str:
-    return (Path(folder.resolve().name) / file.relative_to(folder)).as_posix()
+    return _text((Path(_real(folder).name) / file.relative_to(folder)).as_posix())
 
 
-def _read(file: Path, uri: str, max_bytes: int) -> Item | Failure:
+def _text(name: str) -> str:
+    """A name as text: bytes of it that are not UTF-8 are written out, since no store takes them."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _read(file: Path, uri: str, *, max_bytes: int) -> Item | Failure:
     try:
         if not file.is_file():
             return Failure(uri, "invalid_input", f"{uri} is not a regular file")
@@ -74,9 +98,9 @@ def _read(file: Path, uri: str, max_bytes: int) -> Item | Failure:
     modified = datetime.fromtimestamp(facts.st_mtime, UTC).replace(microsecond=0)
     return Item(
         source=SOURCE,
-        external_id=file.resolve().as_posix(),
+        external_id=_text(_real(file).as_posix()),
         uri=uri,
         content=content,
-        metadata={"source_type": "files", "filename": file.name, "modified_date": modified},
+        metadata={"source_type": "files", "filename": _text(file.name), "modified_date": modified},
         modified_at=modified,
     )

@@ -15,6 +15,7 @@ from ragstone.serve.cli.exits import FAILURE, OK, USAGE, tell
 from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.session import Session
 
+COMMON = inspect.signature(Common, eval_str=True).parameters
 Body = Callable[..., Coroutine[Any, Any, int | None]]
 
 
@@ -59,13 +60,12 @@ def help_by_default(context: typer.Context) -> None:
 
 def _with_common_options(body: Body) -> Callable[..., int]:
     own = list(inspect.signature(body, eval_str=True).parameters.values())[1:]
-    common = inspect.signature(Common, eval_str=True).parameters
 
     def call(**arguments: Any) -> int:
-        options = Common(**{name: arguments.pop(name) for name in common})
+        options = Common(**{name: arguments.pop(name) for name in COMMON})
         return _execute(options, body, arguments)
 
-    _declare(call, body, [*own, *common.values()])
+    _declare(call, body, [*own, *COMMON.values()])
     return call
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Annotated
 
@@ -81,7 +82,8 @@ def run(arguments: list[str] | None = None) -> None:
 def main(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a lone surrogate in a file name
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # A file name may hold what no encoding has.
     as_json, debug = "--json" in arguments, "--debug" in arguments
     app.rich_markup_mode = "rich" if sys.stdout.isatty() else None
     try:

@@ -25,7 +25,6 @@ turns colours off. `ragstone --install-completion` sets up the shell.
 | 2 | called wrongly: arguments or settings |
 | 3 | some documents could not be ingested |
 | 4 | nothing was found |
-| 5 | not allowed |
 | 130 | interrupted |
 """
 

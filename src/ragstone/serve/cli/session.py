@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -55,6 +54,8 @@ class Session:
                 f"there is no data in {settings.data_dir} yet",
                 hint="ragstone ingest PATH makes it; --data-dir names another folder",
             )
+        import asyncio
+
         from ragstone.wiring import open_engine
 
         async with open_engine(settings) as engine:
@@ -77,6 +78,8 @@ class Session:
         if not self.shows_progress:
             yield
             return
+        import asyncio
+
         saying = asyncio.ensure_future(_say_later(message))
         try:
             yield
@@ -99,6 +102,8 @@ class Session:
 
 
 async def _say_later(message: str) -> None:
+    import asyncio
+
     await asyncio.sleep(PATIENCE_SECONDS)
     with console(stderr=True).status(message):
         await asyncio.Event().wait()

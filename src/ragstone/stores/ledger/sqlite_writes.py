@@ -14,9 +14,11 @@ from ragstone.core.errors import ModelMismatch, NotFoundError
 from ragstone.core.ids import chunk_id, content_hash
 from ragstone.core.types import Chunk, KnowledgeBase, NewVersion
 from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.ledger.sqlite_reads import read_kb
+from ragstone.stores.ledger.sqlite_reads import read_kb, read_sequence
 
 Indexes = Sequence[ColocatedIndex]
+SHORTEN_EVERY = 50_000
+KEPT_CHANGES = 100_000
 
 
 def open_kb(connection: sqlite3.Connection, tenant_id: str, indexes: Indexes, name: str) -> KnowledgeBase:
@@ -203,6 +205,10 @@ def _publish(
         "INSERT INTO changes (tenant_id, kb_id, operation, chunk_seq, chunk_id) VALUES (?, ?, ?, ?, ?)",
         [(tenant_id, kb_id, operation, seq, identity) for seq, identity in chunks],
     )
+    newest = read_sequence(connection)
+    if newest // SHORTEN_EVERY > (newest - len(chunks)) // SHORTEN_EVERY:
+        # Who has not looked for so long reads the chunks themselves.
+        connection.execute("DELETE FROM changes WHERE seq <= ?", (newest - KEPT_CHANGES,))
 
 
 def _terms(

@@ -1,0 +1,134 @@
+"""The real thing: the packaged model, the sample corpus, processes of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ragstone import samples
+from ragstone.serve.cli.main import main
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def program(place: Path) -> Program:
+    """Runs the program in a folder where the demo has run."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "ragstone", *arguments]
+        return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=120)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def first_run(program: Program) -> subprocess.CompletedProcess[str]:
+    return program("demo")
+
+
+def test_the_demo_answers_with_sources_and_declines_what_it_cannot_know(
+    first_run: subprocess.CompletedProcess[str],
+) -> None:
+    assert (first_run.returncode, first_run.stderr) == (0, "")
+    parts = first_run.stdout.split("\n\n? ")
+    assert parts[0].startswith("Ingested 10 documents in ")
+    for question, part in zip(samples.QUESTIONS, parts[1:4], strict=True):
+        assert part.startswith(question)
+        assert "\n[1] " in part
+        assert "“" in part
+    assert "about 340 harbour porpoises" in parts[1]
+    assert "11 January to 5 February 2027" in parts[2]
+    assert parts[4].startswith(
+        f"{samples.UNANSWERABLE}\nNothing in the knowledge base answers this question."
+    )
+    commands = [line for line in first_run.stdout.splitlines() if line.startswith("  ragstone ")]
+    assert len(commands) == 3
+
+
+def test_the_demo_as_json_the_second_time(first_run: object, program: Program) -> None:
+    again = program("demo", "--json")
+    assert (again.returncode, again.stderr) == (0, "")
+    shape = json.loads(again.stdout)
+    assert (shape["ingest"]["added"], shape["ingest"]["unchanged"]) == (0, 10)
+    assert [answer["status"] for answer in shape["answers"]] == ["answered"] * 3 + ["no_evidence"]
+
+
+def test_what_the_demo_says_to_type_works(
+    first_run: subprocess.CompletedProcess[str], program: Program
+) -> None:
+    search = program("search", "dogs on the ferry", "--kb", "demo", "--json")
+    assert search.returncode == 0
+    assert json.loads(search.stdout)["hits"][0]["uri"] == "corpus/guides/animals-on-board.html"
+    assert 'ragstone search "dogs on the ferry" --kb demo' in first_run.stdout
+
+
+def test_an_answer_leads_back_to_the_words(first_run: object, program: Program) -> None:
+    ran = program("ask", samples.QUESTIONS[1], "--kb", "demo", "--json")
+    citation = json.loads(ran.stdout)["citations"][0]
+    shown = json.loads(program("documents", "show", citation["document_id"], "--kb", "demo", "--json").stdout)
+    assert shown["text"][citation["start"] : citation["end"]] == citation["quote"]
+    assert shown["uri"] == "corpus/staff/winter-overhaul-plan.docx"
+
+
+def test_progress_is_shown_to_who_watches_and_not_on_stdout(program: Program, place: Path) -> None:
+    page = place / "page.txt"
+    page.write_text("The harbour opens at six.", encoding="utf-8")
+    watched, terminal = pty.openpty()
+    command = [sys.executable, "-m", "ragstone", "ingest", str(page), "--kb", "watched"]
+    process = subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=terminal)
+    os.close(terminal)
+    shown = _everything(watched)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert b"1/1" in shown
+    assert out.decode().splitlines()[1].split() == ["1", "0", "0", "0"]
+    assert program("ingest", str(page), "--kb", "unwatched").stderr == ""
+
+
+def _everything(watched: int) -> bytes:
+    """All that is written to a terminal until its last writer is gone."""
+    shown = b""
+    with contextlib.suppress(OSError):
+        while part := os.read(watched, 4096):
+            shown += part
+    os.close(watched)
+    return shown
+
+
+def test_every_labelled_question_finds_its_document_near_the_top(
+    first_run: object, place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for query, document in samples.golden()[:4]:
+        capfd.readouterr()
+        assert (
+            main(
+                [
+                    "search",
+                    query,
+                    "--kb",
+                    "demo",
+                    "-k",
+                    "5",
+                    "--json",
+                    "--data-dir",
+                    str(place / "ragstone-data"),
+                ]
+            )
+            == 0
+        )
+        uris = [hit["uri"] for hit in json.loads(capfd.readouterr().out)["hits"]]
+        assert f"corpus/{document}" in uris

@@ -1,0 +1,29 @@
+"""The tree of errors."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from ragstone.core import errors
+from ragstone.core.errors import RagstoneError
+
+EVERY = [one for _, one in inspect.getmembers(errors, inspect.isclass) if issubclass(one, RagstoneError)]
+
+
+def test_every_error_has_a_code_of_its_own() -> None:
+    codes = [error.code for error in EVERY]
+    assert len(set(codes)) == len(codes)
+
+
+@pytest.mark.parametrize("error", EVERY)
+def test_an_error_says_what_and_what_next(error: type[RagstoneError]) -> None:
+    raised = error("what happened", hint="what to do")
+    assert (str(raised), raised.hint) == ("what happened", "what to do")
+    assert error("alone").hint == ""
+    assert error.__name__ in (errors.__doc__ or "")
+
+
+def test_what_may_pass_is_worth_trying_again() -> None:
+    assert {error.code for error in EVERY if error.retryable} == {"store_busy", "store_full", "remote_failed"}

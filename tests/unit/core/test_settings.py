@@ -1,0 +1,67 @@
+"""The tree of settings: what it takes and what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from ragstone.core.settings import Adapter, ChunkingSettings, Settings
+
+
+def test_the_defaults_are_valid_and_frozen() -> None:
+    settings = Settings()
+    assert (settings.profile, settings.tenant, settings.kb) == ("default", "default", "default")
+    assert (settings.retrieval.fusion, settings.retrieval.dense_weight) == ("zscore", 0.7)
+    with pytest.raises(ValidationError, match="frozen"):
+        settings.tenant = "other"  # type: ignore[misc]
+
+
+def test_a_plain_string_names_an_adapter() -> None:
+    short = Settings.model_validate({"store": {"vectors": "chroma"}})
+    long = Settings.model_validate({"store": {"vectors": {"kind": "chroma"}}})
+    assert short.store.vectors == long.store.vectors == Adapter(kind="chroma")
+    full = Settings.model_validate(
+        {"store": {"ledger": {"kind": "postgres", "dsn": "postgresql://u:secret@h/d"}}}
+    )
+    assert full.store.ledger.dsn is not None
+    assert full.store.ledger.dsn.get_secret_value() == "postgresql://u:secret@h/d"
+
+
+@pytest.mark.req("R-SEC-20")
+def test_secrets_do_not_show() -> None:
+    raw = {
+        "llm": {"api_key": "sk-canary"},
+        "store": {"ledger": {"kind": "x", "dsn": "dsn-canary", "api_key": "canary"}},
+    }
+    settings = Settings.model_validate(raw)
+    assert "canary" not in repr(settings)
+    assert "canary" not in str(settings.model_dump(mode="json"))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"retrieva": {}},
+        {"retrieval": {"kk": 1}},
+        {"retrieval": {"k": 0}},
+        {"retrieval": {"fusion": "magic"}},
+        {"retrieval": {"dense_weight": 1.1}},
+        {"retrieval": {"mode": "slow"}},
+        {"profile": "unknown"},
+        {"store": {"ledger": {"colour": "x"}}},
+        {"store": {"ledger": 7}},
+        {"chunking": {"size": 100, "overlap": 100}},
+        {"limits": {"parse_seconds": 0}},
+    ],
+)
+def test_a_wrong_key_or_value_is_refused(raw: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Settings.model_validate(raw)
+
+
+def test_overlap_must_be_smaller_than_size() -> None:
+    assert ChunkingSettings(size=100, overlap=99).overlap == 99
+    with pytest.raises(ValidationError, match=r"overlap \(100\) must be smaller than size \(100\)"):
+        ChunkingSettings(size=100, overlap=100)

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import save_file
+from tests.unit.models.tiny import tiny_tensors, tiny_tokenizer, write_tiny_model
+
+from ragstone.core.errors import ModelUnavailable, SettingsError
+from ragstone.core.settings import EmbeddingSettings, LLMSettings, RemoteModel, RerankingSettings
+from ragstone.core.tokens import WordTokenizer
+from ragstone.models import build_embedder, build_llm, build_reranker, build_tokenizer, runtime, tokenizer_of
+from ragstone.models.cached import CachedEmbedder
+from ragstone.models.cross_encoder import CrossEncoder
+from ragstone.models.fallback import FallbackEmbedder
+from ragstone.models.local import LocalEmbedder
+from ragstone.models.remote import RemoteEmbedder
+from ragstone.models.static import StaticEmbedder
+
+
+def inside(embedder: object) -> object:
+    assert isinstance(embedder, CachedEmbedder)
+    return embedder._inner
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        (EmbeddingSettings(), LocalEmbedder),
+        (EmbeddingSettings(model="sentence-transformers/all-mpnet-base-v2"), LocalEmbedder),
+        (EmbeddingSettings(model="wordllama-256"), StaticEmbedder),
+        (EmbeddingSettings(model="text-embedding-3-small"), RemoteEmbedder),
+        (
+            EmbeddingSettings(model="mistral-embed", remote=RemoteModel(base_url="http://m/v1")),
+            RemoteEmbedder,
+        ),
+        (EmbeddingSettings(model="nomic", remote=RemoteModel(base_url="http://m/v1")), RemoteEmbedder),
+        (EmbeddingSettings(model="org/some-model"), LocalEmbedder),
+    ],
+)
+def test_the_settings_choose(settings: EmbeddingSettings, kind: type, tmp_path: Path) -> None:
+    assert isinstance(inside(build_embedder(settings, cache_dir=tmp_path)), kind)
+
+
+def test_a_folder_chooses_by_what_it_holds(tmp_path: Path) -> None:
+    encoder = write_tiny_model(tmp_path / "encoder")
+    static = tmp_path / "static"
+    static.mkdir()
+    (static / "tokenizer.json").write_text(tiny_tokenizer().to_str())
+    save_file(
+        {"t": tiny_tensors("bert", 0, 0)["embeddings.word_embeddings.weight"]}, static / "model.safetensors"
+    )
+    assert isinstance(inside(build_embedder(EmbeddingSettings(path=encoder))), LocalEmbedder)
+    assert isinstance(inside(build_embedder(EmbeddingSettings(path=static))), StaticEmbedder)
+
+
+@pytest.mark.req("R-EMB-01", "R-EMB-03")
+def test_a_local_model_with_a_remote_fallback(tmp_path: Path) -> None:
+    settings = EmbeddingSettings(
+        model="all-mpnet-base-v2",
+        dimensions=768,
+        fallback="text-embedding-3-small",
+        remote=RemoteModel(base_url="http://gateway/v1"),
+    )
+    embedder = inside(build_embedder(settings, cache_dir=tmp_path))
+    assert isinstance(embedder, FallbackEmbedder)
+    assert isinstance(embedder._primary, LocalEmbedder)
+    assert isinstance(embedder._fallback, RemoteEmbedder)
+    assert (embedder._primary.model.dimension, embedder._fallback.model.dimension) == (768, 1536)
+
+
+def test_a_model_elsewhere_needs_an_address() -> None:
+    with pytest.raises(SettingsError, match=r"embedding\.remote\.base_url must say where"):
+        build_embedder(EmbeddingSettings(model="mistral-embed"))
+
+
+def test_tokenizers(tmp_path: Path) -> None:
+    own = build_tokenizer(EmbeddingSettings())
+    assert own.name == "granite-embedding-30m-english@6a1cc24734a5"
+    assert isinstance(build_tokenizer(EmbeddingSettings(model="text-embedding-3-small")), WordTokenizer)
+    wrapped = build_embedder(EmbeddingSettings(fallback="text-embedding-3-small"), cache_dir=tmp_path)
+    assert tokenizer_of(wrapped).name == own.name
+
+
+@pytest.mark.req("R-RRK-13")
+def test_rerankers() -> None:
+    assert build_reranker(RerankingSettings()) is None
+    reranker = build_reranker(RerankingSettings(kind="cross_encoder"))
+    assert isinstance(reranker, CrossEncoder)
+    assert reranker.name == "cross-encoder/ms-marco-MiniLM-L-6-v2"
+
+
+def test_llms() -> None:
+    assert build_llm(LLMSettings()) is None
+    llm = build_llm(LLMSettings(model="small", base_url="http://127.0.0.1:1/v1"))
+    assert llm is not None
+    assert llm.name == "small"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "installed", "chosen"),
+    [
+        ("auto", {"openvino", "onnx", "onnxruntime"}, "openvino"),
+        ("auto", {"onnx", "onnxruntime"}, "onnxruntime"),
+        ("onnxruntime", {"openvino", "onnx", "onnxruntime"}, "onnxruntime"),
+    ],
+)
+def test_the_runtime_that_is_there(
+    monkeypatch: pytest.MonkeyPatch, wanted: runtime.RuntimeName, installed: set[str], chosen: str
+) -> None:
+    monkeypatch.setattr(runtime, "find_spec", lambda name: name in installed)
+    assert runtime._choose(wanted) == chosen
+
+
+@pytest.mark.parametrize(
+    ("wanted", "installed", "hint"),
+    [
+        ("auto", set(), "pip install openvino"),
+        ("openvino", {"onnx", "onnxruntime"}, "pip install openvino"),
+        ("onnxruntime", {"openvino", "onnxruntime"}, 'pip install "ragstone[onnx]"'),
+    ],
+)
+def test_no_runtime_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, wanted: runtime.RuntimeName, installed: set[str], hint: str
+) -> None:
+    monkeypatch.setattr(runtime, "find_spec", lambda name: name in installed)
+    with pytest.raises(ModelUnavailable) as caught:
+        runtime._choose(wanted)
+    assert caught.value.hint == hint

@@ -1,0 +1,34 @@
+"""A query is cleaned before anything sees it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragstone.core.errors import InputError
+from ragstone.query.request import checked_query
+
+
+@pytest.mark.parametrize(
+    ("raw", "clean"),
+    [
+        ("  words \n", "words"),
+        ("a\x00b", "a b"),
+        ("a\ud800b", "a?b"),
+        ("x" * 20, "x" * 20),
+        ("ü 日本", "ü 日本"),
+    ],
+)
+def test_a_query_is_cleaned(raw: str, clean: str) -> None:
+    assert checked_query(raw, 20) == clean
+
+
+@pytest.mark.parametrize("raw", ["", " \t\n", "\x00"])
+def test_an_empty_query_is_refused(raw: str) -> None:
+    with pytest.raises(InputError, match="the query is empty") as raised:
+        checked_query(raw, 20)
+    assert raised.value.hint
+
+
+def test_a_query_that_is_too_long_is_refused() -> None:
+    with pytest.raises(InputError, match="21 characters; at most 20"):
+        checked_query("x" * 21, 20)
