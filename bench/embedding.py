@@ -13,10 +13,12 @@ from bench.report import Row, ratio_row
 from ragstone.core.settings import EmbeddingSettings, Settings
 from ragstone.core.types import Item
 from ragstone.models import build_embedder
+from ragstone.models.weights.folder import ModelFolder
 from ragstone.wiring import open_engine
 
 PEER = "all-MiniLM-L6-v2"
 TEXTS = 768
+SHORT = 130
 
 
 def ingest(folder: Path) -> list[Row]:
@@ -62,10 +64,14 @@ def against_sentence_transformers(folder: Path) -> list[Row]:
         return [Row("embedder", "against SentenceTransformer", "not measured: make peers installs it")]
     from sentence_transformers import SentenceTransformer
 
-    from ragstone.models.weights import locate
+    from ragstone.models.artefacts import cache_folder
+    from ragstone.models.weights import find_weights
 
-    texts = load(folder).texts[: TEXTS // 2]
-    peer = SentenceTransformer(str(locate(PEER)), device="cpu")
+    # Short enough for the model's window: beyond it the peer cuts off what Ragstone goes on reading.
+    texts = [" ".join(text.split()[:SHORT]) for text in load(folder).texts[: TEXTS // 2]]
+    weights = find_weights(PEER, path=None, cache=cache_folder(None))
+    assert isinstance(weights, ModelFolder)
+    peer = SentenceTransformer(str(weights.path), device="cpu")
     peer.encode(texts[:32], batch_size=32)
     started = time.perf_counter()
     peer.encode(texts, batch_size=32)

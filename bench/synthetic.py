@@ -53,7 +53,7 @@ class SyntheticEmbedder:
         seeds = [int(content_hash(text)[:8], 16) for text in texts]
         noise = np.stack([np.random.default_rng(seed).normal(size=DIMENSION) for seed in seeds])
         rows = self._centres[np.array(seeds) % 256] + 1.5 * noise
-        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
     async def close(self) -> None:
         """Nothing is held."""

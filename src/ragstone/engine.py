@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ragstone.answer.ask import Answerer
 from ragstone.core.errors import ModelMismatch, NotFoundError
 from ragstone.core.filters import parse_filter
-from ragstone.core.protocols import LLM, Chunker, Embedder, Ledger, LexicalIndex, Reranker, VectorIndex
+from ragstone.core.protocols import LLM, Embedder, Ledger, LexicalIndex, Reranker, VectorIndex
 from ragstone.core.settings import Fusion, Settings
 from ragstone.core.types import (
     Answer,
@@ -26,16 +25,18 @@ from ragstone.core.types import (
     KnowledgeBase,
     LiveChunk,
     Mode,
-    Parsed,
     SearchResult,
     Stats,
 )
-from ragstone.ingest.pipeline import IngestPipeline, OnProgress
-from ragstone.ingest.prepare import Preparer
-from ragstone.ingest.sources.files import read_files
-from ragstone.query.explain import explain
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import Arm, SearchRequest, checked_query
+
+if TYPE_CHECKING:
+    # Only some methods need these: they are imported there, and a search starts the sooner.
+    from ragstone.answer import Answerer
+    from ragstone.ingest.pipeline import OnProgress
+    from ragstone.ingest.prepare import Preparer
+
 
 Closing = Callable[[], Awaitable[None]]
 
@@ -52,10 +53,10 @@ class Parts:
     """Builds the embedder of another model by name: for kbs that were made with it."""
     reranker: Reranker | None
     llm: LLM | None
-    chunker: Chunker
-    parse: Callable[[bytes, str], Awaitable[Parsed]]
-    answerer: Answerer
-    closing: tuple[Closing, ...]
+    preparer: Callable[[str], Preparer]
+    """Makes, for a model, what cuts documents; like `answerer` only when it is needed: a search needs neither."""
+    answerer: Callable[[], Answerer]
+    closing: list[Closing]
 
 
 class Engine:
@@ -86,6 +87,8 @@ class Engine:
         on_progress: OnProgress | None = None,
     ) -> IngestReport:
         """Take in files and folders; what has not changed since is left alone."""
+        from ragstone.ingest.sources.files import read_files
+
         limit = self.settings.limits.file_mb * 1024 * 1024
         items = read_files([Path(path) for path in paths], limit)
         return await self.ingest_items(items, tenant=tenant, kb=kb, on_progress=on_progress)
@@ -99,9 +102,10 @@ class Engine:
         on_progress: OnProgress | None = None,
     ) -> IngestReport:
         """Take in items of any source."""
+        from ragstone.ingest.pipeline import IngestPipeline
+
         parts = self._parts
-        preparer = Preparer(parts.parse, parts.chunker, self._model, self.settings.limits.document_chunks)
-        pipeline = IngestPipeline(parts.ledger, preparer, parts.embedder)
+        pipeline = IngestPipeline(parts.ledger, parts.preparer(self._model), parts.embedder)
         return await pipeline.run(
             tenant or self.settings.tenant, kb or self.settings.kb, items, on_progress=on_progress
         )
@@ -137,7 +141,7 @@ class Engine:
         """An answer in which every sentence carries the passage it stands on."""
         passages = max(k or 0, self.settings.answer.passages)
         found = await self.search(question, k=passages, mode=mode, where=where, tenant=tenant, kb=kb)
-        return await self._parts.answerer.answer(found.query, found.hits, degraded=found.degraded)
+        return await self._parts.answerer().answer(found.query, found.hits, degraded=found.degraded)
 
     async def explain(
         self,
@@ -151,6 +155,8 @@ class Engine:
         kb: str | None = None,
     ) -> Explanation:
         """Why a document is in the result of a query, or at which stage it was lost."""
+        from ragstone.query.explain import explain
+
         request = self._request(query, k, mode, where, None, None, None)
         scope = await self._kb(tenant, kb)
         return await explain(

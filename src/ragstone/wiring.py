@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
-from ragstone.answer.ask import Answerer
-from ragstone.core.protocols import Ledger, LexicalIndex, VectorIndex
+from ragstone.core.protocols import LLM, Embedder, Ledger, LexicalIndex, VectorIndex
 from ragstone.core.registry import Registry
 from ragstone.core.settings import EmbeddingSettings, Settings
-from ragstone.engine import Engine, Parts
-from ragstone.ingest.chunkers import build_chunker
-from ragstone.ingest.parsers.pool import ParserLimits, ParserPool
-from ragstone.models import build_embedder, build_llm, build_reranker, build_tokenizer
+from ragstone.engine import Closing, Engine, Parts
+from ragstone.models import build_embedder, build_llm, build_reranker, tokenizer_of
 from ragstone.stores.residents import Residents
+
+if TYPE_CHECKING:
+    from ragstone.answer import Answerer
+    from ragstone.ingest.prepare import Preparer
 
 LEDGERS = Registry("ledger", {"sqlite": "ragstone.stores.ledger.sqlite:SqliteLedger"})
 VECTORS = Registry("vector DB", {"sqlite": "ragstone.stores.vectors.sqlite:SqliteVectorIndex"})
@@ -41,11 +44,32 @@ def open_engine(settings: Settings | None = None) -> Engine:
     """An engine of these settings. Nothing is loaded, started or written until it is needed."""
     settings = settings or Settings()
     stores = open_stores(settings)
-    limits = settings.limits
     embedder = build_embedder(settings.embedding)
     reranker = build_reranker(settings.reranking)
     llm = build_llm(settings.llm)
-    tokenizer = build_tokenizer(settings.embedding)
+    closing: list[Closing] = [stores.ledger.close, embedder.close]
+    closing += [model.close for model in (reranker, llm) if model]
+    parts = Parts(
+        ledger=stores.ledger,
+        vectors=stores.vectors,
+        lexical=stores.lexical,
+        embedder=embedder,
+        embedder_named=lambda name: build_embedder(EmbeddingSettings(model=name)),
+        reranker=reranker,
+        llm=llm,
+        preparer=cache(lambda model: _preparer(settings, embedder, model, closing)),
+        answerer=cache(lambda: _answerer(settings, embedder, llm)),
+        closing=closing,
+    )
+    return Engine(settings, parts)
+
+
+def _preparer(settings: Settings, embedder: Embedder, model: str, closing: list[Closing]) -> Preparer:
+    from ragstone.ingest.chunkers import build_chunker
+    from ragstone.ingest.parsers.pool import ParserLimits, ParserPool
+    from ragstone.ingest.prepare import Preparer
+
+    limits = settings.limits
     parsers = ParserPool(
         ParserLimits(
             seconds=limits.parse_seconds,
@@ -54,21 +78,12 @@ def open_engine(settings: Settings | None = None) -> Engine:
             file_mb=limits.file_mb,
         )
     )
-    closing = [parsers.close, stores.ledger.close, embedder.close]
-    closing += [model.close for model in (reranker, llm) if model]
-    return Engine(
-        settings,
-        Parts(
-            ledger=stores.ledger,
-            vectors=stores.vectors,
-            lexical=stores.lexical,
-            embedder=embedder,
-            embedder_named=lambda name: build_embedder(EmbeddingSettings(model=name)),
-            reranker=reranker,
-            llm=llm,
-            chunker=build_chunker(settings.chunking, tokenizer),
-            parse=parsers.parse,
-            answerer=Answerer(embedder, llm, settings.answer, settings.llm, tokenizer),
-            closing=tuple(closing),
-        ),
-    )
+    closing.append(parsers.close)
+    chunker = build_chunker(settings.chunking, tokenizer_of(embedder))
+    return Preparer(parsers.parse, chunker, model, limits.document_chunks)
+
+
+def _answerer(settings: Settings, embedder: Embedder, llm: LLM | None) -> Answerer:
+    from ragstone.answer import Answerer
+
+    return Answerer(embedder, llm, settings.answer, settings.llm, tokenizer_of(embedder))

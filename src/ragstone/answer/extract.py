@@ -35,8 +35,6 @@ _LEANING = re.compile(
     r"(?:(?:After|Before|Despite|Because of|In|For|With) (?:that|this|these|those|which)"
     r"|They|It|He|She|This|That|These|Those|Then|Otherwise|However|Instead|Therefore|Afterwards|Both|Neither|Such)\b"
 )
-_BESIDE = 3
-"""Characters that may lie between two sentences of one paragraph."""
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
@@ -162,10 +160,15 @@ def with_leads(chosen: Sequence[Quote], quotes: Sequence[Quote], max_sentences: 
     for quote in (quote for quote in chosen if _LEANING.match(quote.text)):
         place = quotes.index(quote)
         before = quotes[place - 1] if place else None
-        beside = before is not None and before.hit is quote.hit and quote.start - before.end <= _BESIDE
-        if before and beside and before not in complete and len(complete) < max_sentences:
+        if before and _beside(before, quote) and before not in complete and len(complete) < max_sentences:
             complete.append(before)
     return complete
+
+
+def _beside(before: Quote, after: Quote) -> bool:
+    """Whether one sentence follows the other in the same paragraph."""
+    between = after.hit.text[before.end : after.start]
+    return before.hit is after.hit and not between.strip() and between.count("\n") < 2
 
 
 def with_items(chosen: Sequence[Quote], quotes: Sequence[Quote], max_sentences: int) -> list[Quote]:

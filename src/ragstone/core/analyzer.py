@@ -150,9 +150,10 @@ def _compound(token: str) -> Iterator[str]:
     if token.casefold().endswith("n't"):
         return
     bare = CONTRACTION.sub("", token)
-    for segment in (bare, *COARSE.split(bare)):
+    folded = bare.casefold()
+    for segment in (folded, *COARSE.split(folded)):
         if len(segment) <= MAX_TERM and FINE.search(segment):
-            yield segment.casefold()
+            yield segment
     for atom in filter(None, FINE.split(bare)):
         yield from _atom(atom)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 STOPS = re.compile(r"[.!?…؟۔।॥]++[\"'”’»)\]}*_]*+|[。！？｡．]++[」』）》〉】”’\"')\]]*+")
 LINE = re.compile(r"[^\n]*+(?:\n|$)")
+ROW = re.compile(r"[ \t]{0,3}\|")
 OWN_LINE = re.compile(r"[ \t]{0,3}(?:#{1,6}[ \t]|\|)")
 ITEM = re.compile(r"[ \t>]*+(?:[-*+•‣◦–][ \t]+|[0-9]{1,3}[.)][ \t]+|\(?[a-zA-Z0-9]\)[ \t]+|#{1,6}[ \t]+)")
 QUOTE = re.compile(r"[ \t]*+(?:>[ \t]*+)++")
@@ -87,7 +88,8 @@ def _segments(text: str) -> Iterator[tuple[int, int]]:
 
 def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     start = _after_marks(text, start, end)
-    for stop in STOPS.finditer(text, start, end):
+    stops = () if ROW.match(text, start, end) else STOPS.finditer(text, start, end)
+    for stop in stops:
         if _ends_sentence(text, start, stop, end):
             yield from _trimmed(text, start, stop.end())
             start = stop.end()
@@ -138,7 +140,7 @@ def _ends_after(before: str, next_word: str, *, at_start: bool) -> bool:
     if folded in LAST_BEFORE_A_STARTER or DOTTED.fullmatch(word):
         return next_word.lower() in STARTERS
     if len(word) == 1 and word.isalpha():
-        # "J. Smith" goes on; "vitamin C. The dose" does not.
-        return next_word.lower() in STARTERS and word.isupper()
+        # "J. Smith" and "p. 5" go on; "vitamin C. The dose" and "solve for x. Done" do not.
+        return next_word.lower() in STARTERS if word.isupper() else not next_word[:1].isdigit()
     numbered_heading = at_start and word.isdigit() and before == word and len(word) <= 3
     return not numbered_heading

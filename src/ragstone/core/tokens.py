@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-WORD = re.compile(r"\w+|[^\w\s]")
+# A letter of a script without blanks is about a token, and so is every eight letters of one endless word.
+WORD = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,8}|[^\w\s]"
+)
 
 
 class WordTokenizer:

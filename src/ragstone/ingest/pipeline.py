@@ -11,6 +11,7 @@ import asyncio
 import itertools
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -23,7 +24,9 @@ from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase, Matr
 from ragstone.ingest.prepare import Prepared, Preparer, unusable
 
 logger = logging.getLogger(__name__)
-WAVE_CHUNKS = 256
+WAVE_CHUNKS = 64
+"""Few enough that progress shows on a slow machine, enough to fill the model's batches."""
+IN_FLIGHT = 2
 LOOK_UP = 32
 AHEAD = 512
 
@@ -60,6 +63,10 @@ class Tally:
         if self.on_progress:
             done = self.added + self.updated + self.unchanged + len(self.failed)
             self.on_progress(Progress(done, self.chunks, len(self.failed), uri))
+
+    def foreign(self, model: str, space: str) -> None:
+        """C-07: vectors of a fallback model never enter a Space of another; what is left is search by word."""
+        self.degraded[f"embedding: {model} answered, but this index is of {space}"] = None
 
     def fail(self, failure: Failure) -> None:
         self.failed.append(failure)
@@ -168,18 +175,33 @@ class IngestPipeline:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _consume(self, tenant: str, kb: KnowledgeBase, belt: Belt, tally: Tally) -> None:
-        storing: asyncio.Task[None] | None = None
+        """Embed and store waves in order; the model gets the next one before it has finished the last."""
+        flying: deque[asyncio.Task[None]] = deque()
+        stored: asyncio.Task[None] | None = None
         try:
             while wave := await belt.wave():
-                vectors, model = await self._embed(tenant, kb.name, wave, tally)
-                if storing:
-                    await storing
-                storing = asyncio.create_task(self._store(tenant, kb.name, wave, vectors, model, tally))
-            if storing:
-                await storing
+                stored = asyncio.create_task(self._embed_and_store(tenant, kb.name, wave, stored, tally))
+                flying.append(stored)
+                if len(flying) > IN_FLIGHT:
+                    await flying.popleft()
+            await asyncio.gather(*flying)
         finally:
-            if storing:
-                await asyncio.gather(storing, return_exceptions=True)
+            for task in flying:
+                task.cancel()
+            await asyncio.gather(*flying, return_exceptions=True)
+
+    async def _embed_and_store(
+        self,
+        tenant: str,
+        kb_name: str,
+        wave: Sequence[Prepared],
+        before: asyncio.Task[None] | None,
+        tally: Tally,
+    ) -> None:
+        vectors, model = await self._embed(tenant, kb_name, wave, tally)
+        if before:
+            await before
+        await self._store(tenant, kb_name, wave, vectors, model, tally)
 
     async def _embed(
         self, tenant: str, kb_name: str, wave: Sequence[Prepared], tally: Tally
@@ -201,8 +223,7 @@ class IngestPipeline:
                 tally.degraded[f"embedding: {error}"] = None
                 return None, ""
             if model and embedded.model != model:
-                # C-07: vectors of a fallback model never enter a Space of another.
-                tally.degraded[f"embedding: {embedded.model} answered, but this index is of {model}"] = None
+                tally.foreign(embedded.model, model)
                 return None, ""
             model = embedded.model
             rows.update(zip(missing, embedded.vectors, strict=True))
@@ -220,6 +241,10 @@ class IngestPipeline:
     ) -> None:
         async with self._ledger.transaction(tenant) as tx:
             kb = await tx.open_kb(kb_name)
+            if vectors is not None and kb.space and kb.space.model != model:
+                # The wave before opened the Space while a fallback embedded this one.
+                tally.foreign(model, kb.space.model)
+                vectors = None
             if vectors is not None:
                 kb = await tx.open_space(kb, model, vectors.shape[1])
             start = 0

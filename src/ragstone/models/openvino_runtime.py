@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ragstone.core.errors import ModelError
+from ragstone.core.errors import ModelError, ModelUnavailable
 from ragstone.core.types import Matrix
 from ragstone.models import artefacts
 from ragstone.models.encoder import Encoder
@@ -74,13 +74,18 @@ class OpenVinoRuntime:
 
 def import_openvino() -> Any:
     """Import OpenVINO without its model converter, which reports every import to its maker."""
-    if "openvino" in sys.modules:
-        return sys.modules["openvino"]
+    loaded = sys.modules.get("openvino")
+    if loaded is not None:
+        return loaded
     blocked = CONVERTER not in sys.modules
     if blocked:
         sys.modules[CONVERTER] = None  # type: ignore[assignment]  # how Python spells "do not import"
     try:
         import openvino
+    except (ImportError, OSError) as error:
+        raise ModelUnavailable(
+            f"OpenVINO is installed but cannot be loaded here: {error}", hint='pip install "ragstone[onnx]"'
+        ) from error
     finally:
         if blocked:
             del sys.modules[CONVERTER]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,9 @@ from ragstone.core.errors import ModelUnavailable
 from ragstone.core.types import Matrix
 from ragstone.models.encoder import Encoder
 
+logger = logging.getLogger(__name__)
+
+Installable = Literal["openvino", "onnxruntime"]
 RuntimeName = Literal["auto", "openvino", "onnxruntime"]
 Ids = NDArray[np.int64]
 
@@ -38,8 +42,20 @@ def open_runtime(
     name: RuntimeName, model_id: str, encoder: Callable[[], Encoder], *, threads: int, cache: Path
 ) -> Runtime:
     """Load a model; `encoder` is called only when nothing usable is cached under its id."""
-    chosen = _choose(name)
-    if chosen == "openvino":
+    first, *others = _installed(name)
+    try:
+        return _open(first, model_id, encoder, threads, cache)
+    except ModelUnavailable as error:
+        if not others:
+            raise
+        logger.warning("%s; %s is used instead", error, others[0])
+    return _open(others[0], model_id, encoder, threads, cache)
+
+
+def _open(
+    name: Installable, model_id: str, encoder: Callable[[], Encoder], threads: int, cache: Path
+) -> Runtime:
+    if name == "openvino":
         from ragstone.models.openvino_runtime import OpenVinoRuntime
 
         return OpenVinoRuntime.open(model_id, encoder, threads=threads, cache=cache)
@@ -48,13 +64,17 @@ def open_runtime(
     return OnnxRuntime.open(model_id, encoder, threads=threads, cache=cache)
 
 
-def _choose(name: RuntimeName) -> Literal["openvino", "onnxruntime"]:
+def _installed(name: RuntimeName) -> list[Installable]:
+    """The runtimes that may be used, best first."""
+    found: list[Installable] = []
     if name in ("auto", "openvino") and find_spec("openvino"):
-        return "openvino"
+        found.append("openvino")
     if name in ("auto", "onnxruntime") and find_spec("onnxruntime") and find_spec("onnx"):
-        return "onnxruntime"
-    wanted = "openvino or onnxruntime" if name == "auto" else name
-    raise ModelUnavailable(
-        f"{wanted} is not installed, so local models cannot run",
-        hint='pip install "ragstone[onnx]"' if name == "onnxruntime" else "pip install openvino",
-    )
+        found.append("onnxruntime")
+    if not found:
+        wanted = "openvino or onnxruntime" if name == "auto" else name
+        raise ModelUnavailable(
+            f"{wanted} is not installed, so local models cannot run",
+            hint='pip install "ragstone[onnx]"' if name == "onnxruntime" else "pip install openvino",
+        )
+    return found

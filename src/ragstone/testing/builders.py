@@ -21,7 +21,8 @@ BETWEEN = "\n\n"
 def unit_vectors(count: int, dimension: int = DIMENSION, seed: int = 0) -> Matrix:
     """Random rows of length one, the same for the same seed."""
     rows = np.random.default_rng(seed).standard_normal((count, dimension))
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    unit: Matrix = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
 
 
 def make_chunks(texts: Sequence[str], *, context: str = "") -> tuple[Chunk, ...]:

@@ -151,8 +151,8 @@ class VectorSuite:
         ledger, index = stores
         same = unit_vectors(1)
         for tenant in ("one", "two"):
-            for kb in ("x", "y"):
-                await put(ledger, make_version(vectors=same, tenant=tenant, kb=kb), tenant=tenant, kb=kb)
+            for name in ("x", "y"):
+                await put(ledger, make_version(vectors=same, tenant=tenant, kb=name), tenant=tenant, kb=name)
         for tenant in ("one", "two"):
             for name in ("x", "y"):
                 kb = await ledger.kb(tenant, name)
@@ -166,9 +166,11 @@ class VectorSuite:
 
 
 def _near(query: Vector, count: int) -> Matrix:
-    rows = query + 0.1 * unit_vectors(count, len(query), seed=5)
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    rows = query + np.float32(0.1) * unit_vectors(count, len(query), seed=5)
+    near: Matrix = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return near
 
 
 def _far(query: Vector) -> Matrix:
-    return -query[None]
+    opposite: Matrix = -query[None]
+    return opposite

@@ -14,7 +14,8 @@ from ragstone.core.tokens import WordTokenizer
         (" \n", []),
         ("one two", ["one", "two"]),
         ("Don't, 3.5!", ["Don", "'", "t", ",", "3", ".", "5", "!"]),
-        ("naïve 日本", ["naïve", "日本"]),
+        ("naïve 日本", ["naïve", "日", "本"]),
+        ("internationalisation", ["internat", "ionalisa", "tion"]),
     ],
 )
 def test_words_and_marks_are_tokens(text: str, tokens: list[str]) -> None:

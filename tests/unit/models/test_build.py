@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,16 +101,16 @@ def test_llms() -> None:
 @pytest.mark.parametrize(
     ("wanted", "installed", "chosen"),
     [
-        ("auto", {"openvino", "onnx", "onnxruntime"}, "openvino"),
-        ("auto", {"onnx", "onnxruntime"}, "onnxruntime"),
-        ("onnxruntime", {"openvino", "onnx", "onnxruntime"}, "onnxruntime"),
+        ("auto", {"openvino", "onnx", "onnxruntime"}, ["openvino", "onnxruntime"]),
+        ("auto", {"onnx", "onnxruntime"}, ["onnxruntime"]),
+        ("onnxruntime", {"openvino", "onnx", "onnxruntime"}, ["onnxruntime"]),
     ],
 )
 def test_the_runtime_that_is_there(
-    monkeypatch: pytest.MonkeyPatch, wanted: runtime.RuntimeName, installed: set[str], chosen: str
+    monkeypatch: pytest.MonkeyPatch, wanted: runtime.RuntimeName, installed: set[str], chosen: list[str]
 ) -> None:
     monkeypatch.setattr(runtime, "find_spec", lambda name: name in installed)
-    assert runtime._choose(wanted) == chosen
+    assert runtime._installed(wanted) == chosen
 
 
 @pytest.mark.parametrize(
@@ -125,5 +126,18 @@ def test_no_runtime_says_what_to_install(
 ) -> None:
     monkeypatch.setattr(runtime, "find_spec", lambda name: name in installed)
     with pytest.raises(ModelUnavailable) as caught:
-        runtime._choose(wanted)
+        runtime._installed(wanted)
     assert caught.value.hint == hint
+
+
+async def test_where_openvino_does_not_load_onnxruntime_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(runtime, "find_spec", lambda name: True)
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    folder = write_tiny_model(tmp_path / "model")
+    embedder = build_embedder(EmbeddingSettings(model="tiny", path=folder), cache_dir=tmp_path / "cache")
+    made = await embedder.embed(["the cat"])
+    assert made.vectors.shape == (1, 32)
+    assert "onnxruntime is used instead" in caplog.text
+    await embedder.close()

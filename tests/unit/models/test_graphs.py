@@ -52,7 +52,7 @@ def test_a_classifier_of_each_family(tmp_path: Path, family: str, runtime: str) 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_granite_to_four_nines(model_cache: Path, runtime: str) -> None:
     pack = GranitePack(installed_file(*GRANITE, "granite-embedding-30m-english"))
-    rows = [[0, 713, 2335, 15, 5, 7821, 2], [0, *range(1000, 1120), 2], [0, 50, 2]]
+    rows = [[0, 713, 2335, 15, 5, 7821, 2], [0, *range(1000, 1040), 2], [0, 50, 2]]
     loaded = open_runtime(runtime, f"granite@{pack.revision}", pack.encoder, threads=0, cache=model_cache)
     made = loaded.run(*padded(rows, padding=1))
     for row, ids in zip(made, rows, strict=True):

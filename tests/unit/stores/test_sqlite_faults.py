@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core.errors import InputError, StoreBusy, StoreCorrupt, StoreError, StoreFull
+from ragstone.core.errors import InputError, NotFoundError, StoreBusy, StoreCorrupt, StoreError, StoreFull
 from ragstone.stores.ledger import sqlite_file
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.ledger.sqlite_file import translated
@@ -178,7 +178,7 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file, not a folder")
     ledger = SqliteLedger(tmp_path / "data")
     with pytest.raises(StoreError, match="data"):
-        await ledger.kb("default", "default")
+        await put(ledger, make_version())
     await ledger.close()
 
 
@@ -214,6 +214,21 @@ async def test_only_so_many_tenants_stay_open(tmp_path: Path) -> None:
             document = make_version(tenant=name).document_id
             assert await ledger.text(name, document) == f"of {name}"
     assert len(list((tmp_path / "tenants").iterdir())) == 3
+    await ledger.close()
+
+
+async def test_reading_makes_no_tenant(tmp_path: Path) -> None:
+    ledger = SqliteLedger(tmp_path)
+    assert await ledger.kb("nobody", "default") is None
+    assert await ledger.kbs("nobody") == []
+    assert await ledger.document("nobody", "0" * 32) is None
+    assert list(os.scandir(tmp_path)) == []
+    kb = await put(ledger, make_version())
+    with pytest.raises(NotFoundError, match="nobody"):
+        await ledger.stats("nobody", kb)
+    with pytest.raises(NotFoundError, match="nobody"):
+        await ledger.text("nobody", make_version().document_id)
+    assert len(list(os.scandir(tmp_path / "tenants"))) == 1
     await ledger.close()
 
 

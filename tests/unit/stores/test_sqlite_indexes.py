@@ -53,7 +53,7 @@ async def test_many_changes_are_read_in_the_background(
     index = SqliteLexicalIndex(ledger, Residents(16))
     answers = [await index.search("default", kb, "server", 100) for _ in range(2)]
     for thread in threading.enumerate():
-        if thread.name.startswith("Thread-"):
+        if thread.name.endswith("(_load)"):
             thread.join()
     answers.append(await index.search("default", kb, "server", 100))
     assert all(same(answer, answers[0]) for answer in answers)

@@ -10,10 +10,12 @@ from ragstone.core.analyzer import UNSPACED
 LOOK = 256
 """A run of letters longer than this is no word and may be cut anywhere."""
 LONGEST_CLUSTER = 32
+LONGEST_FLAGS = 1024
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _FIRST_UNSPACED = UNSPACED[0]
 _ZERO_WIDTH_JOINER = "\u200d"
-_REGIONAL = re.compile("[\U0001f1e6-\U0001f1ff]")
+_REGIONAL_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+_REGIONAL = re.compile(f"[{_REGIONAL_LETTERS}]")
 _EXTENDS = re.compile("[\u200d\u1160-\u11ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
 
 
@@ -51,9 +53,9 @@ def between_characters(text: str, place: int) -> bool:
     if before == _ZERO_WIDTH_JOINER or _EXTENDS.match(after) or unicodedata.category(after)[0] == "M":
         return False
     if _REGIONAL.match(before) and _REGIONAL.match(after):
-        run = text[max(0, place - LONGEST_CLUSTER) : place]
-        flags = len(run) - len(run.rstrip("".join(set(_REGIONAL.findall(run)))))
-        return flags % 2 == 0
+        run = text[max(0, place - LONGEST_FLAGS) : place]
+        letters = len(run) - len(run.rstrip(_REGIONAL_LETTERS))
+        return letters % 2 == 0
     return True
 
 

@@ -32,6 +32,8 @@ class Ruler:
 
     def tokens(self, start: int, end: int) -> int:
         """How many tokens stand in the span, those at its edges included."""
+        if end <= start:
+            return 0
         before_end = int(self._starts.searchsorted(end, "left"))
         return max(0, before_end - int(self._ends.searchsorted(start, "right")))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ragstone.core.types import Document, LiveChunk
 
 DocumentId = Annotated[str, typer.Argument(metavar="ID", help="Id of the document, as `documents` lists it.")]
-DocumentIds = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of the documents.")]
+DocumentIds = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of the documents.")]
 
 
 async def list_documents(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ragstone.core.types import IngestReport
 
-Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders to take in.")]
+Paths = Annotated[list[Path], typer.Argument(metavar="PATH", help="Files and folders to take in.")]
 
 
 async def ingest(session: Session, paths: Paths) -> int:

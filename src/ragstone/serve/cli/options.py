@@ -19,7 +19,7 @@ Arms = Literal["hybrid", "dense", "lexical"]
 Fusion = Literal["zscore", "rrf", "weighted", "weighted_rrf"]
 
 K = Annotated[int | None, typer.Option("-k", min=1, max=1000, help="How many passages to get.")]
-ModeOption = Annotated[Mode | None, typer.Option("--mode", help="How long a search may take.")]
+ModeOption = Annotated[Mode | None, typer.Option("--mode", help="Time for a search: 200 ms, 500 ms or 2 s.")]
 Where = Annotated[
     str | None,
     typer.Option(

@@ -24,6 +24,13 @@ from ragstone.stores.ledger.sqlite_file import SqliteFile
 T = TypeVar("T")
 
 
+class UnknownTenant(NotFoundError):
+    """A tenant that nothing has been written for."""
+
+    def __init__(self, tenant: str) -> None:
+        super().__init__(f"there is no tenant '{tenant}' yet", hint="make it with: ragstone ingest PATH")
+
+
 class TenantFile(SqliteFile):
     """A tenant's file together with the opaque id that its rows carry."""
 
@@ -45,12 +52,12 @@ class SqliteLedger:
         self._busy: dict[str, int] = {}
 
     @asynccontextmanager
-    async def file(self, tenant: str) -> AsyncIterator[TenantFile]:
-        """The tenant's file; it stays open at least while the block runs."""
+    async def file(self, tenant: str, *, make: bool = False) -> AsyncIterator[TenantFile]:
+        """The tenant's file; it stays open at least while the block runs. Only a writer may make a new one."""
         opened = self._tenants.get(tenant)
         if opened is None:
             async with self._opening:
-                opened = self._tenants.get(tenant) or await self._open(tenant)
+                opened = self._tenants.get(tenant) or await self._open(tenant, make)
                 self._tenants[tenant] = opened
                 self._busy[tenant] = self._busy.get(tenant, 0)
                 self._close_idle(keep=tenant)
@@ -64,17 +71,23 @@ class SqliteLedger:
     @asynccontextmanager
     async def transaction(self, tenant: str) -> AsyncIterator[SqliteTransaction]:
         async with (
-            self.file(tenant) as file,
+            self.file(tenant, make=True) as file,
             file.turn,
             SqliteTransaction(file, self._indexes) as transaction,
         ):
             yield transaction
 
     async def kb(self, tenant: str, name: str) -> KnowledgeBase | None:
-        return await self._read(tenant, lambda file, db: reads.read_kb(db, file.tenant_id, name))
+        try:
+            return await self._read(tenant, lambda file, db: reads.read_kb(db, file.tenant_id, name))
+        except UnknownTenant:
+            return None
 
     async def kbs(self, tenant: str) -> list[KnowledgeBase]:
-        return await self._read(tenant, lambda file, db: reads.read_kbs(db, file.tenant_id))
+        try:
+            return await self._read(tenant, lambda file, db: reads.read_kbs(db, file.tenant_id))
+        except UnknownTenant:
+            return []
 
     async def space(self, tenant: str, kb: KnowledgeBase) -> Space | None:
         found = await self.kb(tenant, kb.name)
@@ -88,7 +101,12 @@ class SqliteLedger:
         )
 
     async def document(self, tenant: str, document_id: str) -> Document | None:
-        return await self._read(tenant, lambda file, db: reads.read_document(db, file.tenant_id, document_id))
+        try:
+            return await self._read(
+                tenant, lambda file, db: reads.read_document(db, file.tenant_id, document_id)
+            )
+        except UnknownTenant:
+            return None
 
     async def documents(
         self,
@@ -150,10 +168,13 @@ class SqliteLedger:
         async with self.file(tenant) as file:
             return await file.read(lambda connection: work(file, connection))
 
-    async def _open(self, tenant: str) -> TenantFile:
+    async def _open(self, tenant: str, make: bool) -> TenantFile:
         check_name(tenant, "tenant")
+        path = self._folder / "control.db"
         if self._control is None:
-            self._control = await asyncio.to_thread(SqliteFile, self._folder / "control.db", "control")
+            if not make and not path.exists():
+                raise UnknownTenant(tenant)
+            self._control = await asyncio.to_thread(SqliteFile, path, "control")
         control = self._control
 
         def known(db: sqlite3.Connection) -> str | None:
@@ -169,10 +190,13 @@ class SqliteLedger:
 
         tenant_id = await control.read(known)
         if tenant_id is None:
+            if not make:
+                raise UnknownTenant(tenant)
             async with control.turn:
                 tenant_id = await control.write(register)
-        path = self._folder / "tenants" / tenant_id / "ledger.db"
-        return await asyncio.to_thread(TenantFile, path, tenant_id)
+        return await asyncio.to_thread(
+            TenantFile, self._folder / "tenants" / tenant_id / "ledger.db", tenant_id
+        )
 
     def _close_idle(self, keep: str) -> None:
         idle = [name for name in self._tenants if name != keep and not self._busy[name]]

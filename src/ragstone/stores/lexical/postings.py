@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import shake_256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,9 @@ MAX_SEGMENTS = 8
 BLANK = 32
 HASHED_TOGETHER = 500
 # Fixed odd multipliers, one per byte position: the hash of a term is the sum of its weighted bytes.
-_POSITIONS: NDArray[np.uint64] = np.random.default_rng(20261115).integers(0, 2**63, 512, np.uint64) * 2 + 1
+_POSITIONS: NDArray[np.uint64] = np.frombuffer(
+    shake_256(b"term positions").digest(512 * 8), np.uint64
+) | np.uint64(1)
 
 
 def term_hashes(text: str) -> NDArray[np.uint64]:
