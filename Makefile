@@ -11,7 +11,7 @@ CODE = src tests bench scripts
 RESULTS = .pytest_cache/results.xml
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
-.PHONY: help setup demo test check bench requirements lock clean
+.PHONY: help setup demo test check bench peers requirements lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ check: .venv/.setup ## Format, lint, types, layers, requirement ids, file sizes
 
 bench: .venv/.setup ## Measure speed, memory and quality on this machine
 	@$(BIN)/python -m bench $(ARGS)
+
+peers: .venv/.setup ## Install what `make bench` compares the embedder with (torch: large)
+	@$(PIP) sentence-transformers torch==2.13.0
 
 requirements: .venv/.setup ## Which requirements have a passing test, and which have none yet
 	@test -f $(RESULTS) || $(MAKE) test

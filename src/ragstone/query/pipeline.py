@@ -172,11 +172,14 @@ class SearchPipeline:
         cold = self._reranker.name not in self._warm
         if not cold and self._rerank_ms > record.left_ms:
             record.skip("rerank", len(head), f"needs about {self._rerank_ms:.0f} ms")
+            # A little more hope each time: one slow moment must not switch it off for good.
+            self._rerank_ms *= 0.9
             return found
+        limit_ms = max(record.left_ms, 1)
         try:
             with record.stage("rerank", len(head)) as span:
                 started = time.perf_counter()
-                async with asyncio.timeout(None if cold else max(record.left_ms, 1) / 1000):
+                async with asyncio.timeout(None if cold else limit_ms / 1000):
                     scores = await self._reranker.score(
                         request.query, [item.chunk.chunk.contextual for item in head]
                     )
@@ -186,6 +189,7 @@ class SearchPipeline:
                 span.left = len(ranked)
             return ranked if self._reranking.threshold else ranked + _below(tail, ranked)
         except TimeoutError:
+            self._rerank_ms = max(self._rerank_ms, limit_ms)
             record.degrade("rerank: out of time")
         except RagstoneError as error:
             logger.warning("reranking is off: %s", error)

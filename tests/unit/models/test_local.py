@@ -66,7 +66,7 @@ def direction(vector: np.ndarray) -> np.ndarray:
     return vector / np.linalg.norm(vector)
 
 
-@pytest.mark.req("R-CHK-26", "C-08")
+@pytest.mark.req("R-CHK-26")
 async def test_a_long_text_is_the_mean_of_its_windows(folder: Path) -> None:
     embedder = open_tiny(folder)
     made = await embedder.embed(["the cat " * 60])
@@ -140,7 +140,7 @@ async def test_the_event_loop_does_not_run_the_model(
     await embedder.close()
 
 
-@pytest.mark.req("C-35", "R-EMB-12")
+@pytest.mark.req("R-EMB-12")
 async def test_batches_have_32_texts_by_default(folder: Path, flaky: Callable[..., FlakyRuntime]) -> None:
     runtime = flaky(lambda ids: False)
     embedder = open_tiny(folder)

@@ -70,7 +70,7 @@ async def test_openai_models_give_1536_dimensions(service: OpenAIDouble, model: 
     await embedder.close()
 
 
-@pytest.mark.req("R-EMB-12", "C-35")
+@pytest.mark.req("R-EMB-12")
 async def test_at_most_100_texts_a_call(service: OpenAIDouble) -> None:
     embedder = remote(service)
     texts = [f"text {number}" for number in range(230)]
