@@ -176,7 +176,7 @@ def test_hits_are_parts_of_their_documents(stone: Ragstone) -> None:
     ],
 )
 def test_each_arm_can_be_asked_alone(stone: Ragstone, arms: str, stages: set[str]) -> None:
-    result = stone.search("speed over the Orran bank", arms=arms)
+    result = stone.search("survey of porpoises with hydrophones", arms=arms)
     ran = {stage.stage for stage in result.trace}
     assert ran & {"embed_query", "dense", "lexical"} == stages
     assert result.hits[0].uri == PDF

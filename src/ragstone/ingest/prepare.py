@@ -13,6 +13,7 @@ from ragstone.core.ids import content_hash
 from ragstone.core.metadata import clean_metadata
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Chunk, Document, Failure, Item, Metadata, Parsed
+from ragstone.ingest import parsers
 from ragstone.ingest.parsers.cleaning import one_line, printable
 from ragstone.ingest.parsers.draft import MAX_TITLE, Draft
 
@@ -42,7 +43,7 @@ class Preparer:
         self._chunker = chunker
         self._max_chunks = max_chunks
         self.model = model
-        self._way = f"{FINGERPRINT}|{chunker.fingerprint}|{model}"
+        self._way = f"{parsers.FINGERPRINT}|{FINGERPRINT}|{chunker.fingerprint}|{model}"
 
     def is_current(self, item: Item, known: Document | None) -> bool:
         """Whether the live version was made from this content in this way and lacks nothing."""

@@ -18,6 +18,7 @@ from ragstone.core.protocols import Embedder, Ledger, LexicalIndex, Reranker, Ve
 from ragstone.core.settings import RerankingSettings, RetrievalSettings
 from ragstone.core.types import Candidate, Hit, KnowledgeBase, LiveChunk, SearchResult
 from ragstone.query.fusion import Fused, fuse
+from ragstone.query.kind import NAME_WEIGHT, asks_for_names
 from ragstone.query.request import SearchRequest
 from ragstone.query.trace import Recorder
 
@@ -87,8 +88,11 @@ class SearchPipeline:
         return {arm: found for arm, found in zip(runs, lists, strict=True) if found is not None}
 
     def fused(self, request: SearchRequest, arms: Mapping[str, Sequence[Candidate]]) -> list[Fused]:
-        """The arms' lists as one."""
-        weights = {"dense": self._retrieval.dense_weight, "lexical": 1 - self._retrieval.dense_weight}
+        """The arms' lists as one; a query that is nothing but names leans on their spelling."""
+        dense = self._retrieval.dense_weight
+        if asks_for_names(request.query):
+            dense = min(dense, NAME_WEIGHT)
+        weights = {"dense": dense, "lexical": 1 - dense}
         return fuse(request.fusion, arms, weights, self._retrieval.rrf_k)
 
     def _wanted(self, request: SearchRequest) -> int:

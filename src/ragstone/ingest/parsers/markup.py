@@ -21,7 +21,10 @@ _SPOKEN = re.compile(r"\b(?:title|label|description|summary|alt)=(?:\"([^\"]*)\"
 _LITERAL = re.compile(r"\{\s*([\"'`])(.*)\1\s*\}", re.DOTALL)
 _LONGEST_TAG = 4000
 _LONGEST_CODE = 4000
-_LONGEST_STATEMENT = 400
+_LONGEST_STATEMENT = 3000
+_ESCAPE = re.compile(r"\\([nrt\"'\\])")
+_ESCAPED = {"n": "\n", "r": "", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
+_TILDES = re.compile(r"~{3,}")
 _UNSEEN = ("script", "style")
 _ELEMENTS = frozenset({
     "a", "abbr", "article", "aside", "audio", "b", "blockquote", "br", "button", "center", "cite",
@@ -35,8 +38,13 @@ _ELEMENTS = frozenset({
 
 
 def without_markup(text: str, *, mdx: bool) -> str:
-    """The page without HTML tags, JSX tags, comments, imports and exports; code blocks and spans untouched."""
-    return "".join(part if is_code else _prose(part, mdx=mdx) for is_code, part in _split_code(text, mdx=mdx))
+    """The page without HTML tags, JSX tags, comments and imports; code untouched, and what MDX exports as code."""
+    parts = _split_code(text, mdx=mdx)
+    if mdx:
+        parts = [
+            piece for is_code, part in parts for piece in ([(True, part)] if is_code else _exports(part))
+        ]
+    return "".join(part if is_code else _prose(part, mdx=mdx) for is_code, part in parts)
 
 
 def _split_code(text: str, *, mdx: bool) -> list[tuple[bool, str]]:
@@ -58,8 +66,6 @@ def _split_code(text: str, *, mdx: bool) -> list[tuple[bool, str]]:
 
 
 def _prose(text: str, *, mdx: bool) -> str:
-    if mdx:
-        text = _without_statements(text)
     text = _ADMONITION.sub(lambda found: (found["bracketed"] or "") + found["rest"], text)
     kept = []
     position = 0
@@ -134,17 +140,28 @@ def _closing(text: str, position: int, closer: str) -> int:
     return -1
 
 
-def _without_statements(text: str) -> str:
-    lines = text.split("\n")
-    kept = []
-    position = 0
+def _exports(text: str) -> list[tuple[bool, str]]:
+    """Prose apart from what the page exports: data and functions that people search it for. Imports are left out."""
+    lines = text.splitlines(keepends=True)
+    pieces: list[tuple[bool, str]] = []
+    position = kept_from = 0
     while position < len(lines):
-        if _STATEMENT.match(lines[position]):
-            position = _statement_end(lines, position)
-        else:
-            kept.append(lines[position])
+        if not _STATEMENT.match(lines[position]):
             position += 1
-    return "\n".join(kept)
+            continue
+        end = _statement_end(lines, position)
+        pieces.append((False, "".join(lines[kept_from:position])))
+        if lines[position].startswith("export"):
+            pieces.append((True, _as_code("".join(lines[position:end]))))
+        position = kept_from = end
+    return [*pieces, (False, "".join(lines[kept_from:]))]
+
+
+def _as_code(statement: str) -> str:
+    # Code kept in a string is one endless line until its escapes are what they stand for.
+    written_out = _ESCAPE.sub(lambda found: _ESCAPED[found[1]], statement)
+    fence = "~" * (1 + max((len(run) for run in _TILDES.findall(written_out)), default=2))
+    return f"\n{fence}\n{written_out.rstrip()}\n{fence}\n"
 
 
 def _statement_end(lines: list[str], first: int) -> int:

@@ -171,9 +171,10 @@ Imports are dropped.
 """
 
 
-def test_mdx_keeps_words_and_code_and_drops_the_program() -> None:
+def test_mdx_keeps_words_code_and_exports_and_drops_the_rest_of_the_program() -> None:
     parsed = parse_markdown(MDX.encode(), "page.mdx")
     assert shape(parsed) == [
+        ("code", 0, "", "~~~\nexport const data = {\n  a: 1,\n\n  b: 2,\n};\n~~~"),
         ("heading", 1, "Hooks", "# Hooks"),
         ("paragraph", 0, "", "Linux"),
         ("paragraph", 0, "", "Use `import x` and `<Tabs>` here, {props.name}, {player}."),
@@ -216,3 +217,10 @@ def test_any_markdown_gives_sound_blocks_or_a_typed_error(text: str, mdx: bool) 
     except ParseError:
         return
     assert broken_rules(parsed) == []
+
+
+def test_code_kept_in_a_string_that_mdx_exports_is_written_out() -> None:
+    code = r"await takaro.moduleControllerCreate({\n  name: \"x\",\n});\nfindTp();"
+    page = f'export const mod = {{\n  "run": "{code}"\n}};\n\n# Page\n'
+    text = parse_markdown(page.encode(), "page.mdx").text
+    assert 'await takaro.moduleControllerCreate({\n  name: "x",\n});\nfindTp();' in text

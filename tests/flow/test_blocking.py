@@ -1,0 +1,149 @@
+"""The engine without async: in scripts, in a notebook's running loop, and when things go wrong."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from ragstone import Item, Ragstone, Settings
+from ragstone.core.errors import InputError, RagstoneError, SettingsError
+from ragstone.core.registry import UnknownAdapter
+from ragstone.core.types import Failure
+from ragstone.ingest.pipeline import Progress
+from ragstone.testing.fakes import FakeEmbedder
+
+LETTER = Item("letters", "1", "letters/1", "The ferry leaves at nine.", title="Ferry")
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_is_left() -> object:
+    before = threading.enumerate()
+    yield
+    assert [one.name for one in threading.enumerate() if one.name == "ragstone" and one not in before] == []
+
+
+def test_every_method_answers(fake_model: FakeEmbedder, data_dir: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.txt"
+    page.write_text("The pier has nine lamps.", encoding="utf-8")
+    with Ragstone(data_dir=data_dir) as stone:
+        stone.warm()
+        assert stone.ingest_items([LETTER, Failure("x", "too_large", "too large")]).added == 1
+        assert stone.ingest(page).added == 1
+        letter, other = sorted(stone.documents(), key=lambda document: document.source, reverse=True)
+        assert (letter.title, other.title) == ("Ferry", "page.txt")
+        assert stone.documents(limit=1, after=min(letter.id, other.id))[0].id == max(letter.id, other.id)
+        assert stone.search("ferry", k=1).hits[0].document_id == letter.id
+        assert (
+            stone.ask("When does the ferry leave at nine?").question == "When does the ferry leave at nine?"
+        )
+        assert stone.explain("ferry", letter.id).found
+        assert stone.document(letter.id) == letter
+        assert stone.text(letter.id) == "Ferry\n\nThe ferry leaves at nine."
+        assert stone.chunks(letter.id)[-1].chunk.text.endswith("The ferry leaves at nine.")
+        assert stone.stats().documents == 2
+        assert [kb.name for kb in stone.kbs()] == ["default"]
+        assert stone.delete(letter.id)
+        assert stone.delete_kb("default") == 1
+    assert fake_model.closed
+
+
+def test_keywords_are_settings(fake_model: FakeEmbedder, data_dir: Path) -> None:
+    with Ragstone(data_dir=data_dir, kb="wiki", retrieval={"k": 1}) as stone:
+        stone.ingest_items([LETTER, Item("letters", "2", "letters/2", "The ferry is blue.")])
+        assert [kb.name for kb in stone.kbs()] == ["wiki"]
+        assert len(stone.search("ferry").hits) == 1
+
+
+def test_settings_can_be_given_whole(fake_model: FakeEmbedder, data_dir: Path) -> None:
+    with Ragstone(Settings(data_dir=data_dir, kb="wiki")) as stone:
+        stone.ingest_items([LETTER])
+        assert stone.stats(kb="wiki").documents == 1
+
+
+async def test_it_works_inside_a_running_loop(fake_model: FakeEmbedder, data_dir: Path) -> None:
+    with Ragstone(data_dir=data_dir) as stone:
+        stone.ingest_items([LETTER])
+        assert stone.search("ferry").hits[0].title == "Ferry"
+
+
+def test_what_was_stored_is_there_for_the_next_one(fake_model: FakeEmbedder, data_dir: Path) -> None:
+    with Ragstone(data_dir=data_dir) as stone:
+        stone.ingest_items([LETTER])
+    with Ragstone(data_dir=data_dir) as stone:
+        assert stone.search("ferry").hits[0].title == "Ferry"
+        assert stone.ingest_items([LETTER]).unchanged == 1
+
+
+def test_closing_twice_is_closing_once(fake_model: FakeEmbedder, data_dir: Path) -> None:
+    stone = Ragstone(data_dir=data_dir)
+    stone.close()
+    stone.close()
+    assert fake_model.closed
+
+
+def test_a_closed_one_says_so(fake_model: FakeEmbedder, data_dir: Path) -> None:
+    with Ragstone(data_dir=data_dir) as stone:
+        pass
+    with pytest.raises(InputError, match="this Ragstone is closed"):
+        stone.search("ferry")
+
+
+def test_errors_of_the_engine_arrive_as_they_are(fake_model: FakeEmbedder, data_dir: Path) -> None:
+    with Ragstone(data_dir=data_dir) as stone:
+        with pytest.raises(RagstoneError, match="there is no knowledge base 'default' yet"):
+            stone.search("ferry")
+        stone.ingest_items([LETTER])
+        with pytest.raises(InputError):
+            stone.search("   ")
+        assert stone.search("ferry").hits
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error"),
+    [
+        ({"retreival": {"k": 3}}, SettingsError),
+        ({"retrieval": {"k": 0}}, SettingsError),
+        ({"store": {"vectors": "nope"}}, UnknownAdapter),
+    ],
+)
+def test_settings_that_are_wrong_leave_nothing_running(
+    keywords: dict[str, object], error: type[Exception], data_dir: Path
+) -> None:
+    with pytest.raises(error):
+        Ragstone(data_dir=data_dir, **keywords)
+    assert not data_dir.exists()
+
+
+def test_an_interrupt_stops_the_work_and_leaves_the_engine_usable(
+    fake_model: FakeEmbedder, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from concurrent.futures import Future
+
+    waited = Future.result
+    cancelled: list[bool] = []
+
+    def interrupted(self: Future[object], timeout: float | None = None) -> object:
+        waited(self, timeout)
+        raise KeyboardInterrupt
+
+    def noted(self: Future[object]) -> bool:
+        cancelled.append(True)
+        return False
+
+    with Ragstone(data_dir=data_dir) as stone:
+        with monkeypatch.context() as patch:
+            patch.setattr(Future, "result", interrupted)
+            patch.setattr(Future, "cancel", noted)
+            with pytest.raises(KeyboardInterrupt):
+                stone.ingest_items([LETTER])
+        assert cancelled == [True]
+        assert stone.ingest_items([LETTER]).unchanged == 1
+
+
+def test_progress_is_told_while_it_works(fake_model: FakeEmbedder, data_dir: Path) -> None:
+    seen: list[Progress] = []
+    with Ragstone(data_dir=data_dir) as stone:
+        stone.ingest_items([LETTER], on_progress=seen.append)
+    assert seen == [Progress(done=1, chunks=1, failed=0, document="letters/1")]
