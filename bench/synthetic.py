@@ -29,12 +29,21 @@ class SyntheticText:
         self._weights = weights / weights.sum()
 
     def words(self, count: int) -> str:
-        return " ".join(f"word{n}" for n in self._random.choice(VOCABULARY, count, p=self._weights))
+        return " ".join(_word(n) for n in self._random.choice(VOCABULARY, count, p=self._weights))
 
     def query(self) -> str:
         """Eight words of the less common half of a text."""
         picked = self._random.choice(VOCABULARY, 40, p=self._weights)
-        return " ".join(f"word{n}" for n in sorted(picked)[-8:])
+        return " ".join(_word(n) for n in sorted(picked)[-8:])
+
+
+def _word(number: int) -> str:
+    """A made-up word of letters only: four syllables that no stemmer touches."""
+    syllables = []
+    for _ in range(4):
+        number, rest = divmod(number, 20)
+        syllables.append("bcdfghjklmnpqrtvwxzk"[rest] + "aeiou"[rest % 5])
+    return "".join(syllables)
 
 
 class SyntheticEmbedder:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ import pytest
 from ragstone import Item, Ragstone, Settings
 from ragstone.core.errors import InputError, RagstoneError, SettingsError
 from ragstone.core.registry import UnknownAdapter
-from ragstone.core.types import Failure
+from ragstone.core.types import Embeddings, Failure, Role
 from ragstone.ingest.pipeline import Progress
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -18,7 +21,7 @@ LETTER = Item("letters", "1", "letters/1", "The ferry leaves at nine.", title="F
 
 
 @pytest.fixture(autouse=True)
-def _no_thread_is_left() -> object:
+def _no_thread_is_left() -> Iterator[None]:
     before = threading.enumerate()
     yield
     assert [one.name for one in threading.enumerate() if one.name == "ragstone" and one not in before] == []
@@ -116,30 +119,53 @@ def test_settings_that_are_wrong_leave_nothing_running(
     assert not data_dir.exists()
 
 
-def test_an_interrupt_stops_the_work_and_leaves_the_engine_usable(
-    fake_model: FakeEmbedder, data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from concurrent.futures import Future
+class Stuck(FakeEmbedder):
+    """Never answers; says when it was reached and when it was told to stop."""
 
-    waited = Future.result
-    cancelled: list[bool] = []
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached = threading.Event()
+        self.stopped = threading.Event()
 
-    def interrupted(self: Future[object], timeout: float | None = None) -> object:
-        waited(self, timeout)
+    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        self.reached.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.stopped.set()
+        raise AssertionError("unreachable")
+
+
+class Interrupted:
+    """A future whose reader presses Ctrl-C once the model is at work."""
+
+    def __init__(self, future: Future[object], model: Stuck) -> None:
+        self._future = future
+        self._model = model
+
+    def result(self) -> object:
+        assert self._model.reached.wait(20)
         raise KeyboardInterrupt
 
-    def noted(self: Future[object]) -> bool:
-        cancelled.append(True)
-        return False
+    def cancel(self) -> bool:
+        return self._future.cancel()
 
+
+def test_an_interrupt_stops_the_work_and_leaves_the_engine_usable(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck = Stuck()
+    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: stuck)
+    submit = asyncio.run_coroutine_threadsafe
     with Ragstone(data_dir=data_dir) as stone:
         with monkeypatch.context() as patch:
-            patch.setattr(Future, "result", interrupted)
-            patch.setattr(Future, "cancel", noted)
+            patch.setattr(
+                asyncio, "run_coroutine_threadsafe", lambda work, loop: Interrupted(submit(work, loop), stuck)
+            )
             with pytest.raises(KeyboardInterrupt):
                 stone.ingest_items([LETTER])
-        assert cancelled == [True]
-        assert stone.ingest_items([LETTER]).unchanged == 1
+        assert stuck.stopped.wait(20)
+        assert stone.stats().documents == 0
 
 
 def test_progress_is_told_while_it_works(fake_model: FakeEmbedder, data_dir: Path) -> None:

@@ -31,7 +31,6 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.req("R-ING-22")
 def test_a_deleted_document_is_gone_everywhere(stone: Ragstone, folder: Path) -> None:
     stone.ingest(folder, kb="deleting")
     tour, shop = (
@@ -107,7 +106,7 @@ def test_tenants_never_see_each_other(stone: Ragstone) -> None:
     ids = {tenant: stone.documents(tenant=tenant)[0].id for tenant in names}
     assert len(set(ids.values())) == len(names)
     for tenant, place in names.items():
-        assert found(stone, query, tenant=tenant) == dict.fromkeys(ARMS, {ids[tenant]})
+        assert found(stone, query, tenant=tenant) == {arms: {ids[tenant]} for arms in ARMS}
         for other in set(names.values()) - {place}:
             assert not any(other in hit.text for hit in stone.search(other, tenant=tenant).hits)
         answer = stone.ask(query, tenant=tenant)

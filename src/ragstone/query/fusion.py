@@ -70,20 +70,25 @@ def weighted_z_score(arms: Arms, weights: Weights, rrf_k: int) -> dict[str, floa
     A chunk that an arm did not bring counts as that arm's weakest: it scored no better than the last one kept.
     """
     total = sum(weights[arm] for arm in arms) or 1.0
-    union = {candidate.chunk_id for candidates in arms.values() for candidate in candidates}
-    combined = dict.fromkeys(union, 0.0)
+    combined = {candidate.chunk_id: 0.0 for candidates in arms.values() for candidate in candidates}
+    base = 0.0
     for arm, candidates in arms.items():
-        if not candidates:
+        scores = [candidate.score for candidate in candidates]
+        if not scores:
             continue
-        own = {candidate.chunk_id: candidate.score for candidate in candidates}
-        weakest = min(own.values())
-        scores = {chunk_id: own.get(chunk_id, weakest) for chunk_id in union}
-        mean = math.fsum(scores.values()) / len(scores)
-        deviation = math.sqrt(math.fsum((score - mean) ** 2 for score in scores.values()) / len(scores))
-        for chunk_id, score in scores.items():
-            standard = (score - mean) / deviation if deviation > 0 else 0.0
-            combined[chunk_id] += weights[arm] / total * standard
-    return {chunk_id: _logistic(value) for chunk_id, value in combined.items()}
+        weakest, absent = min(scores), len(combined) - len(scores)
+        mean = (sum(scores) + weakest * absent) / len(combined)
+        variance = (sum((score - mean) ** 2 for score in scores) + absent * (weakest - mean) ** 2) / len(
+            combined
+        )
+        if variance <= 0:
+            continue
+        share = weights[arm] / total / math.sqrt(variance)
+        # Everybody starts as the arm's weakest; who was found gets the rest.
+        base += share * (weakest - mean)
+        for candidate in candidates:
+            combined[candidate.chunk_id] += share * (candidate.score - weakest)
+    return {chunk_id: _logistic(base + value) for chunk_id, value in combined.items()}
 
 
 STRATEGIES: Mapping[Fusion, Callable[[Arms, Weights, int], dict[str, float]]] = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,18 @@ def largest(scores: NDArray[np.float32], k: int, rounding: float = 0.0) -> NDArr
     return np.flatnonzero(scores >= cut - np.float32(rounding))
 
 
-def best_first(ids: Sequence[str], scores: Sequence[float], k: int) -> list[Candidate]:
-    """The k best as candidates."""
-    ordered = sorted(zip([-score for score in scores], ids, strict=True))
-    return [Candidate(chunk_id, -negative) for negative, chunk_id in ordered[:k]]
+def best_first(
+    ids: Sequence[str], rows: NDArray[np.intp], scores: NDArray[np.floating[Any]], k: int
+) -> list[Candidate]:
+    """The k best of these rows as candidates; `ids[row]` names a row."""
+    tied: list[str] = []
+    cut = 0.0
+    if len(rows) > 2 * k:
+        # Many tie for the last places: sort what is surely in, and pick among the rest without sorting it.
+        cut = float(np.partition(scores, len(scores) - k)[len(scores) - k])
+        above = scores > cut
+        tied = heapq.nsmallest(k - int(above.sum()), (ids[row] for row in rows[scores == cut].tolist()))
+        rows, scores = rows[above], scores[above]
+    ordered = sorted(zip((-scores).tolist(), [ids[row] for row in rows.tolist()], strict=True))
+    best = [Candidate(chunk_id, -negative) for negative, chunk_id in ordered[:k]]
+    return best + [Candidate(chunk_id, cut) for chunk_id in tied]

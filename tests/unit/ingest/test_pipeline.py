@@ -1,108 +1,20 @@
-"""The ingest run on a real SQLite store, with a model that tells what it was asked."""
+"""What an ingest run does with items: new, changed, equal, broken, many; and how it ends."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 import pytest
+from tests.unit.ingest.kit import Kit, counts, item
 
-from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable, StoreFull
-from ragstone.core.protocols import Embedder
-from ragstone.core.settings import ChunkingSettings
-from ragstone.core.tokens import WordTokenizer
-from ragstone.core.types import Document, Embeddings, Failure, IngestReport, Item, KnowledgeBase, Parsed, Role
-from ragstone.ingest.chunkers import build_chunker
-from ragstone.ingest.parsers.dispatch import parse
-from ragstone.ingest.pipeline import LOOK_UP, WAVE_CHUNKS, IngestPipeline, Progress
-from ragstone.ingest.prepare import Preparer
-from ragstone.models.fallback import FallbackEmbedder
-from ragstone.stores.ledger.sqlite import SqliteLedger
-from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
-from ragstone.stores.residents import Residents
-from ragstone.stores.vectors.sqlite import SqliteVectorIndex
+from ragstone.core.errors import StoreFull
+from ragstone.core.types import Document, Embeddings, Failure, Item, Role
+from ragstone.ingest.pipeline import LOOK_UP, WAVE_CHUNKS, Progress
 from ragstone.testing.fakes import FakeEmbedder
 
 WORDS = ("pier", "buoy", "gull", "rope", "crane", "ferry", "anchor", "tide")
-
-
-async def parsed(content: bytes, name: str) -> Parsed:
-    return parse(content, name)
-
-
-class Kit:
-    """A store, a model, and what is in them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.ledger = SqliteLedger(folder, [Fts5Writer()])
-        self.embedder = FakeEmbedder()
-        self.max_chunks = 1000
-
-    async def run(
-        self,
-        items: Iterable[Item | Failure],
-        *,
-        embedder: Embedder | None = None,
-        model: str | None = None,
-        seen: list[Progress] | None = None,
-    ) -> IngestReport:
-        model_in_use = embedder or self.embedder
-        chunker = build_chunker(ChunkingSettings(strategy="sentence", size=8, overlap=0), WordTokenizer())
-        preparer = Preparer(parsed, chunker, model or model_in_use.model.id, self.max_chunks)
-        pipeline = IngestPipeline(self.ledger, preparer, model_in_use)
-        return await pipeline.run("t", "default", items, seen.append if seen is not None else None)
-
-    async def kb(self) -> KnowledgeBase:
-        kb = await self.ledger.kb("t", "default")
-        assert kb is not None
-        return kb
-
-    async def document(self, external_id: str) -> Document:
-        return (await self.ledger.find("t", await self.kb(), "test", [external_id]))[external_id]
-
-    async def names(self) -> list[str]:
-        documents = await self.ledger.documents("t", await self.kb())
-        return sorted(document.external_id for document in documents)
-
-    async def by_word(self, query: str) -> set[str]:
-        index = SqliteLexicalIndex(self.ledger, Residents(16))
-        return await self._owners(
-            [one.chunk_id for one in await index.search("t", await self.kb(), query, 50)]
-        )
-
-    async def by_meaning(self, query: str) -> set[str]:
-        index = SqliteVectorIndex(self.ledger, Residents(16))
-        vector = (await FakeEmbedder().embed([query], "query")).vectors[0]
-        found = await index.search("t", await self.kb(), vector, 50)
-        return await self._owners([one.chunk_id for one in found])
-
-    async def _owners(self, chunk_ids: Sequence[str]) -> set[str]:
-        live = await self.ledger.chunks("t", await self.kb(), chunk_ids)
-        found = [await self.ledger.document("t", chunk.document_id) for chunk in live.values()]
-        return {document.external_id for document in found if document}
-
-    def embedded_texts(self) -> list[str]:
-        """Texts that were sent to the model since the last look."""
-        texts = [text for call, _ in self.embedder.calls for text in call]
-        self.embedder.calls.clear()
-        return texts
-
-
-@pytest.fixture
-async def kit(data_dir: Path) -> AsyncIterator[Kit]:
-    kit = Kit(data_dir)
-    yield kit
-    await kit.ledger.close()
-
-
-def item(name: str, content: bytes | str | None = None) -> Item:
-    return Item("test", name, f"test/{name}", f"The {name} is here." if content is None else content)
-
-
-def counts(report: IngestReport) -> tuple[int, int, int, int]:
-    return report.added, report.updated, report.unchanged, len(report.failed)
 
 
 async def test_new_documents_are_added(kit: Kit) -> None:
@@ -218,116 +130,6 @@ async def test_a_new_version_that_fails_leaves_the_old_one_live(kit: Kit) -> Non
 async def test_warnings_of_the_parser_are_in_the_report(kit: Kit) -> None:
     report = await kit.run([item("pier", "The pi\u200ber is oak.")])
     assert report.warnings == ("test/pier: 1 hidden characters were removed",)
-
-
-@pytest.mark.req("R-EMB-19", "R-REL-21")
-async def test_a_chunk_that_the_model_refuses_is_skipped_and_counted(kit: Kit) -> None:
-    kit.embedder.refuse = {"It has nine lamps."}
-    report = await kit.run([item("pier", "The pier is made of oak. It has nine lamps."), item("buoy")])
-    assert counts(report) == (2, 0, 0, 0)
-    assert report.skipped_chunks == 1
-    assert await kit.by_word("lamps") == {"pier"}
-    index = SqliteVectorIndex(kit.ledger, Residents(16))
-    vector = (await FakeEmbedder().embed(["lamps"], "query")).vectors[0]
-    assert len(await index.search("t", await kit.kb(), vector, 50)) == 2
-    assert counts(await kit.run([item("buoy")])) == (0, 0, 1, 0)
-
-
-@pytest.mark.req("R-DOM-40")
-async def test_without_a_model_documents_are_found_by_word_and_the_next_run_heals_them(kit: Kit) -> None:
-    items = [item("pier"), item("buoy")]
-    kit.embedder.errors = [ModelError("the model fell over")]
-    report = await kit.run(items)
-    assert counts(report) == (2, 0, 0, 0)
-    assert report.degraded == ("embedding: the model fell over",)
-    assert not (await kit.document("pier")).embedded
-    assert (await kit.ledger.stats("t", await kit.kb())).unembedded == 2
-    assert (await kit.kb()).space is None
-    assert await kit.by_word("pier") == {"pier"}
-    healed = await kit.run(items)
-    assert (counts(healed), healed.degraded) == ((0, 2, 0, 0), ())
-    assert (await kit.document("pier")).embedded
-    assert await kit.by_meaning("pier") == {"pier", "buoy"}
-    assert counts(await kit.run(items)) == (0, 0, 2, 0)
-
-
-async def test_a_document_that_loses_its_model_in_an_update_is_still_found_by_word(kit: Kit) -> None:
-    await kit.run([item("pier"), item("buoy")])
-    kit.embedder.errors = [ModelError("the model fell over")]
-    report = await kit.run([item("pier", "The pier has gone."), item("buoy")])
-    assert (counts(report), report.degraded) == ((0, 1, 1, 0), ("embedding: the model fell over",))
-    assert await kit.by_word("gone") == {"pier"}
-    assert await kit.by_meaning("pier") == {"buoy"}
-
-
-async def test_a_model_that_is_not_installed_is_an_error_before_anything_is_stored(kit: Kit) -> None:
-    kit.embedder.errors = [ModelUnavailable("no weights")]
-    with pytest.raises(ModelUnavailable, match="no weights"):
-        await kit.run([item("pier")])
-    assert await kit.names() == []
-
-
-@pytest.mark.req("R-EMB-18")
-async def test_vectors_of_a_fallback_never_enter_a_space_of_another_model(kit: Kit) -> None:
-    await kit.run([item("pier")])
-    broken = FakeEmbedder(errors=[ModelError("the model fell over")])
-    both = FallbackEmbedder(broken, FakeEmbedder(name="other", dimension=32))
-    configured = both.model.id
-    reports = [await kit.run([item(name)], embedder=both, model=configured) for name in ("buoy", "gull")]
-    for report in reports:
-        assert counts(report) == (1, 0, 0, 0)
-        assert report.degraded == ("embedding: other@1 answered, but this index is of fake@1",)
-    space = (await kit.kb()).space
-    assert space is not None
-    assert (space.model, space.dimension) == ("fake@1", 64)
-    assert await kit.by_meaning("buoy") == {"pier"}
-    assert await kit.by_word("buoy") == {"buoy"}
-
-
-@pytest.mark.req("R-EMB-18")
-async def test_a_fallback_may_open_a_space_of_its_own(kit: Kit) -> None:
-    broken = FakeEmbedder(errors=[ModelError("the model fell over")])
-    both = FallbackEmbedder(broken, FakeEmbedder(name="other", dimension=32))
-    configured = both.model.id
-    for name in ("buoy", "gull"):
-        report = await kit.run([item(name)], embedder=both, model=configured)
-        assert (counts(report), report.degraded) == ((1, 0, 0, 0), ())
-    space = (await kit.kb()).space
-    assert space is not None
-    assert (space.model, space.dimension) == ("other@1", 32)
-
-
-class Dying(FakeEmbedder):
-    """Answers once, then never again."""
-
-    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-        made = await super().embed(texts, role)
-        self.errors = [ModelError("the model fell over")]
-        return made
-
-
-@pytest.mark.req("R-EMB-18")
-async def test_a_model_that_dies_amid_the_first_run_leaves_one_space(kit: Kit) -> None:
-    both = FallbackEmbedder(Dying(), FakeEmbedder(name="other", dimension=32))
-    report = await kit.run([item(f"n{number}") for number in range(3 * WAVE_CHUNKS)], embedder=both)
-    assert counts(report) == (3 * WAVE_CHUNKS, 0, 0, 0)
-    assert report.degraded == ("embedding: other@1 answered, but this index is of fake@1",)
-    space = (await kit.kb()).space
-    assert space is not None
-    assert space.model == "fake@1"
-    assert (await kit.ledger.stats("t", await kit.kb())).unembedded == 2 * WAVE_CHUNKS
-
-
-@pytest.mark.req("R-REL-10")
-async def test_another_configured_model_is_refused_before_anything_is_written(kit: Kit) -> None:
-    await kit.run([item("pier")])
-    before = await kit.ledger.sequence("t")
-    with pytest.raises(ModelMismatch) as caught:
-        await kit.run([item("buoy")], embedder=FakeEmbedder(name="other"))
-    assert str(caught.value) == "knowledge base 'default' was built with fake@1, not with other@1"
-    assert caught.value.hint == "set embedding.model to fake, or ingest into another --kb"
-    assert await kit.ledger.sequence("t") == before
-    assert await kit.names() == ["pier"]
 
 
 async def test_progress_is_monotone_and_complete(kit: Kit) -> None:

@@ -120,12 +120,13 @@ class PostingsMatrix:
         scores = np.zeros(len(self._ids), np.float32)
         for term in np.unique(term_hashes(" ".join(terms))):
             self._add_scores(scores, term)
-        scores[~self._alive] = 0
+        if len(self._row_of) < len(self._ids):
+            scores[~self._alive] = 0
         if allowed is not None:
             scores[~np.isin(self._numbers, allowed, kind="sort")] = 0
         found = np.flatnonzero(scores)
         found = found[largest(scores[found], k)]
-        return best_first([self._ids[row] for row in found.tolist()], scores[found].tolist(), k)
+        return best_first(self._ids, found, scores[found], k)
 
     def _add_scores(self, scores: NDArray[np.float32], term: np.uint64) -> None:
         parts = [(segment, segment.postings(term)) for segment in self._segments]

@@ -65,9 +65,8 @@ class VectorMatrix:
             rows = np.flatnonzero(np.isin(self._numbers[:size], allowed, kind="sort"))
             near = rows[largest(self._rows[rows] @ vector, k, ROUNDING)]
         # The fast product rounds by place in the matrix; added up row by row, equal vectors score the same.
-        scores = (self._rows[near] * vector).sum(axis=1, dtype=np.float64)
-        ids = self._ids
-        return best_first([ids[row] for row in near.tolist()], scores.tolist(), k)
+        scores = np.einsum("ij,j->i", self._rows[near], vector)
+        return best_first(self._ids, near, scores, k)
 
     def _reserve(self, size: int) -> None:
         capacity = len(self._rows)

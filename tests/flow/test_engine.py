@@ -1,0 +1,221 @@
+"""The async engine with a fake model: what it does when models fail, settings change and work is cut short."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from ragstone import Engine, Item, Settings, open_engine
+from ragstone.core.errors import InputError, ModelError, ModelMismatch, NotFoundError
+from ragstone.core.settings import EmbeddingSettings
+from ragstone.core.types import Embeddings, Role
+from ragstone.models.fallback import FallbackEmbedder
+from ragstone.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker
+
+LETTERS = [
+    Item("letters", "1", "letters/1", "The ferry leaves at nine."),
+    Item("letters", "2", "letters/2", "Dogs travel for two crowns."),
+]
+
+
+@pytest.fixture
+def settings(data_dir: Path) -> Settings:
+    return Settings(data_dir=data_dir)
+
+
+async def test_opening_an_engine_costs_nothing(fake_model: FakeEmbedder, settings: Settings) -> None:
+    async with open_engine(settings):
+        pass
+    assert not settings.data_dir.exists()
+    assert fake_model.calls == []
+
+
+async def test_a_path_that_does_not_exist_makes_no_kb(fake_model: FakeEmbedder, settings: Settings) -> None:
+    async with open_engine(settings) as engine:
+        with pytest.raises(InputError, match="missing does not exist"):
+            await engine.ingest("missing")
+        assert list(await engine.kbs()) == []
+
+
+async def test_tenant_and_kb_default_to_the_settings(fake_model: FakeEmbedder, data_dir: Path) -> None:
+    async with open_engine(Settings(data_dir=data_dir, tenant="acme", kb="wiki")) as engine:
+        await engine.ingest_items(LETTERS)
+        assert (await engine.stats(tenant="acme", kb="wiki")).documents == 2
+        assert [kb.name for kb in await engine.kbs()] == ["wiki"]
+        with pytest.raises(NotFoundError, match="there is no knowledge base 'default' yet"):
+            await engine.search("ferry", tenant="other", kb="default")
+
+
+async def test_a_configured_model_that_changed_is_refused_with_the_way_out(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "ragstone.wiring.build_embedder", lambda chosen: FakeEmbedder(name=chosen.model.partition("@")[0])
+    )
+    async with open_engine(settings.model_copy(update={"embedding": EmbeddingSettings(model="old")})) as old:
+        await old.ingest_items(LETTERS)
+    async with open_engine(settings.model_copy(update={"embedding": EmbeddingSettings(model="new")})) as new:
+        with pytest.raises(ModelMismatch) as caught:
+            await new.ingest_items(LETTERS)
+        assert str(caught.value) == "knowledge base 'default' was built with old@1, not with new@1"
+        assert caught.value.hint == "set embedding.model to old, or ingest into another --kb"
+        assert (await new.ingest_items(LETTERS, kb="other")).added == 2
+
+
+@pytest.mark.req("R-EMB-27")
+async def test_a_kb_of_another_model_is_searched_with_that_model(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: dict[str, FakeEmbedder] = {}
+
+    def build(chosen: EmbeddingSettings) -> FakeEmbedder:
+        return made.setdefault(chosen.model, FakeEmbedder(name=chosen.model))
+
+    monkeypatch.setattr("ragstone.wiring.build_embedder", build)
+    async with open_engine(settings.model_copy(update={"embedding": EmbeddingSettings(model="old")})) as old:
+        await old.ingest_items(LETTERS)
+    made["old"].calls.clear()
+    async with open_engine(settings.model_copy(update={"embedding": EmbeddingSettings(model="new")})) as new:
+        result = await new.search("ferry", arms="dense")
+    assert result.degraded == ()
+    assert result.hits[0].text == "The ferry leaves at nine."
+    assert made["old"].calls == [(("ferry",), "query")]
+    assert made["new"].calls == []
+    assert made["old"].closed
+    assert made["new"].closed
+
+
+@pytest.mark.req("R-EMB-27", "R-REL-10")
+async def test_other_weights_under_the_same_name_are_refused(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = FakeEmbedder()
+    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: fake)
+    async with open_engine(settings) as engine:
+        await engine.ingest_items(LETTERS)
+    replaced = FakeEmbedder()
+    object.__setattr__(replaced.model, "revision", "2")
+    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: replaced)
+    async with open_engine(settings) as engine:
+        result = await engine.search("ferry")
+    assert result.degraded == ("dense: this index was built with fake@1; fake@2 is what is installed",)
+    assert result.hits[0].text == "The ferry leaves at nine."
+    assert "dense" not in result.hits[0].scores
+
+
+@pytest.mark.req("R-EMB-18")
+async def test_after_a_fallback_took_over_a_kb_of_the_first_model_goes_on_by_word(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = FakeEmbedder(name="first"), FakeEmbedder(name="second", dimension=32)
+    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: FallbackEmbedder(first, second))
+    async with open_engine(settings) as engine:
+        await engine.ingest_items(LETTERS[:1])
+        first.errors = [ModelError("the model fell over")]
+        result = await engine.search("ferry")
+        assert result.degraded == ("dense: second@1 answered instead of first@1",)
+        assert [hit.text for hit in result.hits] == ["The ferry leaves at nine."]
+        report = await engine.ingest_items(LETTERS)
+        assert (report.added, report.unchanged) == (1, 1)
+        assert report.degraded == ("embedding: second@1 answered, but this index is of first@1",)
+        assert (await engine.stats()).model == "first@1"
+        assert (await engine.search("dogs")).hits[0].text == "Dogs travel for two crowns."
+
+
+async def test_a_reranker_puts_its_order_on_the_result(
+    fake_model: FakeEmbedder, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = FakeReranker()
+    monkeypatch.setattr("ragstone.wiring.build_reranker", lambda _: judge)
+    async with open_engine(settings) as engine:
+        await engine.ingest_items(LETTERS)
+        result = await engine.search("two crowns")
+    assert [hit.scores["rerank"] for hit in result.hits] == [1.0, 0.0]
+    assert judge.closed
+
+
+async def test_an_llm_answers_from_the_passages(
+    fake_model: FakeEmbedder, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llm = FakeLLM(["The ferry leaves at nine. [1]"])
+    monkeypatch.setattr("ragstone.wiring.build_llm", lambda _: llm)
+    async with open_engine(settings) as engine:
+        await engine.ingest_items(LETTERS[:1])
+        answer = await engine.ask("When does the ferry leave?")
+        assert answer.status == "answered"
+        citation = answer.citations[0]
+        text = await engine.text(citation.document_id)
+        assert text[citation.start : citation.end] == citation.quote
+    assert "The ferry leaves at nine." in llm.requests[0][-1].content
+    assert llm.closed
+
+
+class Gate(FakeEmbedder):
+    """Holds the documents back until it is opened; queries go through."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached = asyncio.Event()
+        self.open = asyncio.Event()
+
+    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        if role == "document":
+            self.reached.set()
+            await self.open.wait()
+        return await super().embed(texts, role)
+
+
+async def test_an_ingest_that_is_cancelled_leaves_the_engine_usable(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate()
+    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: gate)
+    async with open_engine(settings) as engine:
+        run = asyncio.create_task(engine.ingest_items(LETTERS))
+        await gate.reached.wait()
+        assert (await engine.search("ferry")).hits == ()
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        gate.open.set()
+        assert (await engine.stats()).documents == 0
+        assert (await engine.ingest_items(LETTERS)).added == 2
+        assert (await engine.search("ferry")).hits[0].text == "The ferry leaves at nine."
+
+
+async def test_twenty_ingests_of_the_same_thing_at_once_make_one_document(
+    fake_model: FakeEmbedder, settings: Settings
+) -> None:
+    async with open_engine(settings) as engine:
+        await asyncio.gather(*(engine.ingest_items(LETTERS[:1]) for _ in range(20)))
+        assert (await engine.stats()).documents == 1
+        assert [hit.text for hit in (await engine.search("ferry")).hits] == ["The ferry leaves at nine."]
+
+
+async def test_searches_run_beside_an_ingest(fake_model: FakeEmbedder, settings: Settings) -> None:
+    async with open_engine(settings) as engine:
+        await engine.ingest_items(LETTERS)
+        more = [Item("more", str(n), f"more/{n}", f"Notice {n} of the harbour.") for n in range(200)]
+        run = asyncio.create_task(engine.ingest_items(more))
+        while not run.done():
+            result = await engine.search("ferry", k=1)
+            assert result.hits[0].text == "The ferry leaves at nine."
+        assert (await run).added == 200
+
+
+async def test_what_fails_to_close_keeps_nothing_else_open(
+    fake_model: FakeEmbedder, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Sticky(FakeReranker):
+        async def close(self) -> None:
+            raise RuntimeError("stuck")
+
+    monkeypatch.setattr("ragstone.wiring.build_reranker", lambda _: Sticky())
+    engine: Engine = open_engine(settings)
+    await engine.ingest_items(LETTERS)
+    with pytest.raises(RuntimeError, match="stuck"):
+        await engine.close()
+    assert fake_model.closed

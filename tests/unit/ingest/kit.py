@@ -1,0 +1,90 @@
+"""An ingest pipeline on a real SQLite store, with a model that tells what it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ragstone.core.protocols import Embedder
+from ragstone.core.settings import ChunkingSettings
+from ragstone.core.tokens import WordTokenizer
+from ragstone.core.types import Document, Failure, IngestReport, Item, KnowledgeBase, Parsed
+from ragstone.ingest.chunkers import build_chunker
+from ragstone.ingest.parsers.dispatch import parse
+from ragstone.ingest.pipeline import IngestPipeline, Progress
+from ragstone.ingest.prepare import Preparer
+from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
+from ragstone.stores.residents import Residents
+from ragstone.stores.vectors.sqlite import SqliteVectorIndex
+from ragstone.testing.fakes import FakeEmbedder
+
+
+async def parsed(content: bytes, name: str) -> Parsed:
+    return parse(content, name)
+
+
+class Kit:
+    """A store, a model, and what is in them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.ledger = SqliteLedger(folder, [Fts5Writer()])
+        self.embedder = FakeEmbedder()
+        self.max_chunks = 1000
+
+    async def run(
+        self,
+        items: Iterable[Item | Failure],
+        *,
+        embedder: Embedder | None = None,
+        model: str | None = None,
+        seen: list[Progress] | None = None,
+    ) -> IngestReport:
+        model_in_use = embedder or self.embedder
+        chunker = build_chunker(ChunkingSettings(strategy="sentence", size=8, overlap=0), WordTokenizer())
+        preparer = Preparer(parsed, chunker, model or model_in_use.model.id, self.max_chunks)
+        pipeline = IngestPipeline(self.ledger, preparer, model_in_use)
+        return await pipeline.run("t", "default", items, seen.append if seen is not None else None)
+
+    async def kb(self) -> KnowledgeBase:
+        kb = await self.ledger.kb("t", "default")
+        assert kb is not None
+        return kb
+
+    async def document(self, external_id: str) -> Document:
+        return (await self.ledger.find("t", await self.kb(), "test", [external_id]))[external_id]
+
+    async def names(self) -> list[str]:
+        documents = await self.ledger.documents("t", await self.kb())
+        return sorted(document.external_id for document in documents)
+
+    async def by_word(self, query: str) -> set[str]:
+        index = SqliteLexicalIndex(self.ledger, Residents(16))
+        return await self._owners(
+            [one.chunk_id for one in await index.search("t", await self.kb(), query, 50)]
+        )
+
+    async def by_meaning(self, query: str) -> set[str]:
+        index = SqliteVectorIndex(self.ledger, Residents(16))
+        vector = (await FakeEmbedder().embed([query], "query")).vectors[0]
+        found = await index.search("t", await self.kb(), vector, 50)
+        return await self._owners([one.chunk_id for one in found])
+
+    async def _owners(self, chunk_ids: Sequence[str]) -> set[str]:
+        live = await self.ledger.chunks("t", await self.kb(), chunk_ids)
+        found = [await self.ledger.document("t", chunk.document_id) for chunk in live.values()]
+        return {document.external_id for document in found if document}
+
+    def embedded_texts(self) -> list[str]:
+        """Texts that were sent to the model since the last look."""
+        texts = [text for call, _ in self.embedder.calls for text in call]
+        self.embedder.calls.clear()
+        return texts
+
+
+def item(name: str, content: bytes | str | None = None) -> Item:
+    return Item("test", name, f"test/{name}", f"The {name} is here." if content is None else content)
+
+
+def counts(report: IngestReport) -> tuple[int, int, int, int]:
+    return report.added, report.updated, report.unchanged, len(report.failed)
