@@ -108,7 +108,7 @@ def plain_text(text: str, name: str, title: str = "") -> Parsed:
     """Text that is already text: a title stands above it, paragraphs are what blank lines keep apart."""
     draft = Draft(name)
     if title:
-        draft.add("heading", title, level=1)
+        draft.add("heading", title, level=1, label=title)
     for paragraph in text.replace("\r\n", "\n").split("\n\n"):
         draft.add("paragraph", paragraph)
     return draft.finish("text/plain", title=title)

@@ -96,7 +96,6 @@ def use_fake_model(patch: pytest.MonkeyPatch) -> FakeEmbedder:
     """Give every engine the same fake model."""
     fake = FakeEmbedder()
     patch.setattr("ragstone.wiring.build_embedder", lambda _: fake)
-    patch.setattr("ragstone.wiring.build_tokenizer", lambda _: fake.tokenizer)
     return fake
 
 
