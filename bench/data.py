@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +12,7 @@ from ragstone.core.settings import EmbeddingSettings
 from ragstone.core.types import Matrix
 from ragstone.evaluate.dataset import Dataset, load_dataset
 from ragstone.models import build_embedder
-
-KEPT = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ragstone" / "bench"
+from ragstone.models.artefacts import cache_folder
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,11 @@ def load(folder: Path) -> Collection:
 
 def vectors(collection: Collection, model: str) -> Vectors:
     """Embedded with a local model, or read from an earlier run."""
-    kept = KEPT / f"{collection.dataset.name}-{len(collection.ids)}-{model.replace('/', '_')}.npz"
+    kept = (
+        cache_folder(None)
+        / "bench"
+        / f"{collection.dataset.name}-{len(collection.ids)}-{model.replace('/', '_')}.npz"
+    )
     if not kept.exists():
         asyncio.run(_embed(collection, model, kept))
     with np.load(kept) as arrays:

@@ -42,7 +42,7 @@ async def _measure(folder: Path, chunks: int) -> list[Row]:
             "memory, no model",
             f"{memory:.0f} MB",
             f"< {limit} MB" if limit else "",
-            memory < limit or None,
+            memory < limit if limit else None,
         )
     )
     await stores.ledger.close()

@@ -35,6 +35,8 @@ class Ragstone:
 
     def __init__(self, settings: Settings | None = None, **overrides: Any) -> None:
         """Keywords are settings: `Ragstone(data_dir="kb", retrieval={"k": 5})`."""
+        if settings and overrides:
+            raise InputError("give Settings or keywords, not both", hint="put the keywords into the Settings")
         chosen = settings or load_settings(overrides=overrides)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ragstone", daemon=True)

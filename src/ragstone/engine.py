@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from ragstone.core.errors import ModelMismatch, NotFoundError
+from ragstone.core.errors import ModelMismatch, ModelUnavailable, NotFoundError, SettingsError
 from ragstone.core.filters import parse_filter
 from ragstone.core.protocols import LLM, Embedder, Ledger, LexicalIndex, Reranker, VectorIndex
 from ragstone.core.settings import Fusion, Settings
@@ -29,7 +29,7 @@ from ragstone.core.types import (
     Stats,
 )
 from ragstone.query.pipeline import SearchPipeline
-from ragstone.query.request import Arm, SearchRequest, checked_query
+from ragstone.query.request import Arm, SearchRequest, checked_choice, checked_count, checked_query
 
 if TYPE_CHECKING:
     # Only some methods need these: they are imported there, and a search starts the sooner.
@@ -69,6 +69,7 @@ class Engine:
         self.settings = settings
         self._parts = parts
         self._others: dict[str, Embedder] = {}
+        self._building = asyncio.Lock()
         self._pipeline = SearchPipeline(
             parts.ledger,
             parts.vectors,
@@ -106,9 +107,7 @@ class Engine:
 
         parts = self._parts
         pipeline = IngestPipeline(parts.ledger, parts.preparer(self._model), parts.embedder)
-        return await pipeline.run(
-            tenant or self.settings.tenant, kb or self.settings.kb, items, on_progress=on_progress
-        )
+        return await pipeline.run(self._tenant(tenant), self._name(kb), items, on_progress=on_progress)
 
     async def search(
         self,
@@ -126,7 +125,7 @@ class Engine:
         """The passages that matter for a query, best first; `where` is a filter in its JSON form."""
         request = self._request(query, k, mode, where, arms, fusion, min_score)
         scope = await self._kb(tenant, kb)
-        return await self._pipeline.search(tenant or self.settings.tenant, scope, request)
+        return await self._pipeline.search(self._tenant(tenant), scope, request)
 
     async def ask(
         self,
@@ -139,7 +138,7 @@ class Engine:
         kb: str | None = None,
     ) -> Answer:
         """An answer in which every sentence carries the passage it stands on."""
-        passages = max(k or 0, self.settings.answer.passages)
+        passages = self.settings.answer.passages if k is None else k
         found = await self.search(question, k=passages, mode=mode, where=where, tenant=tenant, kb=kb)
         return await self._parts.answerer().answer(found.query, found.hits, degraded=found.degraded)
 
@@ -160,7 +159,7 @@ class Engine:
         request = self._request(query, k, mode, where, None, None, None)
         scope = await self._kb(tenant, kb)
         return await explain(
-            self._parts.ledger, self._pipeline, tenant or self.settings.tenant, scope, request, document_id
+            self._parts.ledger, self._pipeline, self._tenant(tenant), scope, request, document_id
         )
 
     async def documents(
@@ -173,44 +172,51 @@ class Engine:
         kb: str | None = None,
     ) -> list[Document]:
         """A page of documents in order of id, starting behind `after`."""
+        checked_count("limit", limit, most=10_000)
         scope = await self._kb(tenant, kb)
         return await self._parts.ledger.documents(
-            tenant or self.settings.tenant, scope, where=parse_filter(where), after=after, limit=limit
+            self._tenant(tenant), scope, where=parse_filter(where), after=after, limit=limit
         )
 
     async def document(self, document_id: str, *, tenant: str | None = None) -> Document:
         """One document, or `NotFoundError`."""
-        found = await self._parts.ledger.document(tenant or self.settings.tenant, document_id)
+        found = await self._parts.ledger.document(self._tenant(tenant), document_id)
         if found is None:
             raise NotFoundError(f"no document {document_id}", hint="list them with: ragstone documents")
         return found
 
     async def text(self, document_id: str, *, tenant: str | None = None) -> str:
         """A document's text, that citation offsets point into."""
-        return await self._parts.ledger.text(tenant or self.settings.tenant, document_id)
+        return await self._parts.ledger.text(self._tenant(tenant), document_id)
 
     async def chunks(self, document_id: str, *, tenant: str | None = None) -> list[LiveChunk]:
         """How a document was cut, in order."""
-        return await self._parts.ledger.document_chunks(tenant or self.settings.tenant, document_id)
+        return await self._parts.ledger.document_chunks(self._tenant(tenant), document_id)
 
     async def delete(self, document_id: str, *, tenant: str | None = None) -> bool:
         """Remove a document with everything derived from it; False when there is none."""
-        async with self._parts.ledger.transaction(tenant or self.settings.tenant) as tx:
+        owner = self._tenant(tenant)
+        if await self._parts.ledger.document(owner, document_id) is None:
+            return False
+        async with self._parts.ledger.transaction(owner) as tx:
             return await tx.delete(document_id)
 
     async def delete_kb(self, kb: str, *, tenant: str | None = None) -> int:
         """Remove a kb; the number of documents that went with it."""
-        async with self._parts.ledger.transaction(tenant or self.settings.tenant) as tx:
+        owner = self._tenant(tenant)
+        if await self._parts.ledger.kb(owner, kb) is None:
+            return 0
+        async with self._parts.ledger.transaction(owner) as tx:
             return await tx.delete_kb(kb)
 
     async def kbs(self, *, tenant: str | None = None) -> Sequence[KnowledgeBase]:
         """All kbs of a tenant."""
-        return await self._parts.ledger.kbs(tenant or self.settings.tenant)
+        return await self._parts.ledger.kbs(self._tenant(tenant))
 
     async def stats(self, *, tenant: str | None = None, kb: str | None = None) -> Stats:
         """Counts of live content."""
         scope = await self._kb(tenant, kb)
-        return await self._parts.ledger.stats(tenant or self.settings.tenant, scope)
+        return await self._parts.ledger.stats(self._tenant(tenant), scope)
 
     async def warm(self) -> None:
         """Load the embedding model now rather than with the first query."""
@@ -243,18 +249,25 @@ class Engine:
         retrieval = self.settings.retrieval
         return SearchRequest(
             query=checked_query(query, self.settings.limits.query_chars),
-            k=retrieval.k if k is None else k,
-            mode=mode or retrieval.mode,
-            arms=arms or retrieval.arms,
-            fusion=fusion or retrieval.fusion,
+            k=checked_count("k", retrieval.k if k is None else k),
+            mode=checked_choice("mode", mode or retrieval.mode, get_args(Mode)),
+            arms=checked_choice("arms", arms or retrieval.arms, get_args(Arm)),
+            fusion=checked_choice("fusion", fusion or retrieval.fusion, get_args(Fusion)),
             candidates=retrieval.candidates,
             min_score=retrieval.min_score if min_score is None else min_score,
             where=parse_filter(where),
         )
 
+    def _tenant(self, tenant: str | None) -> str:
+        # Only None means the default: an empty name is a mistake that must not reach somebody's data.
+        return self.settings.tenant if tenant is None else tenant
+
+    def _name(self, kb: str | None) -> str:
+        return self.settings.kb if kb is None else kb
+
     async def _kb(self, tenant: str | None, kb: str | None) -> KnowledgeBase:
-        name = kb or self.settings.kb
-        found = await self._parts.ledger.kb(tenant or self.settings.tenant, name)
+        name = self._name(kb)
+        found = await self._parts.ledger.kb(self._tenant(tenant), name)
         if found is None:
             raise NotFoundError(
                 f"there is no knowledge base '{name}' yet", hint="make it with: ragstone ingest PATH"
@@ -271,12 +284,20 @@ class Engine:
         own = self._parts.embedder
         if model in (self._model, own.model.id):
             return own
-        if model not in self._others:
-            embedder = await asyncio.to_thread(self._parts.embedder_named, model.split("@")[0])
-            if embedder.model.id != model:
-                raise ModelMismatch(
-                    f"this index was built with {model}; {embedder.model.id} is what is installed",
-                    hint="install the weights it was built with, or ingest into another --kb",
-                )
-            self._others[model] = embedder
+        async with self._building:
+            if model not in self._others:
+                self._others[model] = await self._build_other(model)
         return self._others[model]
+
+    async def _build_other(self, model: str) -> Embedder:
+        try:
+            embedder = await asyncio.to_thread(self._parts.embedder_named, model.split("@")[0])
+        except SettingsError as error:
+            raise ModelUnavailable(f"this index was built with {model}: {error}", hint=error.hint) from error
+        if embedder.model.id != model:
+            await embedder.close()
+            raise ModelMismatch(
+                f"this index was built with {model}; {embedder.model.id} is what is installed",
+                hint="install the weights it was built with, or ingest into another --kb",
+            )
+        return embedder

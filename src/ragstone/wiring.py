@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ragstone.configure import load_settings
+from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import LLM, Embedder, Ledger, LexicalIndex, VectorIndex
 from ragstone.core.registry import Registry
-from ragstone.core.settings import EmbeddingSettings, Settings
+from ragstone.core.settings import Adapter, EmbeddingSettings, Settings
 from ragstone.engine import Closing, Engine, Parts
 from ragstone.models import build_embedder, build_llm, build_reranker, tokenizer_of
 from ragstone.stores.residents import Residents
@@ -34,15 +36,27 @@ class Stores:
 def open_stores(settings: Settings) -> Stores:
     """The stores that the settings name. Files are made when a tenant is first written to or read."""
     store = settings.store
+    for name, adapter in (("ledger", store.ledger), ("vectors", store.vectors), ("lexical", store.lexical)):
+        _refuse_address(name, adapter)
     lexical_type, vectors_type = LEXICAL.load(store.lexical.kind), VECTORS.load(store.vectors.kind)
     ledger = LEDGERS.load(store.ledger.kind)(settings.data_dir, lexical_type.writers(), store.open_tenants)
     residents = Residents(store.memory_mb)
     return Stores(ledger, vectors_type(ledger, residents), lexical_type(ledger, residents))
 
 
+def _refuse_address(name: str, adapter: Adapter) -> None:
+    # What is set must act: the embedded store is always under data_dir.
+    unused = sorted(adapter.model_fields_set - {"kind"})
+    if adapter.kind == "sqlite" and unused:
+        raise SettingsError(
+            f"store.{name}.{unused[0]} means nothing to the sqlite store",
+            hint="it lives under data_dir; set that",
+        )
+
+
 def open_engine(settings: Settings | None = None) -> Engine:
     """An engine of these settings. Nothing is loaded, started or written until it is needed."""
-    settings = settings or Settings()
+    settings = settings or load_settings()
     stores = open_stores(settings)
     embedder = build_embedder(settings.embedding)
     reranker = build_reranker(settings.reranking)
@@ -54,7 +68,7 @@ def open_engine(settings: Settings | None = None) -> Engine:
         vectors=stores.vectors,
         lexical=stores.lexical,
         embedder=embedder,
-        embedder_named=lambda name: build_embedder(EmbeddingSettings(model=name)),
+        embedder_named=lambda name: build_embedder(_named(settings, name)),
         reranker=reranker,
         llm=llm,
         preparer=cache(lambda model: _preparer(settings, embedder, model, closing)),
@@ -62,6 +76,12 @@ def open_engine(settings: Settings | None = None) -> Engine:
         closing=closing,
     )
     return Engine(settings, parts)
+
+
+def _named(settings: Settings, model: str) -> EmbeddingSettings:
+    """The settings for another model: the same address, key and runtime, but none of what is the first one's own."""
+    others = {"model": model, "path": None, "dimensions": None, "fallback": None}
+    return settings.embedding.model_copy(update=others)
 
 
 def _preparer(settings: Settings, embedder: Embedder, model: str, closing: list[Closing]) -> Preparer:

@@ -39,7 +39,7 @@ class Answerer:
     async def answer(self, question: str, hits: Sequence[Hit], *, degraded: Sequence[str] = ()) -> Answer:
         """Sentences that answer the question, each with the words of a hit it stands on."""
         notes = list(degraded)
-        best = list(hits[: self._settings.passages])
+        best = list(hits)
         statements = await self._composed(question, best, notes) if self._llm and best else None
         if statements is None:
             statements = await self._quoted(question, best, notes)

@@ -9,12 +9,12 @@ from itertools import takewhile
 
 from ragstone.answer.cite import Quote, Statement
 from ragstone.answer.evidence import UNRELATED, Evidence, closeness, coverage, names_unknown
-from ragstone.answer.plain import has_address, has_image, has_link, strip_hidden
+from ragstone.answer.plain import has_image, has_link, strip_hidden
 from ragstone.core.analyzer import analyze
-from ragstone.core.errors import ModelError, RemoteError
+from ragstone.core.errors import ModelError, ModelMismatch, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.sentences import sentence_spans
-from ragstone.core.types import Hit, Matrix
+from ragstone.core.types import Embeddings, Hit
 
 KEEP = 0.85
 """Share of the best sentence's score that a further one needs to be said too."""
@@ -51,7 +51,7 @@ class Extractor:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._unrelated: Matrix | None = None
+        self._unrelated: Embeddings | None = None
 
     async def extract(
         self, question: str, hits: Sequence[Hit], *, max_sentences: int, addresses: bool = True
@@ -78,10 +78,12 @@ class Extractor:
 
     async def _closeness(self, question: str, quotes: Sequence[Quote]) -> list[float]:
         asked = await self._embedder.embed([question], "query")
-        if self._unrelated is None:
-            self._unrelated = (await self._embedder.embed(UNRELATED)).vectors
+        if self._unrelated is None or self._unrelated.model != asked.model:
+            self._unrelated = await self._embedder.embed(UNRELATED)
         sentences = await self._embedder.embed([strip_hidden(quote.text) for quote in quotes])
-        return closeness(asked.vectors[0], sentences.vectors, self._unrelated)
+        if not asked.model == self._unrelated.model == sentences.model:
+            raise ModelMismatch("the embedding model changed while sentences were compared")
+        return closeness(asked.vectors[0], sentences.vectors, self._unrelated.vectors)
 
 
 def candidates(hits: Sequence[Hit], *, addresses: bool) -> list[Quote]:
@@ -89,7 +91,7 @@ def candidates(hits: Sequence[Hit], *, addresses: bool) -> list[Quote]:
     quotes: dict[tuple[str, int, int], Quote] = {}
     for hit in hits:
         for quote in _sentences(hit):
-            if addresses or not (has_address(quote.text) or has_link(quote.text)):
+            if addresses or not (has_link(quote.text)):
                 quotes.setdefault(quote.place, quote)
     return [quote for place, quote in quotes.items() if not any(_within(place, other) for other in quotes)]
 

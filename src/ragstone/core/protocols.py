@@ -42,12 +42,6 @@ class Tokenizer(Protocol):
         ...
 
 
-class Parser(Protocol):
-    """Turns the bytes of one kind of file into text and blocks, or raises `ParseError`."""
-
-    def __call__(self, content: bytes, name: str) -> Parsed: ...
-
-
 class Chunker(Protocol):
     """Cuts a document into spans."""
 

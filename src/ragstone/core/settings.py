@@ -1,7 +1,7 @@
 """The one typed tree of settings.
 
 Precedence: argument > environment (`RAGSTONE_A__B`) > YAML file > profile > default. Reading files and the
-environment is `ragstone.wiring`'s work; here is what the keys are, what they mean and which values they take.
+environment is `ragstone.configure`'s work; here is what the keys are, what they mean and which values they take.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Section(BaseModel):
 
 
 class Adapter(Section):
-    """Which adapter to use; the long form of a plain string."""
+    """Which adapter to use; the long form of a plain string. The embedded store takes no address."""
 
     kind: str = "sqlite"
     path: Path | None = None
@@ -46,7 +46,7 @@ class StoreSettings(Section):
     vectors: AdapterChoice = Adapter(kind="sqlite")
     lexical: AdapterChoice = Adapter(kind="sqlite")
     memory_mb: int = Field(default=1024, ge=16)
-    """How much memory the cached vector matrices of all tenants may take together."""
+    """How much memory the vectors and postings kept for all tenants may take together."""
     open_tenants: int = Field(default=64, ge=1)
 
 
@@ -100,6 +100,7 @@ class RetrievalSettings(Section):
     """How many each arm brings."""
     fusion: Fusion = "zscore"
     dense_weight: float = Field(default=0.7, ge=0, le=1)
+    """The dense arm's say in a weighted fusion; at most 0.2 for a query that is nothing but names."""
     rrf_k: int = Field(default=60, ge=1)
     min_similarity: float = Field(default=0.0, ge=-1, le=1)
     """Cosine under which the dense arm's candidates are dropped before fusion."""

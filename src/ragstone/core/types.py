@@ -161,16 +161,6 @@ class KnowledgeBase:
     """The live Space; None until something has been embedded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One entry of the change feed: a chunk became part of an index, or left it."""
-
-    sequence: int
-    operation: Literal["upsert", "tombstone"]
-    chunk_id: str
-    space_id: int | None
-
-
 class Candidate(NamedTuple):
     """What an index found: an id and the index's own score. Proves nothing until it is read back."""
 

@@ -11,6 +11,7 @@ from typing import Any
 from ragstone.core.errors import InputError
 from ragstone.core.types import Item, Metadata
 
+SOURCE = "eval"
 LAYOUT = "a data set is a folder with corpus.jsonl, queries.jsonl and qrels/test.tsv"
 
 
@@ -74,7 +75,7 @@ def documents_as_items(dataset: Dataset) -> Iterator[Item]:
     """The corpus as the ingest pipeline takes it; `dataset_id` leads a hit back to its judgements."""
     for document in dataset.documents():
         yield Item(
-            source="eval",
+            source=SOURCE,
             external_id=document.id,
             uri=f"{dataset.name}/{document.id}",
             content=document.text,

@@ -8,7 +8,6 @@ model's batches are full even when documents are small; each document still beco
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import time
 from collections import deque
@@ -28,6 +27,7 @@ WAVE_CHUNKS = 64
 """Few enough that progress shows on a slow machine, enough to fill the model's batches."""
 IN_FLIGHT = 2
 LOOK_UP = 32
+LOOK_UP_BYTES = 64 * 1024 * 1024
 AHEAD = 512
 
 
@@ -129,7 +129,7 @@ class IngestPipeline:
         self, tenant: str, kb: KnowledgeBase, items: Iterator[Item | Failure], belt: Belt, tally: Tally
     ) -> None:
         try:
-            while batch := await asyncio.to_thread(lambda: list(itertools.islice(items, LOOK_UP))):
+            while batch := await asyncio.to_thread(_next_batch, items):
                 usable = []
                 for entry in batch:
                     failure = entry if isinstance(entry, Failure) else unusable(entry)
@@ -216,7 +216,7 @@ class IngestPipeline:
         if missing:
             try:
                 embedded = await self._embedder.embed(missing, "document")
-            except ModelUnavailable:
+            except (ModelUnavailable, ModelMismatch):
                 raise
             except ModelError as error:
                 logger.warning("stored without vectors: %s", error)
@@ -291,6 +291,18 @@ class Belt:
             wave.append(document)
             chunks += len(document.chunks)
         return wave
+
+
+def _next_batch(items: Iterator[Item | Failure]) -> list[Item | Failure]:
+    """A few items, fewer when they are large: all of them are in memory at once."""
+    batch: list[Item | Failure] = []
+    size = 0
+    for entry in items:
+        batch.append(entry)
+        size += len(entry.content) if isinstance(entry, Item) else 0
+        if len(batch) == LOOK_UP or size >= LOOK_UP_BYTES:
+            break
+    return batch
 
 
 def _version(tenant: str, kb_name: str, document: Prepared, vectors: Matrix | None) -> NewVersion:

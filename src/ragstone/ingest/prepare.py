@@ -74,7 +74,7 @@ class Preparer:
                 hint="split the file, or raise the limit",
             )
         return Prepared(
-            item=item,
+            item=replace(item, content=b""),  # what waits for the model need not be kept twice
             content_hash=content_hash(item.content),
             recipe=self._recipe(item),
             parsed=parsed,

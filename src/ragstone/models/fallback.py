@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from ragstone.core.errors import ModelError
+from ragstone.core.errors import ModelError, ModelMismatch
 from ragstone.core.protocols import Embedder, Tokenizer
 from ragstone.core.types import EmbeddingModel, Embeddings, Role
 from ragstone.models.tokens_of import tokenizer_of
@@ -39,6 +39,8 @@ class FallbackEmbedder:
         if self._active is self._primary:
             try:
                 return await self._primary.embed(texts, role)
+            except ModelMismatch:
+                raise  # a wrong setting, not a model that fails
             except ModelError as error:
                 if self._active is self._primary:
                     logger.warning(

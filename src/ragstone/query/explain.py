@@ -37,19 +37,19 @@ async def explain(
     own = {chunk.id for chunk in chunks}
     everything = (await ledger.stats(tenant, kb)).chunks or 1
     record = Recorder(request.mode)
-    unfiltered = replace(request, where=None)
-    reach = await pipeline.arms(tenant, kb, unfiltered, everything, record)
+    passes = _passes(request, document, chunks)
+    depth = pipeline.depth(request)
+    reach = await pipeline.arms(
+        tenant, kb, request if passes else replace(request, where=None), everything, record
+    )
     stages = [
-        _arm_step(arm, candidates, own, request.candidates, chunks, request.query)
-        for arm, candidates in reach.items()
+        _arm_step(arm, candidates, own, depth, chunks, request.query) for arm, candidates in reach.items()
     ]
-    if _passes(request, document, chunks):
-        lost = _lost_in_arms(stages, request, record)
-    else:
-        lost = ("filter", "the filter does not let it through")
+    filtered = ("filter", "the filter does not let it through")
+    lost = _lost_in_arms(stages, document, record) if passes else filtered
     result = await pipeline.search(tenant, kb, request)
     at = next((n for n, hit in enumerate(result.hits, 1) if hit.document_id == document_id), None)
-    fused = pipeline.fused(request, await pipeline.arms(tenant, kb, request, request.candidates, record))
+    fused = pipeline.fused(request, await pipeline.arms(tenant, kb, request, depth, record))
     place = next((n for n, item in enumerate(fused, 1) if item.chunk_id in own), None)
     if place:
         stages.append({"stage": "fuse", "rank": place, "score": round(fused[place - 1].score, 6)})
@@ -58,7 +58,7 @@ async def explain(
         return Explanation(
             request.query, document_id, document.title, True, "", f"found at rank {at}", tuple(stages)
         )
-    stage, reason = lost or _lost_after_fusion(place, request)
+    stage, reason = lost or _lost_after_fusion(place, request, pipeline.reranked)
     return Explanation(request.query, document_id, document.title, False, stage, reason, tuple(stages))
 
 
@@ -113,24 +113,27 @@ def _arm_step(
     return step
 
 
-def _lost_in_arms(steps: Sequence[Step], request: SearchRequest, record: Recorder) -> tuple[str, str] | None:
+def _lost_in_arms(steps: Sequence[Step], document: Document, record: Recorder) -> tuple[str, str] | None:
     if any(step["reached"] for step in steps):
         return None
     reasons = []
     for step in steps:
-        if step["rank"] is None:
-            what = "shares no word with the query" if step["stage"] == "lexical" else "has no vector"
-            reasons.append(f"{step['stage']}: it {what}")
+        if step["rank"] is not None:
+            reasons.append(f"{step['stage']}: rank {step['rank']}, of which {step['candidates']} are kept")
+        elif step["stage"] == "lexical":
+            reasons.append("lexical: it shares no word with the query")
+        elif document.embedded:
+            reasons.append("dense: it is under retrieval.min_similarity")
         else:
-            reasons.append(f"{step['stage']}: rank {step['rank']}, of which {request.candidates} are kept")
+            reasons.append("dense: it has no vector")
     return "arms", "; ".join(reasons + record.degraded)
 
 
-def _lost_after_fusion(place: int | None, request: SearchRequest) -> tuple[str, str]:
+def _lost_after_fusion(place: int | None, request: SearchRequest, reranked: int) -> tuple[str, str]:
     if place is None:
-        return "fuse", "another chunk of it was kept by the arms than was fused"
+        return "fuse", "the index changed while this was looked at: ask again"
+    if place <= reranked:
+        return "rerank", "the reranker put it lower, or under its threshold"
     if place > request.k:
         return "pack", f"rank {place} after fusion; {request.k} were asked for"
-    if request.min_score > 0:
-        return "pack", f"its score is under min_score {request.min_score}"
-    return "rerank", "the reranker put it lower or under its threshold"
+    return "pack", f"its score is under min_score {request.min_score}"

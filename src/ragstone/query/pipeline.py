@@ -61,8 +61,7 @@ class SearchPipeline:
     async def search(self, tenant: str, kb: KnowledgeBase, request: SearchRequest) -> SearchResult:
         """The k best passages, and how they were found."""
         record = Recorder(request.mode)
-        wanted = self._wanted(request)
-        found = await self._retrieve(tenant, kb, request, wanted, record)
+        found = await self._retrieve(tenant, kb, request, record)
         found = await self._rerank(request, found, record)
         hits = self._pack(request, found, record)
         return SearchResult(
@@ -95,14 +94,23 @@ class SearchPipeline:
         weights = {"dense": dense, "lexical": 1 - dense}
         return fuse(request.fusion, arms, weights, self._retrieval.rrf_k)
 
+    @property
+    def reranked(self) -> int:
+        """How many of the fused candidates are reranked; 0 without a reranker."""
+        return self._reranking.candidates if self._reranker else 0
+
+    def depth(self, request: SearchRequest) -> int:
+        """How many candidates each arm is asked for at first."""
+        return max(request.candidates, self._wanted(request))
+
     def _wanted(self, request: SearchRequest) -> int:
-        return max(request.k, self._reranking.candidates) if self._reranker else request.k
+        return max(request.k, self.reranked)
 
     async def _retrieve(
-        self, tenant: str, kb: KnowledgeBase, request: SearchRequest, wanted: int, record: Recorder
+        self, tenant: str, kb: KnowledgeBase, request: SearchRequest, record: Recorder
     ) -> list[Found]:
         """Fuse and read back; when reading back drops candidates, fetch further until there are enough."""
-        depth = max(request.candidates, wanted)
+        wanted, depth = self._wanted(request), self.depth(request)
         while True:
             arms = await self.arms(tenant, kb, request, depth, record)
             with record.stage("fuse", sum(map(len, arms.values()))) as span:

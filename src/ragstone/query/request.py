@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ragstone.core.errors import InputError
 from ragstone.core.filters import Filter
@@ -11,6 +11,8 @@ from ragstone.core.settings import Fusion
 from ragstone.core.types import Mode
 
 Arm = Literal["hybrid", "dense", "lexical"]
+MOST_HITS = 1000
+T = TypeVar("T", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +39,17 @@ def checked_query(query: str, limit: int) -> str:
     if len(text) > limit:
         raise InputError(f"the query has {len(text)} characters; at most {limit} are allowed")
     return text
+
+
+def checked_count(name: str, value: int, most: int = MOST_HITS) -> int:
+    """A number of things to return, or an error that says what is allowed."""
+    if not 1 <= value <= most:
+        raise InputError(f"{name} is {value}; it must be from 1 to {most}")
+    return value
+
+
+def checked_choice(name: str, value: T, allowed: tuple[str, ...]) -> T:
+    """One of a few words, or an error that lists them."""
+    if value not in allowed:
+        raise InputError(f"{name} is {value!r:.40}; it must be one of: {', '.join(allowed)}")
+    return value

@@ -18,7 +18,6 @@ class Span:
 
     entered: int = 0
     left: int = 0
-    skipped: str = ""
 
 
 class Recorder:
@@ -40,7 +39,7 @@ class Recorder:
             yield span
         finally:
             spent = (time.perf_counter() - started) * 1000
-            self.stages.append(Stage(name, round(spent, 3), span.entered, span.left, span.skipped))
+            self.stages.append(Stage(name, round(spent, 3), span.entered, span.left))
 
     def skip(self, name: str, entered: int, reason: str) -> None:
         """Record a stage that did not run, and why."""

@@ -56,6 +56,7 @@ class Shelf:
         self, texts: Mapping[str, str], metadata: Mapping[str, Mapping[str, Any]] | None = None
     ) -> None:
         self.texts = dict(texts)
+        self.embedded = True
         self.metadata = metadata or {}
 
     async def chunks(
@@ -81,7 +82,7 @@ class Shelf:
             media_type="text/plain",
             metadata=self.metadata.get(document_id, {}),
             recipe="",
-            embedded=True,
+            embedded=self.embedded,
             modified_at=MOMENT if document_id == "dated" else None,
             created_at=MOMENT,
             updated_at=MOMENT,

@@ -33,9 +33,11 @@ async def explained(
     *,
     dense: tuple[str, ...] = ("a#0", "b#0", "c#0", "dated#0"),
     lexical: tuple[str, ...] = ("a#0", "b#0"),
+    embedded: bool = True,
     **parts: Any,
 ) -> Explanation:
     shelf = Shelf(TEXTS, METADATA)
+    shelf.embedded = embedded
     search = make_pipeline(
         shelf, Index(candidates(*dense), BY_CHUNK), Index(candidates(*lexical), BY_CHUNK), **parts
     )
@@ -88,7 +90,10 @@ async def test_a_filter_sees_facts_and_chunks(document: str, where: dict[str, An
 async def test_lost_because_no_arm_knows_it() -> None:
     lost = await explained("c", ask(), dense=("a#0",))
     assert (lost.found, lost.lost_at) == (False, "arms")
-    assert lost.reason == "dense: it has no vector; lexical: it shares no word with the query"
+    assert (
+        lost.reason
+        == "dense: it is under retrieval.min_similarity; lexical: it shares no word with the query"
+    )
 
 
 async def test_lost_because_it_stands_too_low_in_both_arms() -> None:
@@ -120,7 +125,7 @@ async def test_lost_to_the_reranker() -> None:
     settings = RerankingSettings(kind="cross_encoder", threshold=0.5)
     lost = await explained("a", ask(), reranker=judge, reranking=settings)
     assert (lost.found, lost.lost_at) == (False, "rerank")
-    assert lost.reason == "the reranker put it lower or under its threshold"
+    assert lost.reason == "the reranker put it lower, or under its threshold"
 
 
 async def test_lost_because_the_filter_left_only_a_chunk_that_no_arm_knows() -> None:
@@ -128,7 +133,12 @@ async def test_lost_because_the_filter_left_only_a_chunk_that_no_arm_knows() -> 
     index = Index(candidates("two#0"), {"two#0": {"page": 1}})
     search = make_pipeline(shelf, index, Index([]), embedder_for=fake_embedder)
     lost = await explain(shelf, search, "default", KB, ask(where=parse_filter({"page": 2})), "two")
-    assert (lost.found, lost.lost_at) == (False, "fuse")
+    assert (lost.found, lost.lost_at) == (False, "arms")
+
+
+async def test_lost_because_it_was_stored_without_a_vector() -> None:
+    lost = await explained("c", ask(), dense=("a#0",), embedded=False)
+    assert lost.reason == "dense: it has no vector; lexical: it shares no word with the query"
 
 
 @pytest.mark.parametrize("document", ["unknown", "other"])
@@ -136,3 +146,19 @@ async def test_a_document_of_another_kb_is_unknown(document: str) -> None:
     with pytest.raises(NotFoundError, match="no document") as raised:
         await explained(document, ask())
     assert raised.value.hint == "list them with: ragstone documents"
+
+
+async def test_the_index_changed_meanwhile() -> None:
+    shelf = Shelf(TEXTS, METADATA)
+    index = Index(candidates("a#0"))
+    search = make_pipeline(shelf, index, Index([]), embedder_for=fake_embedder)
+    reach = search.arms
+
+    async def vanishing(*arguments: Any) -> Any:
+        found = await reach(*arguments)
+        index.found = []
+        return found
+
+    search.arms = vanishing  # type: ignore[method-assign]
+    lost = await explain(shelf, search, "default", KB, ask(), "a")
+    assert (lost.found, lost.lost_at) == (False, "fuse")

@@ -14,7 +14,7 @@ from ragstone.core.types import Failure, Item
 SOURCE = "files"
 # Kinds that are never documents: found inside a folder they are passed over without a word.
 PASSED_OVER = re.compile(
-    r"\.(avi|bmp|class|css|db|dll|eot|exe|gif|ico|jpe?g|lock|map|mov|mp[34]|o|otf|pack|png|pyc|so|svg|ttf|wav|web[mp]"
+    r"\.(avi|bmp|class|css|db(-wal|-shm|-journal)?|dll|eot|exe|gif|ico|jpe?g|lock|map|mov|mp[34]|o|otf|pack|png|pyc|so|svg|ttf|wav|web[mp]"
     r"|whl|woff2?)",
     re.IGNORECASE,
 )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ragstone.core.errors import InputError
+from ragstone.serve.cli.exits import OK, PARTIAL
 from ragstone.serve.cli.ingest import remarks
 from ragstone.serve.cli.options import Arms, Mode
 from ragstone.serve.cli.progress import ingest_progress, query_progress
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.settings import Settings
-    from ragstone.core.types import SearchResult
+    from ragstone.core.types import IngestReport, SearchResult
     from ragstone.engine import Engine
     from ragstone.evaluate.dataset import Dataset
     from ragstone.evaluate.report import Comparison, Report
@@ -75,7 +76,7 @@ async def evaluate(
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first N queries.")] = None,
-) -> None:
+) -> int:
     """Measure search on a labelled collection.
 
     Quality and time of each way to search, side by side. The documents are ingested into a knowledge base
@@ -89,10 +90,12 @@ async def evaluate(
         dataset = replace(dataset, queries=dataset.queries[:limit])
     settings = session.settings(kb=session.options.kb or kb_name(dataset.name))
     chosen = chosen_systems(systems, settings)
-    documents = await _ingest(session, settings, dataset)
+    ingested = await _ingest(session, settings, dataset)
     rows = [await _row(session, settings, name, dataset) for name in chosen]
-    report = await _report(session, settings, dataset, documents, rows)
-    session.show(report_json(report), lambda out: _draw(out, report))
+    report = await _report(session, settings, dataset, ingested.documents, rows)
+    failed = [asdict(failure) for failure in ingested.failed]
+    session.show({**report_json(report), "failed": failed}, lambda out: _draw(out, report))
+    return PARTIAL if failed else OK
 
 
 def kb_name(dataset: str) -> str:
@@ -118,28 +121,38 @@ def chosen_systems(names: str | None, settings: Settings) -> list[str]:
     return chosen
 
 
-async def _ingest(session: Session, settings: Settings, dataset: Dataset) -> int:
-    """Make the kb hold exactly the data set's corpus; the number of its documents."""
+async def _ingest(session: Session, settings: Settings, dataset: Dataset) -> IngestReport:
+    """Make the kb hold exactly the data set's corpus."""
     from ragstone.evaluate.dataset import documents_as_items
 
     ids = {document.id for document in dataset.documents()}
     async with session.engine(settings, create=True) as engine:
+        others = await _others(engine, ids)
         with ingest_progress(session, len(ids)) as on_progress:
             report = await engine.ingest_items(documents_as_items(dataset), on_progress=on_progress)
+        for document_id in others:
+            await engine.delete(document_id)
         session.warn(remarks(report))
         session.warn(f"{failure.uri}: {failure.error}" for failure in report.failed)
-        return report.documents - await _forget_others(engine, ids)
+        return replace(report, documents=report.documents - len(others))
 
 
-async def _forget_others(engine: Engine, ids: set[str]) -> int:
-    """Another data set of the same name may have been here before."""
-    forgotten, after = 0, ""
+async def _others(engine: Engine, ids: set[str]) -> list[str]:
+    """What an earlier data set of the same name left in the kb; a kb with anything else in it is refused."""
+    from ragstone.evaluate.dataset import SOURCE
+
+    if engine.settings.kb not in {kb.name for kb in await engine.kbs()}:
+        return []
+    others, after = [], ""
     while page := await engine.documents(after=after, limit=PAGE):
         after = page[-1].id
-        for document in page:
-            if document.external_id not in ids:
-                forgotten += await engine.delete(document.id)
-    return forgotten
+        if any(document.source != SOURCE for document in page):
+            raise InputError(
+                f"knowledge base '{engine.settings.kb}' holds documents of your own",
+                hint="leave out --kb: a data set gets a knowledge base of its own",
+            )
+        others += [document.id for document in page if document.external_id not in ids]
+    return others
 
 
 async def _row(session: Session, settings: Settings, name: str, dataset: Dataset) -> Row:

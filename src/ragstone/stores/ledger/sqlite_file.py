@@ -9,10 +9,10 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from queue import LifoQueue
-from typing import Literal, TypeVar
+from queue import Empty, LifoQueue
+from typing import TypeVar
 
 from ragstone.core.errors import RagstoneError, StoreBusy, StoreCorrupt, StoreError, StoreFull
 from ragstone.stores.migrations import Schema, is_current, upgrade
@@ -20,14 +20,14 @@ from ragstone.stores.migrations import Schema, is_current, upgrade
 T = TypeVar("T")
 BUSY_SECONDS = 60
 READERS = 4
+"""Searches that read at once; one more thread is for what is read ahead."""
 
 
 class SqliteFile:
     """A database file opened by this process. Several processes may have it open at once."""
 
-    def __init__(self, path: Path, schema: Schema, durability: Literal["FULL", "NORMAL"] = "FULL") -> None:
+    def __init__(self, path: Path, schema: Schema) -> None:
         self.path = path
-        self._durability = durability
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
         self._opened: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
@@ -36,7 +36,7 @@ class SqliteFile:
             self._prepare(schema)
             self._writer = self._connect()
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="ragstone-writer")
-        self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="ragstone-reader")
+        self._reading = ThreadPoolExecutor(READERS + 1, thread_name_prefix="ragstone-reader")
         self.turn = asyncio.Lock()
         """Held by whoever has a transaction open: one writer at a time, first come first served."""
 
@@ -56,9 +56,15 @@ class SqliteFile:
             try:
                 return work(connection)
             finally:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
         finally:
             self._idle.put(connection)
+
+    def read_later(self, work: Callable[[sqlite3.Connection], object]) -> None:
+        """Read on a reader's thread while the caller goes on; closing waits for it."""
+        with suppress(RuntimeError):  # the file is being closed: nobody will want it
+            self._reading.submit(self.read_here, work)
 
     async def _run(self, pool: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         def guarded() -> T:
@@ -68,8 +74,8 @@ class SqliteFile:
         return await asyncio.get_running_loop().run_in_executor(pool, guarded)
 
     def _borrow(self) -> sqlite3.Connection:
-        if not self._idle.empty():
-            return self._idle.get()
+        with suppress(Empty):
+            return self._idle.get_nowait()
         connection = self._connect()
         connection.execute("PRAGMA query_only = ON")
         return connection
@@ -91,7 +97,7 @@ class SqliteFile:
         connection = sqlite3.connect(
             self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
-        connection.execute(f"PRAGMA synchronous = {self._durability}")
+        connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -4000")
         connection.execute("PRAGMA trusted_schema = OFF")

@@ -63,6 +63,7 @@ class SqliteLexicalIndex:
         self._residents = residents
         self._seen: set[tuple[str, int]] = set()
         self._loading: set[tuple[str, int]] = set()
+        self._guard = threading.Lock()
 
     @staticmethod
     def writers() -> Sequence[ColocatedIndex]:
@@ -92,42 +93,49 @@ class SqliteLexicalIndex:
             return _search_fts(connection, file.tenant_id, kb_id, terms, k, where)
         allowed = allowed_numbers(connection, file.tenant_id, kb_id, where) if where else None
         with following.lock:
+            before = following.sequence
             _follow(connection, kb_id, following)
-            return following.resident.best(terms, k, allowed)
+            found = following.resident.best(terms, k, allowed)
+        if following.sequence != before:
+            self._residents.trim()
+        return found
 
     def _following(
         self, connection: sqlite3.Connection, file: TenantFile, kb_id: int
     ) -> Following[PostingsMatrix] | None:
         """The postings in memory, if they are there and not far behind; else have them read meanwhile."""
         key = (file.tenant_id, kb_id)
-        if key not in self._seen:
+        with self._guard:
+            first, loading = key not in self._seen, key in self._loading
             self._seen.add(key)
+        if first:
             return None
         kept = self._residents.get(("postings", *key), PostingsMatrix)
         following = cast("Following[PostingsMatrix]", kept)
         if behind(connection, following) <= INLINE_CHANGES:
             return following
-        if key not in self._loading:
-            self._loading.add(key)
-            threading.Thread(target=self._load, args=(file, kb_id, following), daemon=True).start()
+        if not loading:
+            with self._guard:
+                self._loading.add(key)
+            file.read_later(lambda db: self._load(db, key, following))
         return None
 
-    def _load(self, file: TenantFile, kb_id: int, following: Following[PostingsMatrix]) -> None:
-        def read(connection: sqlite3.Connection) -> None:
-            # On a copy, so that searches of what is already loaded are not held up.
-            ahead: Following[PostingsMatrix] = Following(PostingsMatrix())
-            _follow(connection, kb_id, ahead)
+    def _load(
+        self, connection: sqlite3.Connection, key: tuple[str, int], following: Following[PostingsMatrix]
+    ) -> None:
+        # On a copy, so that searches of what is already loaded are not held up.
+        ahead: Following[PostingsMatrix] = Following(PostingsMatrix())
+        try:
+            _follow(connection, key[1], ahead)
             with following.lock:
                 following.resident, following.sequence = ahead.resident, ahead.sequence
-
-        try:
-            file.read_here(read)
             self._residents.trim()
-        except (sqlite3.Error, ValueError) as error:
-            # FTS5 goes on answering; a closed file ends up here too.
-            logger.debug("postings of kb %s were not loaded: %s", kb_id, error)
+        except (sqlite3.Error, zlib.error) as error:
+            # FTS5 goes on answering.
+            logger.warning("postings of kb %s were not loaded: %s", key[1], error)
         finally:
-            self._loading.discard((file.tenant_id, kb_id))
+            with self._guard:
+                self._loading.discard(key)
 
 
 def _follow(connection: sqlite3.Connection, kb_id: int, following: Following[PostingsMatrix]) -> None:
