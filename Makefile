@@ -18,7 +18,7 @@ help: ## List the targets
 
 setup: .venv/.setup ## Make .venv with everything that developing needs
 
-demo: .venv/.runtime ## Ingest a sample corpus and ask it three questions
+demo: .venv/.runtime ## Ingest a sample corpus and ask it a few questions
 	@$(BIN)/ragstone demo
 
 test: .venv/.setup ## Run the tests; core and query must be covered to 95 %

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ragstone import Engine, Item, Settings, open_engine
-from ragstone.core.errors import InputError, ModelError, ModelMismatch, NotFoundError
+from ragstone import Engine, Item, Ragstone, Settings, open_engine
+from ragstone.core.errors import InputError, ModelError, ModelMismatch, NotFoundError, SettingsError
 from ragstone.core.settings import EmbeddingSettings
 from ragstone.core.types import Embeddings, Role
 from ragstone.models.fallback import FallbackEmbedder
@@ -219,3 +219,62 @@ async def test_what_fails_to_close_keeps_nothing_else_open(
     with pytest.raises(RuntimeError, match="stuck"):
         await engine.close()
     assert fake_model.closed
+
+
+@pytest.mark.req("R-TEN-16")
+async def test_an_empty_tenant_is_not_the_default_one(fake_model: FakeEmbedder, settings: Settings) -> None:
+    async with open_engine(settings) as engine:
+        await engine.ingest_items(LETTERS)
+        for work in (engine.search("ferry", tenant=""), engine.kbs(tenant=""), engine.delete("x", tenant="")):
+            with pytest.raises(InputError, match="tenant '' is not a valid name"):
+                await work
+        with pytest.raises(InputError, match="knowledge base '' is not a valid name"):
+            await engine.ingest_items(LETTERS, kb="")
+
+
+async def test_deleting_for_an_unknown_tenant_makes_nothing(
+    fake_model: FakeEmbedder, settings: Settings
+) -> None:
+    async with open_engine(settings) as engine:
+        assert await engine.delete("0" * 32, tenant="typo") is False
+        assert await engine.delete_kb("default", tenant="typo") == 0
+    assert not settings.data_dir.exists()
+
+
+async def test_numbers_and_words_out_of_range_are_refused(
+    fake_model: FakeEmbedder, settings: Settings
+) -> None:
+    async with open_engine(settings) as engine:
+        await engine.ingest_items(LETTERS)
+        for count in (0, -1, 1001):
+            with pytest.raises(InputError, match=f"k is {count}; it must be from 1 to 1000"):
+                await engine.search("ferry", k=count)
+        with pytest.raises(InputError, match="limit is 0"):
+            await engine.documents(limit=0)
+        with pytest.raises(InputError, match="mode is 'slow'; it must be one of: fast, balanced, thorough"):
+            await engine.search("ferry", mode="slow")  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="fusion is 'sum'"):
+            await engine.search("ferry", fusion="sum")  # type: ignore[arg-type]
+
+
+async def test_an_answer_is_made_from_as_many_passages_as_were_asked_for(
+    fake_model: FakeEmbedder, settings: Settings
+) -> None:
+    async with open_engine(settings) as engine:
+        await engine.ingest_items(LETTERS)
+        answer = await engine.ask("When does the ferry leave and do dogs travel for crowns?", k=1)
+        assert len({citation.document_id for citation in answer.citations}) <= 1
+        assert (await engine.search("ferry dogs", k=1)).hits
+
+
+async def test_the_embedded_store_takes_no_address(settings: Settings) -> None:
+    chosen = Settings(
+        data_dir=settings.data_dir, store={"vectors": {"kind": "sqlite", "url": "http://127.0.0.1"}}
+    )
+    with pytest.raises(SettingsError, match=r"store\.vectors\.url means nothing to the sqlite store"):
+        open_engine(chosen)
+
+
+def test_settings_and_keywords_do_not_mix(settings: Settings) -> None:
+    with pytest.raises(InputError, match="give Settings or keywords, not both"):
+        Ragstone(settings, kb="other")

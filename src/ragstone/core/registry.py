@@ -17,7 +17,7 @@ class UnknownAdapter(SettingsError, ValueError):
 
 
 class Registry:
-    """Names and where their factories live, as `module:function`."""
+    """Names and where their factories live, as `module:name`."""
 
     def __init__(self, what: str, factories: Mapping[str, str]) -> None:
         self._what = what

@@ -81,7 +81,8 @@ class EmbeddingSettings(Section):
     path: Path | None = None
     """A local folder with the model's safetensors, config.json and tokenizer.json."""
     runtime: Literal["auto", "openvino", "onnxruntime"] = "auto"
-    batch_size: int = Field(default=32, ge=1, le=2048)
+    batch_size: int | None = Field(default=None, ge=1, le=2048)
+    """Texts that go to the model together; by default 32 to a local one, 100 a call to one behind an address."""
     threads: int = Field(default=0, ge=0)
     """Threads of the local model; 0 means all cores."""
     normalize: bool = True

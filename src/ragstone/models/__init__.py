@@ -10,6 +10,9 @@ from ragstone.core.settings import EmbeddingSettings, LLMSettings, RerankingSett
 from ragstone.models.catalogue import STATIC, canonical_name, known_model, model_info
 from ragstone.models.tokens_of import tokenizer_of
 
+LOCAL_BATCH = 32
+REMOTE_BATCH = 100
+
 __all__ = ["build_embedder", "build_llm", "build_reranker", "build_tokenizer", "model_info", "tokenizer_of"]
 
 
@@ -73,7 +76,7 @@ def _embedder(settings: EmbeddingSettings, cache_dir: Path | None) -> Embedder:
         path=settings.path,
         runtime=settings.runtime,
         threads=settings.threads,
-        batch_size=settings.batch_size,
+        batch_size=settings.batch_size or LOCAL_BATCH,
         dimensions=settings.dimensions,
         normalize=settings.normalize,
         cache_dir=cache_dir,
@@ -89,5 +92,9 @@ def _remote(settings: EmbeddingSettings) -> Embedder:
             hint="set embedding.remote.base_url and embedding.remote.api_key",
         )
     return RemoteEmbedder(
-        settings.model, settings.remote, dimensions=settings.dimensions, normalize=settings.normalize
+        settings.model,
+        settings.remote,
+        dimensions=settings.dimensions,
+        normalize=settings.normalize,
+        batch_size=settings.batch_size or REMOTE_BATCH,
     )

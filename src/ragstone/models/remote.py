@@ -16,7 +16,6 @@ from ragstone.models.batches import unit_rows
 from ragstone.models.catalogue import canonical_name, known_model
 from ragstone.models.openai_client import CallFailed, OpenAIService
 
-TEXTS_PER_CALL = 100
 REFUSALS = 32
 """Refused requests in one call after which the model, not the texts, must be what is wrong."""
 
@@ -32,7 +31,7 @@ class _Job:
 
 
 class RemoteEmbedder:
-    """A remote embedding model: up to 100 texts a call; a text that is refused is found, skipped and counted."""
+    """A remote embedding model, many texts a call; a text that is refused is found, skipped and counted."""
 
     def __init__(
         self,
@@ -41,6 +40,7 @@ class RemoteEmbedder:
         *,
         dimensions: int | None = None,
         normalize: bool = True,
+        batch_size: int = 100,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._service = OpenAIService(settings or RemoteModel(), sleep=sleep)
@@ -50,6 +50,7 @@ class RemoteEmbedder:
         # Only the models that can shorten their vectors take the wish; for others it is what we expect.
         self._wish = {"dimensions": dimensions} if dimensions and name.startswith("text-embedding-3") else {}
         self._normalize = normalize
+        self._batch_size = batch_size
         self.tokens_used = 0
         """Tokens the service has counted so far."""
 
@@ -62,8 +63,8 @@ class RemoteEmbedder:
         job = _Job(texts)
         sendable = [index for index, text in enumerate(texts) if _sendable(text)]
         job.failed += sorted(set(range(len(texts))) - set(sendable))
-        for start in range(0, len(sendable), TEXTS_PER_CALL):
-            await self._embed(job, sendable[start : start + TEXTS_PER_CALL])
+        for start in range(0, len(sendable), self._batch_size):
+            await self._embed(job, sendable[start : start + self._batch_size])
         if sendable and not job.vectors:
             raise ModelError(
                 f"{self._service.host} refused all {len(sendable)} texts for {self._model.name}",

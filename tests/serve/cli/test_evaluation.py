@@ -138,3 +138,18 @@ def test_the_reranked_row_is_reranked_and_the_others_are_not(
 )
 def test_kb_names(folder: str, name: str) -> None:
     assert kb_name(folder) == name
+
+
+def test_a_kb_with_documents_of_ones_own_is_left_alone(cli: Cli, rocks: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.md").write_text("# Mine\n\nThis note is not of the data set.")
+    assert cli("ingest", tmp_path / "mine.md", "--kb", "notes").code == 0
+    ran = cli("eval", rocks, "--kb", "notes", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (2, "invalid_input")
+    assert cli("stats", "--kb", "notes", "--json").json["documents"] == 1
+
+
+def test_documents_that_fail_are_named_and_end_with_3(cli: Cli, tmp_path: Path) -> None:
+    folder = _write(tmp_path / "Holes", {**CORPUS, "d4": " "})
+    ran = cli("eval", folder, "--json")
+    assert ran.code == 3
+    assert [failure["code"] for failure in ran.json["failed"]] == ["empty_document"]

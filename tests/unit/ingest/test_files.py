@@ -215,3 +215,9 @@ def test_a_path_that_does_not_exist_is_refused_before_anything_is_read(folder: P
 def test_an_empty_folder_has_nothing(folder: Path) -> None:
     assert read(folder) == []
     assert read() == []
+
+
+def test_the_store_in_a_folder_is_not_a_document(tmp_path: Path) -> None:
+    for name in ("ledger.db", "ledger.db-wal", "ledger.db-shm", "note.txt"):
+        (tmp_path / name).write_text("words")
+    assert count_files([tmp_path]) == 1

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from ragstone.core.errors import ModelError, ModelUnavailable
+from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.models.fallback import FallbackEmbedder
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -44,3 +44,11 @@ async def test_closing_closes_both() -> None:
     await FallbackEmbedder(first, second).close()
     assert first.closed
     assert second.closed
+
+
+async def test_a_wrong_dimension_is_a_wrong_setting_and_no_reason_to_switch() -> None:
+    first = FakeEmbedder(name="first", errors=[ModelMismatch("384 dimensions, not 768")])
+    embedder = FallbackEmbedder(first, FakeEmbedder(name="second"))
+    with pytest.raises(ModelMismatch):
+        await embedder.embed(["cat"])
+    assert embedder.model.name == "first"
