@@ -50,12 +50,19 @@ def _embedder(folder: Path) -> list[Row]:
     return embedding.against_sentence_transformers(folder)
 
 
+def _names(folder: Path) -> list[Row]:
+    from bench import names
+
+    return names.run(folder.parent / "takaro-docs")
+
+
 PARTS: dict[str, Part] = {
     "start": _start,
     "10k": _scale(10_000),
     "100k": _scale(100_000),
     "embedder": _embedder,
     "ingest": _ingest,
+    "names": _names,
     "peers-minilm": _peers("all-MiniLM-L6-v2"),
     "peers-default": _peers("granite-embedding-30m-english"),
 }
@@ -74,22 +81,24 @@ def main() -> None:
         print(json.dumps([row.as_dict() for row in PARTS[options.parts[0]](options.data)]))
         return
     rows = []
+    if not options.json:
+        print(f"{machine()}\n\n| part | what | measured | target or best peer | |\n|---|---|---|---|---|")
     for part in options.parts or PARTS:
         print(f"measuring {part} …", file=sys.stderr)
         command = [sys.executable, "-m", "bench", part, "--here", "--data", str(options.data)]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        rows += [Row(**row) for row in json.loads(done.stdout.splitlines()[-1])]
+        measured = [Row(**row) for row in json.loads(done.stdout.splitlines()[-1])]
+        rows += measured
+        if not options.json:
+            for row in measured:
+                _print_row(row)
     if options.json:
         print(json.dumps({"machine": machine(), "rows": [row.as_dict() for row in rows]}, ensure_ascii=False))
-    else:
-        _print_table(rows)
 
 
-def _print_table(rows: list[Row]) -> None:
-    print(f"\n{machine()}\n\n| part | what | measured | target or best peer | |\n|---|---|---|---|---|")
-    for row in rows:
-        mark = {True: "✓", False: "✗", None: ""}[row.met]
-        print(f"| {row.part} | {row.what} | {row.value} | {row.target} | {mark} |")
+def _print_row(row: Row) -> None:
+    mark = {True: "✓", False: "✗", None: ""}[row.met]
+    print(f"| {row.part} | {row.what} | {row.value} | {row.target} | {mark} |", flush=True)
 
 
 if __name__ == "__main__":
