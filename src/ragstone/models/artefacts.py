@@ -51,10 +51,9 @@ def file_name(*parts: str) -> str:
 def load(path: Path) -> NDArray[np.uint8] | None:
     """Map an artefact's content, private and writable; None when there is none or it is damaged."""
     try:
-        with path.open("rb") as file:
-            head = file.read(HEADER.size)
-        magic, length, checksum = HEADER.unpack(head)
+        # Opened once: another process may put a new file in its place at any moment.
         whole = np.memmap(path, np.uint8, mode="c")
+        magic, length, checksum = HEADER.unpack(whole[: HEADER.size].tobytes())
     except FileNotFoundError:
         return None
     except (OSError, struct.error, ValueError):

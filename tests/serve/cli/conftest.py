@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,17 +36,6 @@ class Ran:
 
 
 Cli = Callable[..., Ran]
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_it_was() -> Iterator[None]:
-    """A command sets up logging for its process, which here is that of all tests."""
-    loggers = [logging.getLogger(), logging.getLogger("ragstone")]
-    before = [(logger.level, logger.handlers[:]) for logger in loggers]
-    yield
-    for logger, (level, handlers) in zip(loggers, before, strict=True):
-        logger.setLevel(level)
-        logger.handlers[:] = handlers
 
 
 @pytest.fixture(autouse=True)

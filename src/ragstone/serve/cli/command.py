@@ -6,7 +6,8 @@ import inspect
 import logging
 import os
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -79,9 +80,9 @@ def _declare(call: Callable[..., Any], body: Body, parameters: list[inspect.Para
 def _execute(options: Common, body: Body, arguments: dict[str, Any]) -> int:
     import asyncio
 
-    _configure_logging(options)
     try:
-        code = asyncio.run(body(Session(options), **arguments))
+        with _logging(options):
+            code = asyncio.run(body(Session(options), **arguments))
         sys.stdout.flush()
         return OK if code is None else code
     except BrokenPipeError:
@@ -92,9 +93,20 @@ def _execute(options: Common, body: Body, arguments: dict[str, Any]) -> int:
         return tell(error, as_json=options.json, debug=options.debug)
 
 
-def _configure_logging(options: Common) -> None:
-    # What goes wrong is in the results, as `degraded` and `warnings`; the log repeats it for developers.
-    level = logging.DEBUG if options.debug else logging.CRITICAL
-    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", force=True)
-    logging.getLogger().setLevel(logging.WARNING if options.debug else logging.CRITICAL)
-    logging.getLogger("ragstone").setLevel(level)
+@contextmanager
+def _logging(options: Common) -> Iterator[None]:
+    """Logs go to stderr with `--debug` and nowhere without: what goes wrong is in the results, too."""
+    loggers = (logging.getLogger(), logging.getLogger("ragstone"))
+    before = [(logger.level, logger.handlers[:]) for logger in loggers]
+    to_stderr = logging.StreamHandler(sys.stderr)
+    to_stderr.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    loggers[0].handlers[:] = [to_stderr]
+    loggers[0].setLevel(logging.WARNING if options.debug else logging.CRITICAL)
+    loggers[1].setLevel(logging.DEBUG if options.debug else logging.CRITICAL)
+    try:
+        yield
+    finally:
+        # The command line may be one of several things that run in this process.
+        for logger, (level, handlers) in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+            logger.handlers[:] = handlers
