@@ -72,14 +72,16 @@ def load_dataset(folder: Path | str, split: str = "test") -> Dataset:
 
 
 def documents_as_items(dataset: Dataset) -> Iterator[Item]:
-    """The corpus as the ingest pipeline takes it; `dataset_id` leads a hit back to its judgements."""
+    """The corpus as the ingest pipeline takes it; `dataset_id` leads a hit back to its judgements.
+
+    As is usual with these collections, a document's text is its title and its text, one after the other.
+    """
     for document in dataset.documents():
         yield Item(
             source=SOURCE,
             external_id=document.id,
             uri=f"{dataset.name}/{document.id}",
-            content=document.text,
-            title=document.title,
+            content=f"{document.title}\n\n{document.text}" if document.title else document.text,
             metadata={"dataset_id": document.id},
         )
 

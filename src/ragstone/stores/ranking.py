@@ -32,6 +32,9 @@ def best_first(
         above = scores > cut
         tied = heapq.nsmallest(k - int(above.sum()), (ids[row] for row in rows[scores == cut].tolist()))
         rows, scores = rows[above], scores[above]
-    ordered = sorted(zip((-scores).tolist(), [ids[row] for row in rows.tolist()], strict=True))
-    best = [Candidate(chunk_id, -negative) for negative, chunk_id in ordered[:k]]
-    return best + [Candidate(chunk_id, cut) for chunk_id in tied]
+    order = np.argsort(-scores, kind="stable")
+    rows, scores = rows[order], scores[order]
+    best = list(map(Candidate, [ids[row] for row in rows.tolist()], scores.tolist()))
+    if (scores[1:] == scores[:-1]).any():
+        best.sort(key=lambda candidate: (-candidate.score, candidate.chunk_id))
+    return best[:k] + [Candidate(chunk_id, cut) for chunk_id in tied]

@@ -49,7 +49,7 @@ def test_a_folder_is_read(tmp_path: Path) -> None:
 def test_documents_become_items(tmp_path: Path) -> None:
     name = tmp_path.name
     assert list(documents_as_items(load_dataset(_write(tmp_path)))) == [
-        Item("eval", "d1", f"{name}/d1", "A sedimentary rock.", "Limestone", {"dataset_id": "d1"}),
+        Item("eval", "d1", f"{name}/d1", "Limestone\n\nA sedimentary rock.", "", {"dataset_id": "d1"}),
         Item("eval", "2", f"{name}/2", "Chalk is soft.\u2028It is white.", "", {"dataset_id": "2"}),
     ]
 
