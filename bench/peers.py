@@ -12,12 +12,12 @@ import numpy as np
 
 from bench.data import Collection, Vectors, load, vectors
 from bench.report import Row, folder_mb, percentiles, resident_mb
+from bench.searching import pipeline_over
 from ragstone.core.analyzer import analyze
 from ragstone.core.ids import content_hash, document_id
-from ragstone.core.settings import RerankingSettings, RetrievalSettings, Settings
+from ragstone.core.settings import Settings
 from ragstone.core.types import Chunk, EmbeddingModel, Embeddings, NewVersion, Role
 from ragstone.evaluate.metrics import score
-from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest
 from ragstone.wiring import Stores, open_stores
 
@@ -94,18 +94,7 @@ async def _search(stores: Stores, collection: Collection, made: Vectors) -> tupl
     known = {query.text: row for query, row in zip(queries, made.queries, strict=True)}
     embedder = KnownQueries(made.model, known, made.queries.shape[1])
 
-    async def embedder_for(model: str) -> KnownQueries:
-        return embedder
-
-    pipeline = SearchPipeline(
-        stores.ledger,
-        stores.vectors,
-        stores.lexical,
-        embedder_for,
-        None,
-        RetrievalSettings(),
-        RerankingSettings(),
-    )
+    pipeline = pipeline_over(stores, embedder)
     kb = await stores.ledger.kb("default", "default")
     assert kb is not None
     spent, gains = [], []

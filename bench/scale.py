@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from bench.report import Row, percentiles, ratio_row, resident_mb, timed
+from bench.searching import pipeline_over
 from bench.synthetic import DIMENSION, SyntheticEmbedder, SyntheticText, fill
-from ragstone.core.protocols import Embedder
-from ragstone.core.settings import RerankingSettings, RetrievalSettings
-from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest
 from ragstone.wiring import Stores
 
@@ -84,18 +82,7 @@ async def _hybrid(stores: Stores, part: str) -> list[Row]:
     text = SyntheticText(99)
     queries = [text.query() for _ in range(ROUNDS)]
 
-    async def embedder_for(model: str) -> Embedder:
-        return embedder
-
-    pipeline = SearchPipeline(
-        stores.ledger,
-        stores.vectors,
-        stores.lexical,
-        embedder_for,
-        None,
-        RetrievalSettings(),
-        RerankingSettings(),
-    )
+    pipeline = pipeline_over(stores, embedder)
 
     async def search(n: int) -> object:
         request = SearchRequest(queries[n % ROUNDS], 10, "balanced", "hybrid", "zscore", 100)

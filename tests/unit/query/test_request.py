@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragstone.core.errors import InputError
-from ragstone.query.request import checked_query
+from ragstone.query.request import checked_choice, checked_count, checked_query
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,20 @@ def test_an_empty_query_is_refused(raw: str) -> None:
 def test_a_query_that_is_too_long_is_refused() -> None:
     with pytest.raises(InputError, match="21 characters; at most 20"):
         checked_query("x" * 21, 20)
+
+
+@pytest.mark.parametrize("count", [1, 10, 1000])
+def test_a_count_in_range_is_kept(count: int) -> None:
+    assert checked_count("k", count) == count
+
+
+@pytest.mark.parametrize("count", [-1, 0, 1001])
+def test_a_count_out_of_range_is_refused(count: int) -> None:
+    with pytest.raises(InputError, match=f"k is {count}; it must be from 1 to 1000"):
+        checked_count("k", count)
+
+
+def test_a_choice_is_one_of_a_few_words() -> None:
+    assert checked_choice("mode", "fast", ("fast", "slow")) == "fast"
+    with pytest.raises(InputError, match="mode is 'quick'; it must be one of: fast, slow"):
+        checked_choice("mode", "quick", ("fast", "slow"))

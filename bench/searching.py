@@ -1,0 +1,25 @@
+"""A search pipeline over stores and a given embedder, as the default profile sets it up."""
+
+from __future__ import annotations
+
+from ragstone.core.protocols import Embedder
+from ragstone.core.settings import RerankingSettings, RetrievalSettings
+from ragstone.query.pipeline import SearchPipeline
+from ragstone.wiring import Stores
+
+
+def pipeline_over(stores: Stores, embedder: Embedder) -> SearchPipeline:
+    """Every Space is searched with this embedder."""
+
+    async def embedder_for(model: str) -> Embedder:
+        return embedder
+
+    return SearchPipeline(
+        stores.ledger,
+        stores.vectors,
+        stores.lexical,
+        embedder_for,
+        None,
+        RetrievalSettings(),
+        RerankingSettings(),
+    )
