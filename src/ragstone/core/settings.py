@@ -50,13 +50,29 @@ class StoreSettings(Section):
     open_tenants: int = Field(default=64, ge=1)
 
 
+Strategy = Literal[
+    "recursive",
+    "markdown",
+    "sliding_window",
+    "sentence",
+    "paragraph",
+    "semantic",
+    "hybrid",
+    "email",
+    "paper",
+    "code",
+]
+
+
 class ChunkingSettings(Section):
-    strategy: Literal["recursive", "markdown", "sliding_window", "sentence", "paragraph"] = "markdown"
+    strategy: Strategy = "markdown"
     unit: Literal["tokens", "chars"] = "tokens"
     size: int = Field(default=400, ge=8)
     overlap: int = Field(default=50, ge=0)
     min_size: int = Field(default=0, ge=0)
     separators: tuple[str, ...] = ("\n\n", "\n", ". ", " ")
+    breakpoint: float = Field(default=0.5, ge=-1, le=1)
+    """Semantic and hybrid: neighbouring segments less alike than this (cosine) are cut apart."""
     context: bool = True
     """Put title and section path before each chunk of a document that has headings."""
 
@@ -131,11 +147,60 @@ class LLMSettings(RemoteModel):
 
 class LimitSettings(Section):
     file_mb: int = Field(default=100, ge=1)
+    archive_mb: int = Field(default=1000, ge=1)
+    """How much an archive may hold when it is unpacked."""
+    archive_entries: int = Field(default=10_000, ge=1)
     parse_seconds: float = Field(default=120.0, gt=0)
     parse_memory_mb: int = Field(default=1024, ge=128)
     pages: int = Field(default=5000, ge=1)
     query_chars: int = Field(default=8000, ge=1)
     document_chunks: int = Field(default=100_000, ge=1)
+
+
+class FetchSettings(Section):
+    """What may be fetched from addresses that users and documents give."""
+
+    allow: tuple[str, ...] = ()
+    """Hosts, addresses or networks (`wiki.example`, `10.1.0.0/16`) that may be fetched although they are not public."""
+    timeout: float = Field(default=30.0, gt=0)
+    max_mb: int = Field(default=50, ge=1)
+    redirects: int = Field(default=3, ge=0, le=10)
+    retries: int = Field(default=3, ge=0, le=10)
+    seconds_per_host: float = Field(default=1.0, ge=0)
+    """How long a crawl waits between two requests to one host, unless its robots.txt asks for longer."""
+    robots: bool = True
+    user_agent: str = "ragstone"
+
+
+class ExtractSettings(Section):
+    ocr: Literal["auto", "off"] = "auto"
+    """Read images and scanned pages when an OCR engine is installed."""
+    tables: Literal["auto", "off"] = "auto"
+    """Find tables in PDF pages when the `tables` extra is installed."""
+    scan_command: tuple[str, ...] = ()
+    """A malware scanner that gets the file's path as its last argument; a non-zero exit refuses the file."""
+
+
+class EnrichSettings(Section):
+    language: bool = True
+    keywords: int = Field(default=8, ge=0, le=50)
+    entities: int = Field(default=20, ge=0, le=200)
+    content_type: bool = True
+    summary: Literal["none", "extractive", "llm"] = "extractive"
+    """Two sentences; `llm` falls back to extractive while the LLM cannot be reached."""
+    near_duplicates: Literal["off", "report", "skip"] = "report"
+
+
+class JobSettings(Section):
+    workers: int = Field(default=1, ge=1, le=64)
+    lease_seconds: float = Field(default=30.0, gt=0)
+    attempts: int = Field(default=3, ge=1, le=20)
+    retry_seconds: float = Field(default=5.0, ge=0)
+    """Wait before the second attempt; doubled for the third."""
+    webhook: str | None = None
+    """Address that is told when a job has completed or failed."""
+    webhook_secret: SecretStr | None = None
+    """Signs the webhook's body: `X-Ragstone-Signature: sha256=…`."""
 
 
 class Settings(Section):
@@ -153,3 +218,11 @@ class Settings(Section):
     answer: AnswerSettings = AnswerSettings()
     llm: LLMSettings = LLMSettings()
     limits: LimitSettings = LimitSettings()
+    chunking_by_source: dict[str, ChunkingSettings] = Field(default_factory=dict)
+    """Other chunking for documents of one source type, such as `email`, `paper`, `rss`, `web`, `files` or `code`."""
+    fetch: FetchSettings = FetchSettings()
+    extract: ExtractSettings = ExtractSettings()
+    enrich: EnrichSettings = EnrichSettings()
+    jobs: JobSettings = JobSettings()
+    databases: dict[str, SecretStr] = Field(default_factory=dict)
+    """Databases that a source may read rows from, by name, as SQLAlchemy addresses."""

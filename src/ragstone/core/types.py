@@ -43,6 +43,15 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file inside another one: it becomes a document of its own."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Parsed:
     """A file turned into text. Blocks are in order and apart; only white space lies outside them."""
 
@@ -52,6 +61,9 @@ class Parsed:
     media_type: str = "text/plain"
     metadata: Metadata = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
+    next_page: int | None = None
+    """Where to go on reading; None at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +102,21 @@ class Item:
     title: str = ""
     metadata: Metadata = field(default_factory=dict)
     modified_at: datetime | None = None
+    media_type: str = ""
+    """What its origin says it is; empty when the name and the bytes must tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some of what a source has, and where to go on after it."""
+
+    items: tuple[Item | Failure, ...]
+    cursor: Json = None
+    """Kept in the transaction that queues these items; None for a source that lists everything each time."""
+    removed: tuple[str, ...] = ()
+    """External ids that the source says are gone."""
+    listed: frozenset[str] | None = None
+    """All external ids there are, from a source that can tell; documents of others are removed at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +165,12 @@ class NewVersion:
     """The analysed contextual text of each chunk, terms apart by one blank: what every BM25 index stores."""
     vectors: Matrix | None
     """One row per chunk in the kb's live Space; None when no model of that Space could be reached."""
+    parent_id: str = ""
+    """The document this one came in with, such as the mail of an attachment; it goes when that one goes."""
+    signature: bytes = b""
+    """By which near duplicates are known."""
+    bands: tuple[int, ...] = ()
+    """Parts of the signature; documents that share one are compared."""
 
 
 @dataclass(frozen=True, slots=True)

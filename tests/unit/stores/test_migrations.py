@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -95,7 +96,7 @@ def test_upgrading_again_keeps_what_is_there(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     upgrade(path, "control")
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("INSERT INTO tenants VALUES ('one', 'id', 'now')")
+        connection.execute("INSERT INTO tenants VALUES ('one', 'id', 'now', 0)")
         connection.commit()
         upgrade(path, "control")
         assert connection.execute("SELECT name FROM tenants").fetchall() == [("one",)]
@@ -139,5 +140,9 @@ def _definitions(path: Path) -> dict[str, list[str]]:
         rows = connection.execute(
             "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name <> 'alembic_version'"
         ).fetchall()
-    # Constraints may stand in another order.
-    return {name: sorted(part.strip(" ,\t") for part in sql.split("\n")) for name, sql in rows}
+    # Constraints may stand in another order, and a column that came later on the line of the one before.
+    return {name: sorted(filter(None, _parts(sql))) for name, sql in rows}
+
+
+def _parts(sql: str) -> list[str]:
+    return [part.strip(" ,\t") for part in re.split(r"\n|,(?![^(]*\))", sql)]

@@ -8,18 +8,21 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 from ragstone.core.clock import canonical, now
-from ragstone.core.errors import NotFoundError, StoreError
+from ragstone.core.errors import NotFoundError
 from ragstone.core.filters import Filter
 from ragstone.core.ids import check_name, opaque_id
-from ragstone.core.types import Document, KnowledgeBase, LiveChunk, NewVersion, Space, Stats, Vector
+from ragstone.core.jobs import DocumentStatus
+from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
 from ragstone.stores.colocated import ColocatedIndex
+from ragstone.stores.ledger import sqlite_checkpoints as checkpoints
 from ragstone.stores.ledger import sqlite_reads as reads
+from ragstone.stores.ledger import sqlite_status as status
 from ragstone.stores.ledger import sqlite_writes as writes
 from ragstone.stores.ledger.sqlite_file import SqliteFile
+from ragstone.stores.ledger.sqlite_transaction import SqliteTransaction, TenantFile
 
 T = TypeVar("T")
 
@@ -29,14 +32,6 @@ class UnknownTenant(NotFoundError):
 
     def __init__(self, tenant: str) -> None:
         super().__init__(f"there is no tenant '{tenant}' yet", hint="make it with: ragstone ingest PATH")
-
-
-class TenantFile(SqliteFile):
-    """A tenant's file together with the opaque id that its rows carry."""
-
-    def __init__(self, path: Path, tenant_id: str) -> None:
-        super().__init__(path, "tenant")
-        self.tenant_id = tenant_id
 
 
 class SqliteLedger:
@@ -79,13 +74,13 @@ class SqliteLedger:
 
     async def kb(self, tenant: str, name: str) -> KnowledgeBase | None:
         try:
-            return await self._read(tenant, lambda file, db: reads.read_kb(db, file.tenant_id, name))
+            return await self.read(tenant, lambda file, db: reads.read_kb(db, file.tenant_id, name))
         except UnknownTenant:
             return None
 
     async def kbs(self, tenant: str) -> list[KnowledgeBase]:
         try:
-            return await self._read(tenant, lambda file, db: reads.read_kbs(db, file.tenant_id))
+            return await self.read(tenant, lambda file, db: reads.read_kbs(db, file.tenant_id))
         except UnknownTenant:
             return []
 
@@ -96,13 +91,13 @@ class SqliteLedger:
     async def find(
         self, tenant: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
     ) -> Mapping[str, Document]:
-        return await self._read(
+        return await self.read(
             tenant, lambda file, db: reads.find_documents(db, file.tenant_id, kb, source, external_ids)
         )
 
     async def document(self, tenant: str, document_id: str) -> Document | None:
         try:
-            return await self._read(
+            return await self.read(
                 tenant, lambda file, db: reads.read_document(db, file.tenant_id, document_id)
             )
         except UnknownTenant:
@@ -117,12 +112,12 @@ class SqliteLedger:
         after: str = "",
         limit: int = 100,
     ) -> list[Document]:
-        return await self._read(
+        return await self.read(
             tenant, lambda file, db: reads.read_documents(db, file.tenant_id, kb, where, after, limit)
         )
 
     async def text(self, tenant: str, document_id: str) -> str:
-        text = await self._read(tenant, lambda file, db: reads.read_text(db, file.tenant_id, document_id))
+        text = await self.read(tenant, lambda file, db: reads.read_text(db, file.tenant_id, document_id))
         if text is None:
             raise NotFoundError(f"no document {document_id}", hint="list them with: ragstone documents")
         return text
@@ -130,10 +125,10 @@ class SqliteLedger:
     async def chunks(
         self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
     ) -> Mapping[str, LiveChunk]:
-        return await self._read(tenant, lambda file, db: reads.read_chunks(db, file.tenant_id, kb, chunk_ids))
+        return await self.read(tenant, lambda file, db: reads.read_chunks(db, file.tenant_id, kb, chunk_ids))
 
     async def document_chunks(self, tenant: str, document_id: str) -> list[LiveChunk]:
-        return await self._read(
+        return await self.read(
             tenant, lambda file, db: reads.read_document_chunks(db, file.tenant_id, document_id)
         )
 
@@ -144,16 +139,66 @@ class SqliteLedger:
         if space is None:
             return {}
         keys = {writes.short_hash(text): text for text in texts}
-        found = await self._read(
+        found = await self.read(
             tenant, lambda file, db: reads.known_vectors(db, file.tenant_id, space, list(keys))
         )
         return {keys[key]: vector for key, vector in found.items()}
 
     async def stats(self, tenant: str, kb: KnowledgeBase) -> Stats:
-        return await self._read(tenant, lambda file, db: reads.read_stats(db, file.tenant_id, kb))
+        return await self.read(tenant, lambda file, db: reads.read_stats(db, file.tenant_id, kb))
 
     async def sequence(self, tenant: str) -> int:
-        return await self._read(tenant, lambda _, db: reads.read_sequence(db))
+        return await self.read(tenant, lambda _, db: reads.read_sequence(db))
+
+    async def status(self, tenant: str, document_id: str) -> DocumentStatus | None:
+        try:
+            return await self.read(
+                tenant, lambda file, db: status.read_status(db, file.tenant_id, document_id)
+            )
+        except UnknownTenant:
+            return None
+
+    async def belongings(
+        self, tenant: str, kb: KnowledgeBase, source: str, under: str = ""
+    ) -> Mapping[str, tuple[str, str]]:
+        return await self.read(
+            tenant, lambda file, db: status.belongings(db, file.tenant_id, kb, source, under)
+        )
+
+    async def children(self, tenant: str, document_id: str) -> list[str]:
+        return await self.read(tenant, lambda file, db: status.children(db, file.tenant_id, document_id))
+
+    async def part(self, tenant: str, document_id: str, made_from: str, part: str) -> bytes | None:
+        return await self.read(
+            tenant, lambda file, db: checkpoints.load(db, file.tenant_id, document_id, made_from, part)
+        )
+
+    async def resembling(
+        self, tenant: str, kb: KnowledgeBase, bands: Sequence[int], but: str
+    ) -> Mapping[str, bytes]:
+        return await self.read(
+            tenant, lambda file, db: checkpoints.resembling(db, file.tenant_id, kb.id, bands, but)
+        )
+
+    async def keep_original(self, tenant: str, document_id: str, content: bytes) -> str:
+        async with self.file(tenant, make=True) as file:
+            return await asyncio.to_thread(file.blobs.put, document_id, content)
+
+    async def original(self, tenant: str, document_id: str, name: str) -> bytes:
+        async with self.file(tenant) as file:
+            return await asyncio.to_thread(file.blobs.get, document_id, name)
+
+    async def drop_original(self, tenant: str, document_id: str, name: str) -> None:
+        async with self.file(tenant) as file:
+            await asyncio.to_thread(file.blobs.remove, document_id, [name])
+
+    async def sweep(self, tenant: str) -> None:
+        """Remove what a crash left behind: files of documents that are no more."""
+        async with self.file(tenant) as file:
+            there = await asyncio.to_thread(file.blobs.settled)
+            for document_id in await file.read(lambda db: status.unknown(db, file.tenant_id, there)):
+                names = await asyncio.to_thread(file.blobs.names, document_id)
+                await asyncio.to_thread(file.blobs.remove, document_id, names)
 
     async def close(self) -> None:
         async with self._opening:
@@ -164,18 +209,42 @@ class SqliteLedger:
                 await asyncio.to_thread(self._control.close)
                 self._control = None
 
-    async def _read(self, tenant: str, work: Callable[[TenantFile, sqlite3.Connection], T]) -> T:
+    async def read(self, tenant: str, work: Callable[[TenantFile, sqlite3.Connection], T]) -> T:
+        """What `work` finds in one snapshot of the tenant's file."""
         async with self.file(tenant) as file:
             return await file.read(lambda connection: work(file, connection))
 
-    async def _open(self, tenant: str, make: bool) -> TenantFile:
-        check_name(tenant, "tenant")
+    async def write(self, tenant: str, work: Callable[[TenantFile, sqlite3.Connection], T]) -> T:
+        """Run `work` as a transaction of its own on a tenant that exists."""
+
+        def whole(db: sqlite3.Connection) -> T:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(file, db)
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+            return result
+
+        async with self.file(tenant) as file, file.turn:
+            return await asyncio.shield(file.write(whole))
+
+    async def control(self, make: bool = False) -> SqliteFile | None:
+        """The file that knows the tenants; None while there is none."""
         path = self._folder / "control.db"
         if self._control is None:
             if not make and not path.exists():
-                raise UnknownTenant(tenant)
+                return None
             self._control = await asyncio.to_thread(SqliteFile, path, "control")
-        control = self._control
+        return self._control
+
+    async def _open(self, tenant: str, make: bool) -> TenantFile:
+        check_name(tenant, "tenant")
+        control = await self.control(make)
+        if control is None:
+            raise UnknownTenant(tenant)
 
         def known(db: sqlite3.Connection) -> str | None:
             row = db.execute("SELECT id FROM tenants WHERE name = ?", (tenant,)).fetchone()
@@ -194,81 +263,10 @@ class SqliteLedger:
                 raise UnknownTenant(tenant)
             async with control.turn:
                 tenant_id = await control.write(register)
-        return await asyncio.to_thread(
-            TenantFile, self._folder / "tenants" / tenant_id / "ledger.db", tenant_id
-        )
+        return await asyncio.to_thread(TenantFile, self._folder, tenant_id)
 
     def _close_idle(self, keep: str) -> None:
         idle = [name for name in self._tenants if name != keep and not self._busy[name]]
         for name in idle[: max(0, len(self._tenants) - self._limit)]:
             del self._busy[name]
             self._tenants.pop(name).close()
-
-
-class SqliteTransaction:
-    """Implements `core.protocols.Transaction`. The write lock is taken by the first write, not before."""
-
-    def __init__(self, file: TenantFile, indexes: Sequence[ColocatedIndex]) -> None:
-        self._file = file
-        self._indexes = indexes
-        self._asked = False
-        self._begun = False
-
-    async def __aenter__(self) -> SqliteTransaction:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._asked:
-            # A cancelled caller must not leave the connection inside a transaction: what it asked for last may
-            # still wait for the writer's thread, so this waits its turn there, shielded.
-            await asyncio.shield(self._file.write(_rollback if kind else _commit))
-
-    async def open_kb(self, name: str) -> KnowledgeBase:
-        check_name(name, "knowledge base")
-        return await self._write(lambda db: writes.open_kb(db, self._file.tenant_id, self._indexes, name))
-
-    async def open_space(self, kb: KnowledgeBase, model: str, dimension: int) -> KnowledgeBase:
-        return await self._write(lambda db: writes.open_space(db, self._file.tenant_id, kb, model, dimension))
-
-    async def stage(self, kb: KnowledgeBase, version: NewVersion) -> int:
-        return await self._write(lambda db: writes.stage(db, self._file.tenant_id, kb, version))
-
-    async def activate(self, kb: KnowledgeBase, document_id: str, version: int) -> None:
-        await self._write(
-            lambda db: writes.activate(db, self._file.tenant_id, self._indexes, kb, document_id, version)
-        )
-
-    async def delete(self, document_id: str) -> bool:
-        return await self._write(
-            lambda db: writes.delete_document(db, self._file.tenant_id, self._indexes, document_id)
-        )
-
-    async def delete_kb(self, name: str) -> int:
-        return await self._write(lambda db: writes.delete_kb(db, self._file.tenant_id, self._indexes, name))
-
-    async def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        def begun(connection: sqlite3.Connection) -> T:
-            if not self._begun:
-                connection.execute("BEGIN IMMEDIATE")
-                self._begun = True
-            elif not connection.in_transaction:
-                raise StoreError("the transaction was undone by an earlier failure", hint="begin another")
-            return work(connection)
-
-        self._asked = True
-        return await asyncio.shield(self._file.write(begun))
-
-
-def _commit(connection: sqlite3.Connection) -> None:
-    try:
-        connection.execute("COMMIT")
-    except sqlite3.Error:
-        _rollback(connection)
-        raise
-
-
-def _rollback(connection: sqlite3.Connection) -> None:
-    if connection.in_transaction:
-        connection.execute("ROLLBACK")

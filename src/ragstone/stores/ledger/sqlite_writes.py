@@ -14,6 +14,7 @@ from ragstone.core.errors import ModelMismatch, NotFoundError
 from ragstone.core.ids import chunk_id, content_hash
 from ragstone.core.types import Chunk, KnowledgeBase, NewVersion
 from ragstone.stores.colocated import ColocatedIndex
+from ragstone.stores.ledger.sqlite_jobs import forget_document
 from ragstone.stores.ledger.sqlite_reads import read_kb, read_sequence
 
 Indexes = Sequence[ColocatedIndex]
@@ -64,11 +65,11 @@ def stage(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, ver
     number = connection.execute(
         "INSERT INTO documents (id, tenant_id, kb_id, source, external_id, uri, title, content_hash, version, "
         "last_version, chunk_count, token_count, media_type, metadata, recipe, embedded, modified_at, created_at, "
-        "updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 1, 0, 0, ?, '{}', '', 0, NULL, ?, ?) "
+        "updated_at, parent_id) VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 1, 0, 0, ?, '{}', '', 0, NULL, ?, ?, ?) "
         "ON CONFLICT (id) DO UPDATE SET last_version = last_version + 1 RETURNING last_version",
         (
             *(version.document_id, tenant_id, kb.id, version.source, version.external_id, version.uri),
-            *(version.title, version.media_type, moment, moment),
+            *(version.title, version.media_type, moment, moment, version.parent_id or None),
         ),
     ).fetchone()[0]
     connection.execute(
@@ -127,42 +128,77 @@ def activate(
     connection.execute(
         "UPDATE documents SET uri = :uri, title = :title, content_hash = :content_hash, version = :version, "
         "chunk_count = :chunks, token_count = :tokens, media_type = :media_type, metadata = json(:metadata), "
-        "recipe = :recipe, embedded = :embedded, modified_at = :modified_at, updated_at = :moment WHERE id = :id",
+        "recipe = :recipe, embedded = :embedded, modified_at = :modified_at, updated_at = :moment, "
+        "signature = :signature WHERE id = :id",
         {
             **facts,
             "metadata": json.dumps(facts["metadata"]),
             "version": number,
             "id": document_id,
             "moment": canonical(now()),
+            "signature": bytes.fromhex(facts["signature"]) or None,
         },
+    )
+    _write_bands(connection, tenant_id, kb, document_id, facts["bands"])
+    connection.execute(
+        "DELETE FROM checkpoints WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id)
     )
 
 
 def delete_document(
     connection: sqlite3.Connection, tenant_id: str, indexes: Indexes, document_id: str
-) -> bool:
-    """Remove a document with all its versions, postings and vectors."""
+) -> list[str]:
+    """Remove a document and those that came in with it, with all their versions, postings, vectors and jobs."""
     row = connection.execute(
         "SELECT kb_id FROM documents WHERE id = ? AND tenant_id = ?", (document_id, tenant_id)
     ).fetchone()
     if row is None:
-        return False
-    _remove_chunks(connection, tenant_id, indexes, row[0], "document_id = ?", (document_id,))
-    connection.execute("DELETE FROM documents WHERE id = ?", (document_id,))
-    return True
+        return []
+    gone = [document_id]
+    for parent in gone:  # grows as it goes: an attachment may have some of its own
+        children = connection.execute(
+            "SELECT id FROM documents WHERE parent_id = ? AND tenant_id = ?", (parent, tenant_id)
+        )
+        gone += [child for (child,) in children if child not in gone]
+    for identity in gone:
+        _remove_chunks(connection, tenant_id, indexes, row[0], "document_id = ?", (identity,))
+        connection.execute("DELETE FROM documents WHERE id = ?", (identity,))
+        forget_document(connection, tenant_id, identity)
+    return gone
 
 
-def delete_kb(connection: sqlite3.Connection, tenant_id: str, indexes: Indexes, name: str) -> int:
-    """Remove a kb with everything in it; how many documents went."""
+def delete_kb(connection: sqlite3.Connection, tenant_id: str, indexes: Indexes, name: str) -> list[str]:
+    """Remove a kb with everything in it; the documents that went."""
     kb = read_kb(connection, tenant_id, name)
     if kb is None:
-        return 0
-    count = connection.execute("SELECT count(*) FROM documents WHERE kb_id = ?", (kb.id,)).fetchone()[0]
+        return []
+    gone = [
+        row[0] for row in connection.execute("SELECT id FROM documents WHERE kb_id = ?", (kb.id,)).fetchall()
+    ]
     _remove_chunks(connection, tenant_id, indexes, kb.id, "kb_id = ?", (kb.id,))
     for index in indexes:
         index.drop(connection, kb.id)
+    for document_id in gone:
+        forget_document(connection, tenant_id, document_id)
     connection.execute("DELETE FROM knowledge_bases WHERE id = ?", (kb.id,))
-    return int(count)
+    return gone
+
+
+def has_document(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> bool:
+    row = connection.execute(
+        "SELECT 1 FROM documents WHERE id = ? AND tenant_id = ?", (document_id, tenant_id)
+    ).fetchone()
+    return row is not None
+
+
+def move_document(
+    connection: sqlite3.Connection, tenant_id: str, document_id: str, external_id: str, uri: str
+) -> None:
+    """The same document is found under another external id from now on."""
+    connection.execute(
+        "UPDATE documents SET external_id = ?, uri = ? WHERE id = ? AND tenant_id = ?",
+        (external_id, uri, document_id, tenant_id),
+    )
 
 
 def _remove_chunks(
@@ -255,6 +291,16 @@ def _write_vectors(
     )
 
 
+def _write_bands(
+    connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, document_id: str, bands: Sequence[int]
+) -> None:
+    connection.execute("DELETE FROM resemblances WHERE document_id = ?", (document_id,))
+    connection.executemany(
+        "INSERT OR IGNORE INTO resemblances (kb_id, band, document_id, tenant_id) VALUES (?, ?, ?, ?)",
+        [(kb.id, band, document_id, tenant_id) for band in bands],
+    )
+
+
 def _chunk_row(
     seq: int, tenant_id: str, kb: KnowledgeBase, version: NewVersion, number: int, chunk: Chunk
 ) -> tuple[object, ...]:
@@ -291,6 +337,8 @@ def _facts(version: NewVersion) -> str:
             "recipe": version.recipe,
             "embedded": int(version.vectors is not None),
             "modified_at": canonical(version.modified_at) if version.modified_at else None,
+            "signature": version.signature.hex(),
+            "bands": version.bands,
         }
     )
 

@@ -19,7 +19,8 @@ from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.feed import LIVE, allowed_numbers, behind, catch_up
 from ragstone.stores.filter_sql import condition
-from ragstone.stores.ledger.sqlite import SqliteLedger, TenantFile
+from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite_transaction import TenantFile
 from ragstone.stores.lexical.postings import PostingsMatrix
 from ragstone.stores.residents import Following, Residents
 

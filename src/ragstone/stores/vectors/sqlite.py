@@ -16,7 +16,8 @@ from ragstone.core.errors import ModelMismatch
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.stores.feed import LIVE, allowed_numbers, catch_up
-from ragstone.stores.ledger.sqlite import SqliteLedger, TenantFile
+from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite_transaction import TenantFile
 from ragstone.stores.residents import Following, Residents
 from ragstone.stores.vectors.matrix import VectorMatrix
 

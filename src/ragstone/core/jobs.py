@@ -1,0 +1,248 @@
+"""Work that outlives a process: jobs, the sources that make them, and notices of how they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntEnum
+from typing import Literal, NamedTuple, Protocol
+
+from ragstone.core.types import Json, KnowledgeBase, Metadata
+
+JobKind = Literal["document", "sync"]
+JobState = Literal["pending", "running", "completed", "failed", "cancelled"]
+Status = Literal["pending", "processing", "completed", "failed", "cancelled"]
+ACTIVE: tuple[JobState, ...] = ("pending", "running")
+STAGES = ("fetch", "extract", "normalize", "chunk", "enrich", "embed", "store", "verify")
+"""What every document goes through, in order."""
+
+
+class Priority(IntEnum):
+    """Lower is sooner: somebody waits for an upload, nobody for a nightly batch."""
+
+    UPLOAD = 0
+    RESEARCH = 1
+    SYNC = 5
+    BATCH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A document to make, or a source to look at."""
+
+    kind: JobKind
+    source: str
+    external_id: str
+    uri: str
+    priority: Priority
+    document_id: str = ""
+    """Empty for a sync."""
+    content_hash: str = ""
+    size: int = 0
+    facts: Metadata = field(default_factory=dict)
+    """What the item was besides its content: title, metadata, media type, when it was modified."""
+    notify: bool = False
+    """Whether somebody wants to hear how it ended."""
+
+
+class Ticket(NamedTuple):
+    """The right to finish a job: void as soon as the job is given to another worker."""
+
+    job_id: str
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgress:
+    """How far a document is."""
+
+    stage: str = ""
+    pages: int = 0
+    pages_total: int = 0
+    chunks: int = 0
+    chunks_total: int = 0
+    percent: int = 0
+    eta_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as the ledger knows it."""
+
+    id: str
+    kind: JobKind
+    kb: str
+    state: JobState
+    priority: int
+    document_id: str
+    source: str
+    external_id: str
+    uri: str
+    content_hash: str
+    size: int
+    facts: Metadata
+    progress: JobProgress
+    attempts: int
+    token: int
+    error_code: str
+    error: str
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @property
+    def ticket(self) -> Ticket:
+        """What a worker that claimed it shows to finish it."""
+        return Ticket(self.id, self.token)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentStatus:
+    """What has become of a document: `completed` means that it can be found."""
+
+    document_id: str
+    status: Status
+    uri: str
+    title: str
+    chunk_count: int
+    total_tokens: int
+    processed_at: datetime | None
+    processing_error: str
+    job: Job | None
+    """Its newest job; None for what was ingested without one, or long ago."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """A configured connector and how far it has been read."""
+
+    id: str
+    kb: str
+    name: str
+    kind: str
+    config: Metadata
+    schedule: str
+    cursor: Json
+    paused: bool
+    next_run_at: datetime | None
+    last_run_at: datetime | None
+    last_error: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Tells a tenant how something ended."""
+
+    id: int
+    kind: Literal["completed", "failed"]
+    job_id: str
+    document_id: str
+    uri: str
+    message: str
+    created_at: datetime
+    read: bool
+
+
+class Queue(Protocol):
+    """Jobs of all tenants. A job is held by lease and by ticket: who lost it cannot write for it any more."""
+
+    async def bells(self) -> Mapping[str, int]:
+        """All tenants, each with a number that changes when there is new work for it."""
+        ...
+
+    async def ring(self, tenant: str) -> None:
+        """Say that there is new work: after the transaction that brought it."""
+        ...
+
+    async def claim(
+        self, tenant: str, worker: str, *, lease_seconds: float, attempts: int, most: int, most_bytes: int
+    ) -> list[Job]:
+        """Take the next jobs of one kb and kind; none when there are none."""
+        ...
+
+    async def heartbeat(
+        self, tenant: str, held: Mapping[Ticket, JobProgress], lease_seconds: float
+    ) -> set[Ticket]:
+        """Renew leases and write down progress; the tickets that are void."""
+        ...
+
+    async def complete(self, tenant: str, ticket: Ticket, message: str) -> None:
+        """End a job that made no document."""
+        ...
+
+    async def fail(self, tenant: str, ticket: Ticket, code: str, error: str) -> None: ...
+
+    async def put_back(
+        self, tenant: str, ticket: Ticket, *, wait_seconds: float, code: str, error: str, counts: bool
+    ) -> None:
+        """Let it be tried again later; `counts=False` when the attempt was not the job's fault."""
+        ...
+
+    async def cancel(self, tenant: str, job_id: str) -> bool: ...
+
+    async def retry(self, tenant: str, job_id: str) -> bool: ...
+
+    async def job(self, tenant: str, job_id: str) -> Job | None: ...
+
+    async def jobs(
+        self, tenant: str, states: Sequence[JobState] = (), source: str | None = None, limit: int = 100
+    ) -> list[Job]:
+        """Newest first; no states mean all of them."""
+        ...
+
+    async def counts(self, tenant: str) -> Mapping[str, int]:
+        """How many jobs are in which state."""
+        ...
+
+    async def next_due(self, tenant: str) -> float | None:
+        """In how many seconds there is something to do; None when there is nothing."""
+        ...
+
+    async def older_originals(self, tenant: str, job: Job) -> list[str]:
+        """Files that earlier jobs of the same document brought."""
+        ...
+
+    async def notices(self, tenant: str, *, unread: bool = False, limit: int = 100) -> list[Notice]: ...
+
+    async def mark_read(self, tenant: str, notices_read: Sequence[int]) -> None: ...
+
+    async def unsent(self, tenant: str, limit: int = 100) -> list[Notice]:
+        """What the webhook has not been told yet, oldest first."""
+        ...
+
+    async def mark_sent(self, tenant: str, notice: int) -> None: ...
+
+
+class SourceBook(Protocol):
+    """The configured sources of all tenants."""
+
+    async def add(
+        self,
+        tenant: str,
+        kb: KnowledgeBase,
+        name: str,
+        kind: str,
+        config: Metadata,
+        schedule: str,
+        next_run_at: datetime | None,
+    ) -> SourceRecord: ...
+
+    async def get(self, tenant: str, kb: str, name: str) -> SourceRecord | None: ...
+
+    async def all(self, tenant: str, kb: str | None = None) -> list[SourceRecord]: ...
+
+    async def due(self, tenant: str, moment: datetime) -> list[SourceRecord]:
+        """Those whose time has come and that are not paused."""
+        ...
+
+    async def reschedule(self, tenant: str, source_id: str, next_run_at: datetime | None) -> None: ...
+
+    async def ran(self, tenant: str, source_id: str, error: str, next_run_at: datetime | None) -> None:
+        """A run is over: when the next one is, and what went wrong if something did."""
+        ...
+
+    async def pause(self, tenant: str, source_id: str, paused: bool) -> None: ...
+
+    async def remove(self, tenant: str, source_id: str) -> None: ...

@@ -1,0 +1,50 @@
+"""Parts of unfinished documents, so that a long one does not start again; and what resembles what."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+
+def save(
+    connection: sqlite3.Connection, tenant_id: str, document_id: str, made_from: str, part: str, data: bytes
+) -> None:
+    """Keep a part; parts that were made from other content or in another way are of no use any more."""
+    connection.execute(
+        "DELETE FROM checkpoints WHERE tenant_id = ? AND document_id = ? AND made_from <> ?",
+        (tenant_id, document_id, made_from),
+    )
+    connection.execute(
+        "INSERT OR REPLACE INTO checkpoints (document_id, made_from, part, tenant_id, data) VALUES (?, ?, ?, ?, ?)",
+        (document_id, made_from, part, tenant_id, data),
+    )
+
+
+def load(
+    connection: sqlite3.Connection, tenant_id: str, document_id: str, made_from: str, part: str
+) -> bytes | None:
+    row = connection.execute(
+        "SELECT data FROM checkpoints WHERE tenant_id = ? AND document_id = ? AND made_from = ? AND part = ?",
+        (tenant_id, document_id, made_from, part),
+    ).fetchone()
+    return row[0] if row else None
+
+
+def forget(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> None:
+    connection.execute(
+        "DELETE FROM checkpoints WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id)
+    )
+
+
+def resembling(
+    connection: sqlite3.Connection, tenant_id: str, kb_id: int, bands: Sequence[int], but: str
+) -> dict[str, bytes]:
+    """Signatures of live documents that share a band with this one, by document id."""
+    marks = ",".join("?" * len(bands))
+    rows = connection.execute(
+        "SELECT DISTINCT d.id, d.signature FROM resemblances r JOIN documents d ON d.id = r.document_id "
+        f"WHERE r.tenant_id = ? AND r.kb_id = ? AND r.band IN ({marks}) AND d.id <> ? AND d.version > 0 "
+        "AND d.signature IS NOT NULL ORDER BY d.id LIMIT 100",
+        (tenant_id, kb_id, *bands, but),
+    )
+    return dict(rows.fetchall())

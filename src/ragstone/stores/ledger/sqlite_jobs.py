@@ -1,0 +1,349 @@
+"""The queue in a tenant's SQLite file, as plain functions over its connection.
+
+A worker holds a job by lease and by token. The lease says when others may take the job; the token goes up each
+time someone does, and every write that a worker makes for a job names the token it was given.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ragstone.core.clock import canonical, now, parse_moment
+from ragstone.core.errors import LeaseLost
+from ragstone.core.ids import opaque_id
+from ragstone.core.jobs import Job, JobProgress, JobState, NewJob, Ticket
+from ragstone.core.types import KnowledgeBase
+from ragstone.stores.lease_clock import boot_id, lease_now
+
+JOB = (
+    "SELECT j.id, j.kind, k.name, j.state, j.priority, j.document_id, j.source, j.external_id, j.uri, "
+    "j.content_hash, j.size, j.facts, j.progress, j.attempts, j.token, j.error_code, j.error, j.created_at, "
+    "j.started_at, j.finished_at FROM jobs j JOIN knowledge_bases k ON k.id = j.kb_id WHERE j.tenant_id = ?"
+)
+KEPT_JOBS = 10_000
+"""How many ended jobs are remembered."""
+
+
+def enqueue(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job:
+    """Queue a job. One that already waits for the same document or source takes over what is new."""
+    waiting = _active(connection, tenant_id, kb, job)
+    if waiting and _same(waiting, job):
+        _hasten(connection, waiting, job)
+        return _by_id(connection, tenant_id, waiting.id)
+    if waiting:
+        # Newer content is on its way: whoever works on the old one must not finish it.
+        _end(connection, waiting.id, "cancelled", "superseded", f"newer content of {waiting.uri} came in")
+    if job.document_id:
+        _announce(connection, tenant_id, kb, job)
+    identity = opaque_id()
+    connection.execute(
+        "INSERT INTO jobs (id, tenant_id, kb_id, kind, state, priority, document_id, source, external_id, uri, "
+        "content_hash, size, facts, progress, notify, attempts, token, worker, boot, lease_until, not_before, "
+        "error_code, error, created_at) "
+        "VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, '{}', ?, 0, 0, '', '', 0, 0, '', '', ?)",
+        (
+            *(identity, tenant_id, kb.id, job.kind, int(job.priority), job.document_id, job.source),
+            *(job.external_id, job.uri, job.content_hash, job.size, json.dumps(dict(job.facts), default=str)),
+            *(int(job.notify), canonical(now())),
+        ),
+    )
+    _forget_old(connection)
+    return _by_id(connection, tenant_id, identity)
+
+
+def claim(
+    connection: sqlite3.Connection,
+    tenant_id: str,
+    worker: str,
+    *,
+    lease_seconds: float,
+    attempts: int,
+    most: int,
+    most_bytes: int,
+) -> list[Job]:
+    """Take the next jobs of one kb and kind. What was tried before is taken alone: it may be what killed a worker."""
+    reclaim(connection, tenant_id, attempts)
+    first = connection.execute(
+        "SELECT kb_id, kind, priority FROM jobs WHERE tenant_id = ? AND state = 'pending' "
+        "AND (not_before <= ? OR boot <> ?) ORDER BY priority, attempts > 0, seq LIMIT 1",
+        (tenant_id, lease_now(), boot_id()),
+    ).fetchone()
+    if first is None:
+        return []
+    rows = connection.execute(
+        "SELECT id, size, attempts FROM jobs WHERE tenant_id = ? AND state = 'pending' AND kb_id = ? AND kind = ? "
+        "AND priority = ? AND (not_before <= ? OR boot <> ?) ORDER BY attempts > 0, seq LIMIT ?",
+        (tenant_id, *first, lease_now(), boot_id(), most if first[1] == "document" else 1),
+    ).fetchall()
+    taken: list[str] = []
+    room = most_bytes
+    for identity, size, tried in rows:
+        if taken and (tried or size > room):
+            break
+        taken.append(identity)
+        room -= size
+        if tried:
+            break
+    moment = canonical(now())
+    for identity in taken:
+        connection.execute(
+            "UPDATE jobs SET state = 'running', attempts = attempts + 1, token = token + 1, worker = ?, boot = ?, "
+            "lease_until = ?, started_at = coalesce(started_at, ?), error_code = '', error = '' WHERE id = ?",
+            (worker, boot_id(), lease_now() + lease_seconds, moment, identity),
+        )
+    return [_by_id(connection, tenant_id, identity) for identity in taken]
+
+
+def reclaim(connection: sqlite3.Connection, tenant_id: str, attempts: int) -> None:
+    """Give back what dead workers held; what has used up its attempts is put aside with a reason."""
+    lost = connection.execute(
+        "SELECT id, uri, attempts FROM jobs WHERE tenant_id = ? AND state = 'running' "
+        "AND (lease_until < ? OR boot <> ?)",
+        (tenant_id, lease_now(), boot_id()),
+    ).fetchall()
+    for identity, uri, tried in lost:
+        if tried >= attempts:
+            reason = f"{uri} ended its worker {tried} times; it is put aside until someone retries it"
+            _end(connection, identity, "failed", "worker_died", reason)
+        else:
+            connection.execute(
+                "UPDATE jobs SET state = 'pending', token = token + 1, not_before = 0 WHERE id = ?",
+                (identity,),
+            )
+
+
+def heartbeat(
+    connection: sqlite3.Connection,
+    held: Mapping[Ticket, JobProgress],
+    lease_seconds: float,
+) -> set[Ticket]:
+    """Renew leases and write down progress; the tickets that are void, because their jobs were taken or cancelled."""
+    void = set()
+    for ticket, progress in held.items():
+        found = connection.execute(
+            "UPDATE jobs SET lease_until = ?, progress = ? WHERE id = ? AND token = ? AND state = 'running'",
+            (lease_now() + lease_seconds, json.dumps(asdict(progress)), ticket.job_id, ticket.token),
+        )
+        if not found.rowcount:
+            void.add(ticket)
+    return void
+
+
+def complete(
+    connection: sqlite3.Connection, ticket: Ticket, progress: JobProgress, message: str = ""
+) -> None:
+    """End a job well, if the ticket is still good: `LeaseLost` undoes the transaction it was to commit with."""
+    _check(connection, ticket)
+    connection.execute(
+        "UPDATE jobs SET progress = ? WHERE id = ?", (json.dumps(asdict(progress)), ticket.job_id)
+    )
+    _end(connection, ticket.job_id, "completed", "", message)
+
+
+def holds(connection: sqlite3.Connection, ticket: Ticket) -> bool:
+    """Whether the ticket is still good."""
+    row = connection.execute(
+        "SELECT 1 FROM jobs WHERE id = ? AND token = ? AND state = 'running'", ticket
+    ).fetchone()
+    return row is not None
+
+
+def fail(connection: sqlite3.Connection, ticket: Ticket, code: str, error: str) -> None:
+    """End a job with a reason."""
+    _check(connection, ticket)
+    _end(connection, ticket.job_id, "failed", code, error)
+
+
+def put_back(
+    connection: sqlite3.Connection,
+    ticket: Ticket,
+    *,
+    wait_seconds: float = 0.0,
+    code: str = "",
+    error: str = "",
+    counts: bool = True,
+) -> None:
+    """Let another worker have it, at once or later; `counts=False` when the attempt was not the job's fault."""
+    _check(connection, ticket)
+    connection.execute(
+        "UPDATE jobs SET state = 'pending', token = token + 1, attempts = attempts - ?, boot = ?, not_before = ?, "
+        "error_code = ?, error = ? WHERE id = ?",
+        (int(not counts), boot_id(), lease_now() + wait_seconds, code, error, ticket.job_id),
+    )
+
+
+def cancel(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> bool:
+    """Stop a job that has not ended; whoever works on it finds its ticket void."""
+    row = connection.execute(
+        "SELECT state FROM jobs WHERE tenant_id = ? AND id = ?", (tenant_id, job_id)
+    ).fetchone()
+    if row is None or row[0] not in ("pending", "running"):
+        return False
+    _end(connection, job_id, "cancelled", "cancelled", "cancelled on request")
+    return True
+
+
+def retry(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> bool:
+    """Queue a job that failed or was cancelled once more, with all its attempts."""
+    found = connection.execute(
+        "UPDATE jobs SET state = 'pending', attempts = 0, token = token + 1, not_before = 0, error_code = '', "
+        "error = '', progress = '{}', finished_at = NULL, started_at = NULL "
+        "WHERE tenant_id = ? AND id = ? AND state IN ('failed', 'cancelled')",
+        (tenant_id, job_id),
+    )
+    return bool(found.rowcount)
+
+
+def forget_document(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> None:
+    """Remove every trace of a document from the queue; a worker that still has it cannot finish."""
+    for table in ("jobs", "notices", "checkpoints"):
+        connection.execute(
+            f"DELETE FROM {table} WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id)
+        )
+
+
+def read_job(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> Job | None:
+    row = connection.execute(f"{JOB} AND j.id = ?", (tenant_id, job_id)).fetchone()
+    return _job(row) if row else None
+
+
+def newest_job(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> Job | None:
+    """The last job there was for a document."""
+    row = connection.execute(
+        f"{JOB} AND j.document_id = ? ORDER BY j.seq DESC LIMIT 1", (tenant_id, document_id)
+    ).fetchone()
+    return _job(row) if row else None
+
+
+def older_originals(connection: sqlite3.Connection, tenant_id: str, job: Job) -> list[str]:
+    """Files that earlier jobs of the same document brought and that it no longer needs."""
+    rows = connection.execute(
+        "SELECT DISTINCT json_extract(facts, '$.original') FROM jobs WHERE tenant_id = ? AND document_id = ? "
+        "AND seq < (SELECT seq FROM jobs WHERE id = ?)",
+        (tenant_id, job.document_id, job.id),
+    )
+    return [name for (name,) in rows if name]
+
+
+def read_jobs(
+    connection: sqlite3.Connection, tenant_id: str, states: Sequence[JobState], source: str | None, limit: int
+) -> list[Job]:
+    """Newest first; no states mean all of them."""
+    marks = ",".join("?" * len(states))
+    chosen = f" AND j.state IN ({marks})" if states else ""
+    chosen += " AND j.source = ?" if source is not None else ""
+    given = (*states, *([source] if source is not None else []))
+    rows = connection.execute(f"{JOB}{chosen} ORDER BY j.seq DESC LIMIT ?", (tenant_id, *given, limit))
+    return [_job(row) for row in rows]
+
+
+def count_jobs(connection: sqlite3.Connection, tenant_id: str) -> dict[str, int]:
+    """How many jobs are in which state."""
+    rows = connection.execute(
+        "SELECT state, count(*) FROM jobs WHERE tenant_id = ? GROUP BY state", (tenant_id,)
+    )
+    return dict(rows.fetchall())
+
+
+def next_due(connection: sqlite3.Connection, tenant_id: str) -> float | None:
+    """In how many seconds there is something to do: a job to start, or a lease that runs out."""
+    rows: Iterable[tuple[str, str, float, float]] = connection.execute(
+        "SELECT state, boot, not_before, lease_until FROM jobs WHERE tenant_id = ? "
+        "AND state IN ('pending', 'running')",
+        (tenant_id,),
+    )
+    here, moment = boot_id(), lease_now()
+    waits = [
+        max(0.0, (not_before if state == "pending" else lease_until) - moment) if boot in (here, "") else 0.0
+        for state, boot, not_before, lease_until in rows
+    ]
+    return min(waits, default=None)
+
+
+def _check(connection: sqlite3.Connection, ticket: Ticket) -> None:
+    if not holds(connection, ticket):
+        raise LeaseLost(f"job {ticket.job_id} is another worker's by now, or was cancelled")
+
+
+def _end(connection: sqlite3.Connection, job_id: str, state: JobState, code: str, error: str) -> None:
+    moment = canonical(now())
+    connection.execute(
+        "UPDATE jobs SET state = ?, token = token + 1, error_code = ?, error = ?, finished_at = ? WHERE id = ?",
+        (state, code, error if state != "completed" else "", moment, job_id),
+    )
+    if state != "cancelled":
+        connection.execute(
+            "INSERT INTO notices (tenant_id, kind, job_id, document_id, uri, message, created_at, seen, sent) "
+            "SELECT tenant_id, state, id, document_id, uri, ?, ?, 0, 0 FROM jobs WHERE id = ? AND notify = 1",
+            (error, moment, job_id),
+        )
+
+
+def _active(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job | None:
+    key = ("document_id", job.document_id) if job.document_id else ("source", job.source)
+    row = connection.execute(
+        f"{JOB} AND j.kb_id = ? AND j.kind = ? AND j.{key[0]} = ? AND j.state IN ('pending', 'running') "
+        "ORDER BY j.seq DESC LIMIT 1",
+        (tenant_id, kb.id, job.kind, key[1]),
+    ).fetchone()
+    return _job(row) if row else None
+
+
+def _same(waiting: Job, job: NewJob) -> bool:
+    """Whether both would make the same document, wherever the content lies."""
+    given = json.loads(json.dumps(dict(job.facts), default=str))
+    return waiting.content_hash == job.content_hash and {**waiting.facts, "original": ""} == {
+        **given,
+        "original": "",
+    }
+
+
+def _hasten(connection: sqlite3.Connection, waiting: Job, job: NewJob) -> None:
+    connection.execute(
+        "UPDATE jobs SET priority = min(priority, ?), notify = max(notify, ?) WHERE id = ?",
+        (int(job.priority), int(job.notify), waiting.id),
+    )
+
+
+def _announce(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> None:
+    """The document exists from now on, though nobody can find it yet."""
+    moment = canonical(now())
+    connection.execute(
+        "INSERT INTO documents (id, tenant_id, kb_id, source, external_id, uri, title, content_hash, version, "
+        "last_version, chunk_count, token_count, media_type, metadata, recipe, embedded, created_at, updated_at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 0, 0, 0, '', '{}', '', 0, ?, ?) ON CONFLICT (id) DO NOTHING",
+        (
+            *(job.document_id, tenant_id, kb.id, job.source, job.external_id, job.uri),
+            *(str(job.facts.get("title", "")), moment, moment),
+        ),
+    )
+
+
+def _forget_old(connection: sqlite3.Connection) -> None:
+    newest = connection.execute("SELECT max(seq) FROM jobs").fetchone()[0]
+    if newest % 1000 == 0:
+        connection.execute(
+            "DELETE FROM jobs WHERE seq < ? AND state IN ('completed', 'cancelled')", (newest - KEPT_JOBS,)
+        )
+
+
+def _by_id(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> Job:
+    found = read_job(connection, tenant_id, job_id)
+    assert found is not None
+    return found
+
+
+def _job(row: Sequence[Any]) -> Job:
+    facts, progress, attempts, token, code, error, created, started, finished = row[11:]
+    made = parse_moment(created)
+    assert made is not None
+    identity, kind, kb, state, priority, document_id, source, external_id, uri, hashed, size = row[:11]
+    return Job(
+        *(identity, kind, kb, state, priority, document_id, source, external_id, uri, hashed, size),
+        *(json.loads(facts), JobProgress(**json.loads(progress)), attempts, token, code, error, made),
+        *(parse_moment(started) if started else None, parse_moment(finished) if finished else None),
+    )

@@ -1,0 +1,126 @@
+"""Configured sources in a tenant's SQLite file, as plain functions over its connection."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from ragstone.core.clock import canonical, now, parse_moment
+from ragstone.core.errors import InputError, NotFoundError
+from ragstone.core.ids import opaque_id
+from ragstone.core.jobs import SourceRecord
+from ragstone.core.types import Json, KnowledgeBase, Metadata
+
+SOURCE = (
+    "SELECT s.id, k.name, s.name, s.kind, s.config, s.schedule, s.cursor, s.paused, s.next_run_at, s.last_run_at, "
+    "s.last_error, s.created_at FROM sources s JOIN knowledge_bases k ON k.id = s.kb_id WHERE s.tenant_id = ?"
+)
+
+
+def add_source(
+    connection: sqlite3.Connection,
+    tenant_id: str,
+    kb: KnowledgeBase,
+    name: str,
+    kind: str,
+    config: Metadata,
+    schedule: str,
+    next_run_at: datetime | None,
+) -> SourceRecord:
+    """Write a source down; a name is taken once per kb."""
+    if read_source(connection, tenant_id, kb.name, name):
+        raise InputError(
+            f"knowledge base '{kb.name}' already has a source '{name}'",
+            hint=f"remove it with: ragstone sources remove {name}",
+        )
+    connection.execute(
+        "INSERT INTO sources (id, tenant_id, kb_id, name, kind, config, schedule, cursor, paused, next_run_at, "
+        "last_error, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'null', 0, ?, '', ?)",
+        (
+            *(opaque_id(), tenant_id, kb.id, name, kind, json.dumps(dict(config), default=str), schedule),
+            *(canonical(next_run_at) if next_run_at else None, canonical(now())),
+        ),
+    )
+    return _existing(connection, tenant_id, kb.name, name)
+
+
+def read_source(connection: sqlite3.Connection, tenant_id: str, kb: str, name: str) -> SourceRecord | None:
+    row = connection.execute(f"{SOURCE} AND k.name = ? AND s.name = ?", (tenant_id, kb, name)).fetchone()
+    return _source(row) if row else None
+
+
+def read_sources(connection: sqlite3.Connection, tenant_id: str, kb: str | None = None) -> list[SourceRecord]:
+    """In order of kb and name."""
+    chosen, given = (" AND k.name = ?", (kb,)) if kb is not None else ("", ())
+    rows = connection.execute(f"{SOURCE}{chosen} ORDER BY k.name, s.name", (tenant_id, *given))
+    return [_source(row) for row in rows]
+
+
+def due_sources(connection: sqlite3.Connection, tenant_id: str, moment: datetime) -> list[SourceRecord]:
+    """Those whose time has come and that are not paused."""
+    rows = connection.execute(
+        f"{SOURCE} AND s.paused = 0 AND s.next_run_at <= ? ORDER BY s.next_run_at",
+        (tenant_id, canonical(moment)),
+    )
+    return [_source(row) for row in rows]
+
+
+def advance(connection: sqlite3.Connection, tenant_id: str, source_id: str, cursor: Json) -> None:
+    """Remember how far a source has been read, in the transaction that takes in what was read."""
+    connection.execute(
+        "UPDATE sources SET cursor = ? WHERE tenant_id = ? AND id = ?",
+        (json.dumps(cursor, default=str), tenant_id, source_id),
+    )
+
+
+def ran(
+    connection: sqlite3.Connection, tenant_id: str, source_id: str, error: str, next_run_at: datetime | None
+) -> None:
+    """A run is over: when the next one is, and what went wrong if something did."""
+    connection.execute(
+        "UPDATE sources SET last_run_at = ?, last_error = ?, next_run_at = ? WHERE tenant_id = ? AND id = ?",
+        (
+            *(canonical(now()), error, canonical(next_run_at) if next_run_at else None),
+            *(tenant_id, source_id),
+        ),
+    )
+
+
+def reschedule(
+    connection: sqlite3.Connection, tenant_id: str, source_id: str, next_run_at: datetime | None
+) -> None:
+    connection.execute(
+        "UPDATE sources SET next_run_at = ? WHERE tenant_id = ? AND id = ?",
+        (canonical(next_run_at) if next_run_at else None, tenant_id, source_id),
+    )
+
+
+def pause(connection: sqlite3.Connection, tenant_id: str, source_id: str, paused: bool) -> None:
+    connection.execute(
+        "UPDATE sources SET paused = ? WHERE tenant_id = ? AND id = ?", (int(paused), tenant_id, source_id)
+    )
+
+
+def remove_source(connection: sqlite3.Connection, tenant_id: str, source_id: str) -> None:
+    connection.execute("DELETE FROM sources WHERE tenant_id = ? AND id = ?", (tenant_id, source_id))
+
+
+def _existing(connection: sqlite3.Connection, tenant_id: str, kb: str, name: str) -> SourceRecord:
+    found = read_source(connection, tenant_id, kb, name)
+    if found is None:
+        raise NotFoundError(f"there is no source '{name}'", hint="list them with: ragstone sources list")
+    return found
+
+
+def _source(row: Sequence[Any]) -> SourceRecord:
+    identity, kb, name, kind, config, schedule, cursor, paused, following, last, error, made = row
+    created = parse_moment(made)
+    assert created is not None
+    return SourceRecord(
+        *(identity, kb, name, kind, json.loads(config), schedule, json.loads(cursor or "null"), bool(paused)),
+        *(parse_moment(following) if following else None, parse_moment(last) if last else None),
+        *(error, created),
+    )

@@ -1,0 +1,77 @@
+"""What has become of documents, and which documents a source has."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from ragstone.core.clock import parse_moment
+from ragstone.core.jobs import DocumentStatus, JobState, Status
+from ragstone.core.types import KnowledgeBase
+from ragstone.stores.ledger.sqlite_jobs import newest_job
+
+_STATUS: dict[JobState, Status] = {
+    "pending": "pending",
+    "running": "processing",
+    "completed": "completed",
+    "failed": "failed",
+    "cancelled": "cancelled",
+}
+
+
+def read_status(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> DocumentStatus | None:
+    """A document that can be found is `completed`, whatever its newest job does; another is where its job is."""
+    row = connection.execute(
+        "SELECT uri, title, version, chunk_count, token_count, updated_at FROM documents "
+        "WHERE tenant_id = ? AND id = ?",
+        (tenant_id, document_id),
+    ).fetchone()
+    if row is None:
+        return None
+    uri, title, version, chunks, tokens, updated = row
+    job = newest_job(connection, tenant_id, document_id)
+    status: Status = "completed" if version or job is None else _STATUS[job.state]
+    failed = job is not None and job.state == "failed"
+    return DocumentStatus(
+        document_id=document_id,
+        status=status,
+        uri=uri,
+        title=title,
+        chunk_count=chunks,
+        total_tokens=tokens,
+        processed_at=parse_moment(updated) if version else None,
+        processing_error=job.error if job and failed else "",
+        job=job,
+    )
+
+
+def belongings(
+    connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, source: str, under: str
+) -> dict[str, tuple[str, str]]:
+    """Live documents of a source whose external id begins with `under`: id and content hash by external id."""
+    rows = connection.execute(
+        "SELECT external_id, id, content_hash FROM documents WHERE tenant_id = ? AND kb_id = ? AND source = ? "
+        "AND version > 0 AND parent_id IS NULL AND substr(external_id, 1, ?) = ?",
+        (tenant_id, kb.id, source, len(under), under),
+    )
+    return {external_id: (identity, hashed) for external_id, identity, hashed in rows}
+
+
+def children(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> list[str]:
+    """Documents that came in with this one."""
+    rows = connection.execute(
+        "SELECT id FROM documents WHERE tenant_id = ? AND parent_id = ? ORDER BY id", (tenant_id, document_id)
+    )
+    return [row[0] for row in rows]
+
+
+def unknown(connection: sqlite3.Connection, tenant_id: str, documents: Iterable[str]) -> list[str]:
+    """The ids among these that no document has."""
+    return [
+        identity
+        for identity in documents
+        if connection.execute(
+            "SELECT 1 FROM documents WHERE tenant_id = ? AND id = ?", (tenant_id, identity)
+        ).fetchone()
+        is None
+    ]
