@@ -1,0 +1,47 @@
+"""ENRICH: a document → what it is about, whom it names, what kind it is, two sentences of it, whom it resembles."""
+
+from __future__ import annotations
+
+from ragstone.core.settings import EnrichSettings
+from ragstone.core.types import Json, Parsed
+from ragstone.ingest.enrich.boilerplate import trim_boilerplate
+from ragstone.ingest.enrich.content_type import classify
+from ragstone.ingest.enrich.entities import find_entities
+from ragstone.ingest.enrich.keywords import find_keywords
+from ragstone.ingest.enrich.language import detect_language
+from ragstone.ingest.enrich.near_duplicates import NEAR, bands, signature, similarity
+from ragstone.ingest.enrich.reading import read
+from ragstone.ingest.enrich.summary import Summary, extract, summarize
+
+__all__ = [
+    "FINGERPRINT",
+    "NEAR",
+    "Summary",
+    "bands",
+    "detect_language",
+    "enrich",
+    "signature",
+    "similarity",
+    "summarize",
+    "trim_boilerplate",
+]
+
+FINGERPRINT = "enrich-1"
+"""Changes whenever the same document would be described otherwise."""
+
+
+def enrich(parsed: Parsed, settings: EnrichSettings) -> dict[str, Json]:
+    """Metadata found in a normalized document; what was not found, or is known already, has no key.
+
+    An `llm` summary is not made here, since that waits for a service: see `summarize`.
+    """
+    reading = read(parsed)
+    found: dict[str, Json] = {
+        "keywords": find_keywords(reading, settings.keywords),
+        "entities": find_entities(reading, settings.entities),
+    }
+    if settings.content_type and not parsed.metadata.get("content_type"):
+        found["content_type"] = classify(parsed, reading)
+    if settings.summary == "extractive":
+        found["summary"] = extract(reading)
+    return {key: value for key, value in found.items() if value}

@@ -1,0 +1,215 @@
+"""Who and what a document names: people, organizations and technologies, by rules and a small gazetteer.
+
+A name that is doubtful is left out: a filter on a wrong name misleads, one that is missing is still found by
+search. A capital alone proves nothing, since sentences, headings and German nouns begin with one; so a person
+needs a title, a known given name or a verb that only people go with, an organization a word such as "Institute"
+or "GmbH", a technology a known name, a version or the spelling of an identifier.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+
+from ragstone.ingest.enrich import gazetteer as known
+from ragstone.ingest.enrich.budget import fitting
+from ragstone.ingest.enrich.reading import Reading, Sentence
+from ragstone.ingest.enrich.stop_words import stop_words
+
+MAX_NAME = 60
+SHOUTED = 0.8
+"""A sentence with a larger share of capitals is a headline: its capitals mean nothing."""
+
+_IDENTIFIER = re.compile(
+    r"(?!(?:Mc|Mac|Fitz|De|Di|La|Le|Van)[A-Z])[A-Za-z][a-z0-9]+[A-Z][a-z]\w*|[a-z][a-z0-9]*+(?:_[a-z0-9]++)++"
+)
+_MIN_IDENTIFIER = 6
+_ACRONYM = re.compile(r"[A-Z][A-Z0-9]{1,5}")
+_VERSION = re.compile(r"v?[0-9]{1,4}(?:\.[0-9]{1,6}){1,3}")
+_DECIMAL = re.compile(r"[0-9]\.[0-9]")
+_NAME = re.compile(r"(?=[^a-z]*[a-z])[A-Z][\w+#-]{1,40}")
+"""Nothing but capitals before a number is a currency or a measure more often than a product."""
+_FUNCTION_WORDS = stop_words("en")
+_NOUNS_HAVE_CAPITALS = ("de", "lb")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Neighbouring words that begin with a capital, with what joins them."""
+
+    words: tuple[str, ...]
+    starts_sentence: bool
+    follower: str
+
+
+@dataclass
+class Names:
+    """How often each name of each kind was met."""
+
+    people: Counter[str] = field(default_factory=Counter)
+    organizations: Counter[str] = field(default_factory=Counter)
+    technologies: Counter[str] = field(default_factory=Counter)
+
+
+def find_entities(reading: Reading, limit: int) -> dict[str, list[str]]:
+    """The names of each kind, most often named first; empty when there are none."""
+    if not limit:
+        return {}
+    names = Names(technologies=_technologies(reading))
+    nouns_have_capitals = reading.language in _NOUNS_HAVE_CAPITALS
+    for sentence in reading.sentences:
+        for run in _runs(sentence):
+            _sort_in(run, names, nouns_have_capitals)
+    found = {
+        "people": _most_named(names.people, limit),
+        "organizations": _most_named(names.organizations, limit),
+        "technologies": _most_named(names.technologies, limit),
+    }
+    return found if any(found.values()) else {}
+
+
+def _most_named(names: Counter[str], limit: int) -> list[str]:
+    return fitting(name for name, _ in names.most_common(limit))
+
+
+def _runs(sentence: Sentence) -> Iterator[Run]:
+    tokens = sentence.tokens
+    capitals = [position for position, token in enumerate(tokens) if token[0].isupper()]
+    if len(tokens) > 4 and len(capitals) > SHOUTED * len(tokens):
+        return
+    end = 0
+    for start in capitals:
+        if start < end:
+            continue
+        end = _run_end(tokens, start)
+        first = start
+        # "The", "In" and "However" begin sentences, not names.
+        while first < end and _begins_no_name(sentence, first):
+            first += 1
+        if first < end:
+            words = tuple(word for word in tokens[first:end] if word != ".")
+            yield Run(words, first == 0, tokens[end] if end < len(tokens) else "")
+
+
+def _begins_no_name(sentence: Sentence, position: int) -> bool:
+    token = sentence.tokens[position]
+    return not sentence.stems[position] and len(token) > 1 and token not in known.HONORIFICS
+
+
+def _run_end(tokens: tuple[str, ...], start: int) -> int:
+    """One past the last word of the run that begins at `start`."""
+    end = start + 1
+    while end < len(tokens):
+        step = _step(tokens, start, end)
+        if not step:
+            break
+        end += step
+    return end
+
+
+def _step(tokens: tuple[str, ...], start: int, end: int) -> int:
+    """How many tokens further the run goes on; 0 when it ends here."""
+    mark, before = tokens[end], tokens[end - 1]
+    capitals = [following[0].isupper() for following in tokens[end : end + 3]]
+    if capitals[0]:
+        return 1
+    if mark == ".":
+        joins = len(before) == 1 or before in known.HONORIFICS
+        seconds: frozenset[str] = frozenset()
+    elif mark in known.ORG_LINKS and not known.ORG_BEGINNINGS.isdisjoint(tokens[start:end]):
+        joins, seconds = True, known.ORG_LINKS
+    else:
+        joins, seconds = mark == "&" or mark in known.PARTICLES, known.ARTICLES
+    if joins and capitals[1:2] == [True]:
+        return 2
+    return 3 if joins and capitals[2:] == [True] and tokens[end + 1] in seconds else 0
+
+
+def _sort_in(run: Run, names: Names, nouns_have_capitals: bool) -> None:
+    text = " ".join(run.words)
+    if len(text) > MAX_NAME:
+        return
+    if organization := _organization(run.words):
+        names.organizations[organization] += 1
+    elif text in known.TECHNOLOGIES:
+        if len(run.words) > 1:  # single words have been counted
+            names.technologies[text] += 1
+    elif person := _person(run, nouns_have_capitals):
+        names.people[person] += 1
+
+
+def _organization(words: tuple[str, ...]) -> str:
+    text = " ".join(words)
+    if text in known.ORGANIZATIONS:
+        return text
+    if len(words) < 2 or words[0] in known.HONORIFICS:
+        return ""
+    linked = words[0] in known.ORG_BEGINNINGS and words[1] in known.ORG_LINKS
+    return text if linked or words[-1] in known.ORG_ENDINGS else ""
+
+
+def _person(run: Run, nouns_have_capitals: bool) -> str:
+    words = run.words
+    if words[0] in known.HONORIFICS:
+        rest = tuple(word for word in words if word not in known.HONORIFICS)
+        return "" if known.NOT_PEOPLE.intersection(rest[-1:]) else " ".join(_cut(rest, nouns_have_capitals))
+    for position, word in enumerate(words[:2]):
+        name = words[position:]
+        if word in known.GIVEN_NAMES and _may_be_a_person(name):
+            doubtful = word in known.NAMES_AND_WORDS and run.starts_sentence and not position
+            return "" if doubtful else " ".join(_cut(name, nouns_have_capitals))
+    acts = run.follower in known.PERSON_VERBS and words[0] not in known.PLACES and not nouns_have_capitals
+    return " ".join(words) if acts and _may_be_a_person(words) else ""
+
+
+def _cut(name: tuple[str, ...], nouns_have_capitals: bool) -> tuple[str, ...]:
+    """Where nouns have capitals too, the one behind a name does not belong to it."""
+    if not nouns_have_capitals or known.PARTICLES.intersection(name):
+        return name
+    return name[: 2 if name[:1] and name[0] in known.GIVEN_NAMES else 1]
+
+
+def _may_be_a_person(name: tuple[str, ...]) -> bool:
+    return (
+        2 <= len(name) <= 4
+        and name[-1] not in known.NOT_PEOPLE
+        and not any(word.casefold() in _FUNCTION_WORDS or (len(word) > 1 and word.isupper()) for word in name)
+        and known.TECHNOLOGIES.isdisjoint(name)
+    )
+
+
+def _technologies(reading: Reading) -> Counter[str]:
+    counts = Counter(chain.from_iterable(sentence.tokens for sentence in reading.sentences))
+    named = {token for token in counts if token in known.TECHNOLOGIES or token in known.TECH_ACRONYMS}
+    for sentence in reading.sentences:
+        named.update(_told_by_neighbour(sentence))
+    if named:
+        # Elsewhere such spellings are brand names, genes, or two words that lost the space between them.
+        named.update(filter(_is_identifier, counts))
+        for sentence in reading.sentences:
+            named.update(known.AMBIGUOUS_TECHNOLOGIES.intersection(sentence.tokens[1:]))
+    return Counter({token: count for token, count in counts.items() if token in named})
+
+
+def _is_identifier(token: str) -> bool:
+    return (
+        _MIN_IDENTIFIER <= len(token) <= MAX_NAME
+        and (not token[1:].islower() or "_" in token)
+        and _IDENTIFIER.fullmatch(token) is not None
+        and token not in known.ORGANIZATIONS
+    )
+
+
+def _told_by_neighbour(sentence: Sentence) -> Iterator[str]:
+    """Names before a version, and acronyms before a word such as "protocol"."""
+    if known.TECH_NOUNS.isdisjoint(sentence.tokens) and not _DECIMAL.search(sentence.text):
+        return
+    for before, token in pairwise(sentence.tokens):
+        if token in known.TECH_NOUNS:
+            if _ACRONYM.fullmatch(before) and before not in known.ORGANIZATIONS:
+                yield before
+        elif _VERSION.fullmatch(token) and _NAME.fullmatch(before) and before not in known.NOT_VERSIONED:
+            yield before

@@ -1,0 +1,95 @@
+"""Which language a text is written in; no answer is better than a wrong one."""
+
+from __future__ import annotations
+
+import re
+import threading
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ragstone.core.types import Block, Parsed
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
+
+MIN_LETTERS = 20
+MIN_PROBABILITY = 0.5
+MIN_LEAD = 0.2
+"""How far the first guess must be ahead of the second."""
+SLICES = 3
+SLICE = 150
+"""Three slices of this many characters settle the language of any document, however long."""
+
+_TOLD_APART = (
+    "af ar az be bg bn ca cs cy da de el en es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja ka kk kn ko "
+    "lt lv mk ml mn mr ms my ne nl no pa pl pt ro ru si sk sl sq sr sv sw ta te th tl tr uk ur uz vi zh"
+)
+LANGUAGES = frozenset(_TOLD_APART.split())
+"""What is told apart. Each further one costs memory and makes a short text harder to place."""
+NO_LANGUAGE = "zxx"
+_LETTER = re.compile(r"[^\W\d_]")
+_MARKUP = re.compile(r"https?://\S+|[\w.+-]{1,64}@[\w.-]{1,64}|[`<>{}\[\]()|#*_=/\\]")
+_PROSE = ("paragraph", "quote", "list")
+
+_loading = threading.Lock()
+
+
+def detect_language(parsed: Parsed) -> str | None:
+    """The ISO 639 code of the language that most of a document is in; None when it cannot be told."""
+    return language_of(_sample(parsed))
+
+
+def language_of(text: str) -> str | None:
+    """The ISO 639 code of a short text's language; None when it cannot be told."""
+    if len(_LETTER.findall(text)) < MIN_LETTERS:
+        return None
+    (first, probability), (_, second) = _identifier().rank(text)[:2]
+    if first == NO_LANGUAGE or probability < MIN_PROBABILITY or probability - second < MIN_LEAD:
+        return None
+    return str(first)
+
+
+def _sample(parsed: Parsed) -> str:
+    """The prose of a short document; slices of a long one's, evenly apart."""
+    prose = [block for block in parsed.blocks if block.kind in _PROSE] or list(parsed.blocks)
+    if len(parsed.text) <= SLICES * SLICE:
+        pieces = [parsed.text[block.start : block.end] for block in prose]
+    else:
+        starts = [_prose_from(prose, len(parsed.text) * turn // SLICES) for turn in range(SLICES)]
+        pieces = [parsed.text[start : start + SLICE] for start in starts]
+    return _MARKUP.sub(" ", " ".join(pieces))
+
+
+def _prose_from(prose: Sequence[Block], position: int) -> int:
+    """The first place at or after a position that is prose; the start of the last prose when none is."""
+    index = bisect_right(prose, position, key=lambda block: block.end)
+    block = prose[min(index, len(prose) - 1)]
+    return max(block.start, position) if index < len(prose) else block.start
+
+
+def _identifier() -> LanguageIdentifier:
+    with _loading:
+        return _load()
+
+
+@cache
+def _load() -> LanguageIdentifier:
+    """The model with the languages above only: the others would hold their share of memory for nothing."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    whole = LanguageIdentifier.from_model_file(MODEL_FILE)
+    kept = LANGUAGES | {NO_LANGUAGE}
+    columns = [column for column, name in enumerate(whole.nb_classes) if name in kept]
+    return LanguageIdentifier(
+        np.ascontiguousarray(whole.nb_ptc[:, columns]),  # rows are read, and must lie together
+        whole.nb_pc[columns],
+        [whole.nb_classes[column] for column in columns],
+        whole.tk_nextmove,
+        whole.tk_output,
+        norm_probs=True,
+        tk_row=whole.tk_row,
+    )

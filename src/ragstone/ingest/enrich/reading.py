@@ -1,0 +1,123 @@
+"""A document as the enrichers read it: its sentences, cut into words once for all of them.
+
+A long document is read at its head and in its middle. What it is about and who is in it shows there, and
+enriching must stay far cheaper than embedding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import Stemmer
+
+from ragstone.core.analyzer import INDIC, UNSPACED
+from ragstone.core.sentences import sentence_spans
+from ragstone.core.types import Parsed
+from ragstone.ingest.enrich.stop_words import STEMMERS, stop_words
+
+HEAD = 12_000
+MIDDLE = 6_000
+MAX_HEADINGS = 200
+MAX_HEADING = 300
+RUN_ON = 1000
+"""A longer piece without one whole sentence is read nevertheless."""
+MAX_WORD = 40
+PROSE = ("paragraph", "quote", "list")
+
+_TOKEN = rf"[^\W_][\w{INDIC}]*+(?:[-'’.][\w{INDIC}]++)*+(?:\+\+|#)?|[^\w\s]"
+_TOKENS = re.compile(_TOKEN)
+_ADDRESS = re.compile(r"\b(?:https?://|www\.)[^\s)\]>]++")
+_ELIDED_TOKENS = re.compile(rf"(?:\b(?:qu|[cdjlmnst])['’])|{_TOKEN}", re.IGNORECASE)
+_ELIDING = ("ca", "fr", "it")
+"""Their articles melt into the next word: "l'université"."""
+_UNUSABLE = re.compile(rf"[\d.,-]++$|.*[{UNSPACED}]|.*'$")
+"""A number, a script without spaces between its words, an elided article."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence as it stands in the text, its words and marks, and the stem of each."""
+
+    text: str
+    tokens: tuple[str, ...]
+    stems: tuple[str, ...]
+    """Empty for a function word, a number or a mark."""
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """The stems that say something, each once."""
+        return frozenset(self.stems) - {""}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is read of a document; without prose its sentences are lines of code or of tables."""
+
+    language: str
+    title: Sentence
+    headings: tuple[Sentence, ...]
+    sentences: tuple[Sentence, ...]
+    has_prose: bool
+
+
+def read(parsed: Parsed) -> Reading:
+    """Cut the prose of a document, or what there is instead, into sentences and words."""
+    language = str(parsed.metadata.get("language") or "")
+    has_prose = any(block.kind in PROSE for block in parsed.blocks)
+    labels = [block.label[:MAX_HEADING] for block in parsed.blocks if block.kind == "heading"][:MAX_HEADINGS]
+    texts = [parsed.title[:MAX_HEADING], *labels, *_sentences(parsed, prose_only=has_prose)]
+    find = (_ELIDED_TOKENS if language in _ELIDING else _TOKENS).findall
+    tokens = [tuple(find(_without_addresses(text))) for text in texts]
+    stem_of = _stems({token for row in tokens for token in row}, language)
+    title, *sentences = [
+        Sentence(text, row, tuple(stem_of[token] for token in row))
+        for text, row in zip(texts, tokens, strict=True)
+    ]
+    headings = len(labels)
+    return Reading(language, title, tuple(sentences[:headings]), tuple(sentences[headings:]), has_prose)
+
+
+def _sentences(parsed: Parsed, *, prose_only: bool) -> Iterator[str]:
+    for start, end in _windows(len(parsed.text)):
+        for block in parsed.blocks:
+            if block.kind == "heading" or (prose_only and block.kind not in PROSE):
+                continue
+            if block.start < end and block.end > start:
+                piece = parsed.text[max(block.start, start) : min(block.end, end)]
+                yield from _whole(piece, cut_before=block.start < start, cut_behind=block.end > end)
+
+
+def _windows(length: int) -> list[tuple[int, int]]:
+    if length <= HEAD + MIDDLE:
+        return [(0, length)]
+    middle = max(HEAD, (length - MIDDLE) // 2)
+    return [(0, HEAD), (middle, middle + MIDDLE)]
+
+
+def _whole(piece: str, *, cut_before: bool, cut_behind: bool) -> Iterator[str]:
+    """The sentences of a piece; where the window cuts through one, what is left of it is no sentence."""
+    spans = sentence_spans(piece)
+    whole = spans[cut_before : len(spans) - cut_behind]
+    for start, end in whole or (spans if len(piece) > RUN_ON else ()):
+        yield piece[start:end]
+
+
+def _without_addresses(text: str) -> str:
+    return _ADDRESS.sub(" ", text) if "://" in text or "www." in text else text
+
+
+def _stems(tokens: Iterable[str], language: str) -> dict[str, str]:
+    """The stem of each token; empty for those that say nothing."""
+    stops = stop_words(language)
+    folded = {token: token.casefold().replace("’", "'") for token in tokens}
+    telling = {
+        token: word
+        for token, word in folded.items()
+        if 1 < len(word) <= MAX_WORD and word not in stops and not _UNUSABLE.match(word)
+    }
+    stemmer = Stemmer.Stemmer(STEMMERS.get(language, "english"), 0)
+    stemmed = stemmer.stemWords([word.removesuffix("'s") for word in telling.values()])
+    return dict.fromkeys(folded, "") | dict(zip(telling, stemmed, strict=True))

@@ -1,0 +1,195 @@
+"""NORMALIZE: what the source says and what the file says → one set of metadata under one set of names.
+
+The source wins over the file, since anyone may write anything into a file. Where a document is from
+(`source`, `parent_doc_id`) and what was done to it (`hidden_characters`) only the engine says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from email.utils import parsedate_to_datetime
+from urllib.parse import urljoin, urlsplit
+
+from ragstone.core.clock import canonical, parse_moment
+from ragstone.core.metadata import clean_metadata
+from ragstone.core.types import Item, Json, Metadata, Parsed
+from ragstone.ingest.enrich.boilerplate import trim_boilerplate
+from ragstone.ingest.enrich.language import detect_language
+from ragstone.ingest.parsers.cleaning import one_line
+from ragstone.ingest.parsers.draft import MAX_TITLE
+
+MAX_AUTHOR = 300
+MAX_URL = 2000
+MAX_DATE = 60
+WEB = ("web", "rss")
+_ENGINE_S_OWN = ("source", "parent_doc_id", "hidden_characters", "title")
+_AUTHOR_KEYS = ("author", "authors", "creator", "byline", "sender")
+_DATE_KEYS = ("date", "published_date", "published", "publication_date", "created", "updated", "year")
+_URL_KEYS = ("url", "link", "canonical_url", "source")
+_HIDDEN = re.compile(r"(\d{1,12}) hidden characters were removed")
+_LANGUAGE_TAG = re.compile(r"([A-Za-z]{2,3})(?![A-Za-z0-9])")
+_YEAR = re.compile(r"(?:1[5-9]|20)[0-9]{2}")
+_WRITTEN_DATES = ("%B %d, %Y", "%b %d, %Y", "%d %B %Y", "%d %b %Y", "%Y/%m/%d", "%d.%m.%Y", "%Y-%m")
+
+
+@dataclass(frozen=True, slots=True)
+class Normalized:
+    """A document ready to be cut; `parsed.metadata` is `metadata`."""
+
+    parsed: Parsed
+    metadata: Metadata
+
+
+def normalize(item: Item, parsed: Parsed, *, detect: bool = True) -> Normalized:
+    """Bring title, author, date, url, source, content type and language of a document under their names.
+
+    Web text loses its boilerplate here; any other text stays as it is. Raises `InputError` for metadata that
+    cannot be stored.
+    """
+    stated = {key: value for key, value in parsed.metadata.items() if key not in _ENGINE_S_OWN}
+    known: dict[str, Json] = {**stated, **item.metadata}
+    if known.get("source_type") in WEB:
+        parsed = trim_boilerplate(parsed)
+    known["title"] = one_line(item.title)[:MAX_TITLE] or parsed.title or item.uri.rsplit("/", 1)[-1]
+    known.setdefault("source", item.source)
+    if parsed.media_type == "message/rfc822":
+        known.setdefault("content_type", "email")
+    given = (item.metadata, stated)
+    _put(known, "author", _author(given))
+    _put_date(known, _date(given, item.modified_at))
+    _put(known, "url", _url(item, parsed.metadata))
+    _put(known, "language", _language(item, parsed, detect))
+    _put(known, "hidden_characters", _hidden(parsed.warnings))
+    metadata = clean_metadata(known)
+    return Normalized(replace(parsed, title=known["title"], metadata=metadata), metadata)
+
+
+def _put(metadata: dict[str, Json], key: str, value: Json) -> None:
+    """Set what is known; take away what was said but cannot be used."""
+    if value:
+        metadata[key] = value
+    else:
+        metadata.pop(key, None)
+
+
+def _said(given: Iterable[Mapping[str, Json]], keys: Iterable[str]) -> Iterator[Json]:
+    """What is said under any of these keys: all that the source says before all that the file says."""
+    keys = tuple(keys)
+    for metadata in given:
+        for key in keys:
+            if metadata.get(key):
+                yield metadata[key]
+
+
+def _author(given: Iterable[Mapping[str, Json]]) -> str:
+    for value in _said(given, _AUTHOR_KEYS):
+        names = value if isinstance(value, list | tuple) else [value]
+        text = one_line(", ".join(name for name in map(_name, names) if name))
+        if text:
+            return text[:MAX_AUTHOR]
+    return ""
+
+
+def _name(value: Json) -> str:
+    """A name that stands by itself or, as in feeds and papers, in a record."""
+    if isinstance(value, Mapping):
+        value = value.get("name")
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _put_date(metadata: dict[str, Json], moment: datetime | None) -> None:
+    written = metadata.get("date")
+    _put(metadata, "date", canonical(moment) if moment else None)
+    if isinstance(written, str) and written and _moment(written) is None:
+        # Not a date that compares with others, but perhaps one that a person can read.
+        metadata["date_as_written"] = one_line(written)[:MAX_DATE]
+
+
+def _date(given: Iterable[Mapping[str, Json]], modified_at: datetime | None) -> datetime | None:
+    """When the document was written, as far as anyone says; or else when it last changed."""
+    for value in _said(given, _DATE_KEYS):
+        if (moment := _moment(value)) is not None:
+            return moment
+    return modified_at
+
+
+def _moment(value: Json) -> datetime | None:
+    """A moment from what programs and people write; None for what cannot be read."""
+    match value:
+        case bool() | None:
+            return None
+        case int() if 1500 <= value < 2100:
+            return datetime(value, 1, 1, tzinfo=UTC)
+        case date():  # a datetime is one as well
+            return parse_moment(value.isoformat())
+        case str():
+            return _read_moment(value.strip()) if len(value) <= MAX_DATE else None
+    return None
+
+
+def _read_moment(text: str) -> datetime | None:
+    """ISO 8601, a year, a day written out, or the date of a mail header."""
+    if _YEAR.fullmatch(text):
+        return parse_moment(f"{text}-01-01")
+    if (moment := parse_moment(text)) is not None:
+        return moment
+    for form in _WRITTEN_DATES:
+        with suppress(ValueError):
+            return datetime.strptime(text, form).replace(tzinfo=UTC)
+    try:
+        return parse_moment(parsedate_to_datetime(text).isoformat())
+    except (ValueError, OverflowError, IndexError):
+        return None
+
+
+def _url(item: Item, stated: Metadata) -> str:
+    """Where a reader finds the document: what the source says, the address it came from, what the file says.
+
+    A page may name another address as its own only on its own host: a citation must not lead where a stranger
+    wants it to.
+    """
+    for value in _said([item.metadata], ("url", "link")):
+        if address := _address(value):
+            return address
+    came_from = _address(item.uri)
+    for value in _said([stated], _URL_KEYS):
+        address = _address(value, base=came_from)
+        if address and (not came_from or urlsplit(address).netloc == urlsplit(came_from).netloc):
+            return address
+    return came_from
+
+
+def _address(value: Json, base: str = "") -> str:
+    """An http address that can be followed; empty for anything else."""
+    if not isinstance(value, str) or len(value) > MAX_URL or one_line(value) != value or " " in value:
+        return ""
+    try:
+        address = urljoin(base, value)
+        parts = urlsplit(address)
+    except ValueError:
+        return ""
+    # `https://bank.example@evil.example` reads like one host and leads to another, and may hold a password.
+    leads_somewhere = parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
+    return address if leads_somewhere else ""
+
+
+def _language(item: Item, parsed: Parsed, detect: bool) -> str:
+    """What the source says, what the text shows, what the file says: pages often carry their template's language."""
+    detected = detect_language(parsed) if detect and not _code(item.metadata) else None
+    return _code(item.metadata) or detected or _code(parsed.metadata)
+
+
+def _code(metadata: Metadata) -> str:
+    """The ISO 639 code that a tag such as `en-GB` begins with."""
+    stated = metadata.get("language")
+    tag = _LANGUAGE_TAG.match(stated) if isinstance(stated, str) else None
+    return tag[1].lower() if tag else ""
+
+
+def _hidden(warnings: Iterable[str]) -> int:
+    """How many characters that nobody sees were taken out while the file was read."""
+    return sum(int(found[1]) for warning in warnings if (found := _HIDDEN.fullmatch(warning)))
