@@ -1,1 +1,96 @@
 """Where documents come from."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from ragstone.core.errors import SettingsError
+from ragstone.core.protocols import Source
+from ragstone.core.registry import Registry, nearest
+from ragstone.core.settings import Section
+from ragstone.ingest.sources.context import SourceContext
+
+KINDS = {
+    "files": "ragstone.ingest.sources.files:FilesSource",
+    "git": "ragstone.ingest.sources.git:GitSource",
+    "corpus": "ragstone.ingest.sources.corpus:CorpusSource",
+    "database": "ragstone.ingest.sources.database:DatabaseSource",
+    "web": "ragstone.ingest.sources.web:WebSource",
+    "sitemap": "ragstone.ingest.sources.sitemap:SitemapSource",
+    "crawl": "ragstone.ingest.sources.crawl:CrawlSource",
+    "feeds": "ragstone.ingest.sources.feeds:FeedsSource",
+    "hacker_news": "ragstone.ingest.sources.hacker_news:HackerNewsSource",
+    "semantic_scholar": "ragstone.ingest.sources.semantic_scholar:SemanticScholarSource",
+    "mbox": "ragstone.ingest.sources.mbox:MboxSource",
+    "imap": "ragstone.ingest.sources.imap:ImapSource",
+    "gmail": "ragstone.ingest.sources.gmail:GmailSource",
+}
+SOURCES = Registry("source", KINDS)
+_REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+
+
+def build_source(
+    kind: str,
+    name: str,
+    config: Mapping[str, Any],
+    context: SourceContext,
+    environment: Mapping[str, str] | None = None,
+) -> Source:
+    """The source of that kind and name. `${VARIABLE}` in its configuration is taken from the environment."""
+    made = SOURCES.load(kind)
+    env = os.environ if environment is None else environment
+    expanded = {key: _expanded(f"{name}.{key}", value, env) for key, value in config.items()}
+    configured = _config_class(made)
+    try:
+        return cast("Source", made(configured.model_validate(expanded), name, context))
+    except ValidationError as error:
+        raise _explained(error, name, configured) from error
+
+
+def _config_class(made: type) -> type[Section]:
+    """What a source's constructor says it is configured by."""
+    parameter = inspect.signature(made).parameters["config"].annotation
+    found = getattr(sys.modules[made.__module__], parameter) if isinstance(parameter, str) else parameter
+    return cast("type[Section]", found)
+
+
+def _expanded(key: str, value: Any, env: Mapping[str, str]) -> Any:
+    if isinstance(value, Mapping):
+        return {inner: _expanded(f"{key}.{inner}", item, env) for inner, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_expanded(key, item, env) for item in value]
+    if not isinstance(value, str):
+        return value
+
+    def replacement(match: re.Match[str]) -> str:
+        found = env.get(match["name"], match["default"])
+        if found is None:
+            raise SettingsError(
+                f"source {key} refers to ${{{match['name']}}}, which is not set",
+                hint=f"export {match['name']}=… or write ${{{match['name']}:-default}}",
+            )
+        return found
+
+    return _REFERENCE.sub(replacement, value)
+
+
+def _explained(error: ValidationError, name: str, configured: type[Section]) -> SettingsError:
+    # A misspelt key comes before a missing one: most often they are the same.
+    problems = error.errors(include_input=False, include_url=False)
+    first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
+    key = ".".join(str(part) for part in first["loc"])
+    keys = list(configured.model_fields)
+    hint = f"it takes: {', '.join(keys)}"
+    if first["type"] == "extra_forbidden":
+        return SettingsError(f"source '{name}' has no setting '{key}'", hint=nearest(key, keys) or hint)
+    if first["type"] == "missing":
+        return SettingsError(f"source '{name}' needs the setting '{key}'", hint=hint)
+    message = first["msg"].removeprefix("Value error, ")
+    return SettingsError(f"source '{name}', setting '{key}': {message}", hint=hint)

@@ -2,105 +2,150 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
-from ragstone.core.errors import InputError
-from ragstone.core.types import Failure, Item
+from ragstone.core.errors import InputError, RagstoneError, SourceError
+from ragstone.core.settings import LimitSettings, Section
+from ragstone.core.types import Failure, Item, Json, Page
+from ragstone.ingest.sources.archives import MEGABYTE
+from ragstone.ingest.sources.batches import in_batches
+from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.patterns import Patterns, Selection
+from ragstone.ingest.sources.reading import is_container, list_documents, read_documents
+from ragstone.ingest.sources.walk import Found, as_text, find, real
 
 SOURCE = "files"
-# Kinds that are never documents: found inside a folder they are passed over without a word.
-PASSED_OVER = re.compile(
-    r"\.(avi|bmp|class|css|db(-wal|-shm|-journal)?|dll|eot|exe|gif|ico|jpe?g|lock|map|mov|mp[34]|o|otf|pack|png|pyc|so|svg|ttf|wav|web[mp]"
-    r"|whl|woff2?)",
-    re.IGNORECASE,
-)
 
 
-def read_files(paths: Sequence[Path], max_bytes: int) -> Iterator[Item | Failure]:
+def read_files(
+    paths: Sequence[Path], max_bytes: int, limits: LimitSettings | None = None
+) -> Iterator[Item | Failure]:
     """Each file named, and each document under each folder named, in order of path, each once.
 
     A file is known by its absolute path, so that naming it alone or through its folder is the same document.
-    Hidden files, and links that lead out of a folder, are passed over.
+    Archives and mailboxes give the documents inside them, within `limits`. Hidden files, and links that lead
+    out of a folder, are passed over.
     """
     for path in paths:
         if not path.exists():
             raise InputError(f"{path} does not exist", hint="check the spelling; nothing was ingested")
-    return (
-        entry if isinstance(entry, Failure) else _read(*entry, max_bytes=max_bytes) for entry in _find(paths)
-    )
+    return _read_each(paths, max_bytes, limits or LimitSettings())
 
 
 def count_files(paths: Sequence[Path]) -> int:
     """How many files `read_files` would look at."""
-    return sum(1 for _ in _find(paths))
+    return sum(1 for _ in _each_once(paths))
 
 
-def _find(paths: Sequence[Path]) -> Iterator[tuple[Path, str] | Failure]:
-    """Files and how their place is shown to people."""
+def _read_each(paths: Sequence[Path], max_bytes: int, limits: LimitSettings) -> Iterator[Item | Failure]:
+    for found in _each_once(paths):
+        if isinstance(found, Failure):
+            yield found
+        else:
+            external_id = as_text(real(found.path).as_posix())
+            origin = Item(SOURCE, external_id, found.shown, b"", metadata={"source_type": SOURCE})
+            yield from read_documents(found, origin, limits, max_bytes)
+
+
+def _each_once(paths: Sequence[Path]) -> Iterator[Found | Failure]:
     seen: set[Path] = set()
     for path in paths:
-        for entry in _walk(path) if path.is_dir() else [(path, _text(path.name))]:
+        for found in find(path):
+            if isinstance(found, Failure):
+                yield found
+            elif (place := real(found.path)) not in seen:
+                # A link beside the file it leads to would be the same document under two places.
+                seen.add(place)
+                yield found
+
+
+class FilesConfig(Section):
+    """A folder, or one file, and which documents of it are meant."""
+
+    path: Path
+    glob: Patterns = ()
+    """Such as `**/*.md`; pictures are taken only where a pattern names their suffix."""
+    exclude: Patterns = ()
+
+
+class FilesSource:
+    """The documents under a folder, known by their path under it."""
+
+    def __init__(self, config: FilesConfig, name: str, context: SourceContext) -> None:
+        self._root = config.path.expanduser()
+        self._selection = Selection(config.glob, config.exclude)
+        self._name = name
+        self._limits = context.limits
+
+    async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
+        """All documents there are. The first page lists them, unless a part of the folder could not be seen."""
+        found = await asyncio.to_thread(self._find)
+        listed = await asyncio.to_thread(self._list, found)
+        if listed is not None:
+            yield Page((), listed=listed)
+        broken = []
+        async for entries in in_batches(self._read(found)):
+            broken += [entry.uri for entry in entries if _broke_off(entry)]
+            yield Page(entries)
+        if broken and listed is not None:
+            # It was listed and then broke off: what was not read of it must not count as removed.
+            raise SourceError(
+                f"{broken[0]} could not be read to its end", hint="nothing was removed; try again"
+            )
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+    def _find(self) -> list[Found | Failure]:
+        if not self._root.exists():
+            raise SourceError(
+                f"the folder {self._root} of source '{self._name}' does not exist",
+                hint="check the path, or whether its disk is mounted; nothing was removed",
+            )
+        return list(_files_before_links(list(find(self._root, self._selection))))
+
+    def _list(self, found: Sequence[Found | Failure]) -> frozenset[str] | None:
+        """All there is, members of archives included; None when a folder or a container cannot be opened.
+
+        What is deeper inside, messages and archives in archives, only shows when it is read.
+        """
+        listed: set[str] = set()
+        try:
+            for entry in found:
+                if isinstance(entry, Failure):
+                    return None
+                listed.add(entry.relative)
+                listed.update(list_documents(entry, self._origin(entry), self._limits))
+        except (OSError, RagstoneError):
+            return None  # reading it says what is wrong
+        return frozenset(listed)
+
+    def _read(self, found: Sequence[Found | Failure]) -> Iterator[Item | Failure]:
+        for entry in found:
             if isinstance(entry, Failure):
                 yield entry
-            elif (real := _real(entry[0])) not in seen:
-                # A link beside the file it leads to would be the same document under two places.
-                seen.add(real)
-                yield entry
+            else:
+                yield from read_documents(
+                    entry, self._origin(entry), self._limits, self._limits.file_mb * MEGABYTE
+                )
+
+    def _origin(self, found: Found) -> Item:
+        return Item(self._name, found.relative, found.shown, b"", metadata={"source_type": SOURCE})
 
 
-def _walk(folder: Path) -> Iterator[tuple[Path, str] | Failure]:
-    root = _real(folder)
-    closed: list[OSError] = []
-    for parent, folders, names in os.walk(folder, onerror=closed.append):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            file = Path(parent) / name
-            if name.startswith(".") or PASSED_OVER.fullmatch(file.suffix):
+def _broke_off(entry: Item | Failure) -> bool:
+    return isinstance(entry, Failure) and entry.code == "unreadable" and is_container(entry.uri)
+
+
+def _files_before_links(entries: Sequence[Found | Failure]) -> Iterator[Found | Failure]:
+    """Each file once, under its own path if it was found there, else under that of the first link to it."""
+    files = (entry.path for entry in entries if isinstance(entry, Found))
+    seen = {real(path) for path in files if not path.is_symlink()}
+    for entry in entries:
+        if isinstance(entry, Found) and entry.path.is_symlink():
+            if (target := real(entry.path)) in seen:
                 continue
-            if file.is_symlink() and not _real(file).is_relative_to(root):
-                continue
-            yield file, _shown(file, folder)
-    for problem in closed:
-        shown = _shown(Path(os.fsdecode(problem.filename)), folder)
-        yield Failure(shown, "unreadable", f"{shown} cannot be read: {problem.strerror or problem}")
-
-
-def _real(path: Path) -> Path:
-    # Path.resolve raises on a link that leads to itself.
-    return Path(os.path.realpath(path))
-
-
-def _shown(file: Path, folder: Path) -> str:
-    return _text((Path(_real(folder).name) / file.relative_to(folder)).as_posix())
-
-
-def _text(name: str) -> str:
-    """A name as text: bytes of it that are not UTF-8 are written out, since no store takes them."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
-
-
-def _read(file: Path, uri: str, *, max_bytes: int) -> Item | Failure:
-    try:
-        if not file.is_file():
-            return Failure(uri, "invalid_input", f"{uri} is not a regular file")
-        facts = file.stat()
-        if facts.st_size > max_bytes:
-            megabytes = facts.st_size / 1024 / 1024
-            limit = max_bytes // 1024 // 1024
-            return Failure(uri, "too_large", f"{uri} has {megabytes:.0f} MB; limits.file_mb allows {limit}")
-        content = file.read_bytes()
-    except OSError as error:
-        return Failure(uri, "unreadable", f"{uri} cannot be read: {error.strerror or error}")
-    modified = datetime.fromtimestamp(facts.st_mtime, UTC).replace(microsecond=0)
-    return Item(
-        source=SOURCE,
-        external_id=_text(_real(file).as_posix()),
-        uri=uri,
-        content=content,
-        metadata={"source_type": "files", "filename": _text(file.name), "modified_date": modified},
-        modified_at=modified,
-    )
+            seen.add(target)
+        yield entry

@@ -1,0 +1,23 @@
+"""What every source is built with besides its own configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
+
+from ragstone.core.settings import LimitSettings
+
+if TYPE_CHECKING:
+    from ragstone.fetch import Fetcher
+
+
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """What the operator lets sources use: a guarded fetcher, bounds and named databases."""
+
+    fetcher: Fetcher
+    limits: LimitSettings
+    databases: Mapping[str, SecretStr]

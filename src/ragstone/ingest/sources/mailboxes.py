@@ -1,0 +1,64 @@
+"""Mailbox files met on the way: in a folder, in an archive, on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import BinaryIO
+
+from ragstone.core.errors import ParseError
+from ragstone.core.ids import content_hash
+from ragstone.core.settings import LimitSettings
+from ragstone.core.types import Failure, Item, Json
+from ragstone.ingest.sources.mail_items import MEDIA_TYPE, identity_of, read_head
+from ragstone.ingest.sources.mail_mbox import read_mbox
+
+
+def is_mailbox(name: str) -> bool:
+    """Whether a file of this name is a mailbox."""
+    return name.lower().endswith(".mbox")
+
+
+def read_mailbox(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterator[Item | Failure]:
+    """The messages of a mailbox of any size, one in memory at a time. `origin` says what it is known as.
+
+    A message that stands in it twice is one document; two that only share their Message-ID are two.
+    """
+    known: dict[str, str] = {}
+    found = False
+    for message in read_mbox(file, limits.file_mb * 1024 * 1024):
+        found = True
+        if message.content is None:
+            where = f"the message at byte {message.start:,} of {origin.uri}"
+            error = f"{where} is larger than limits.file_mb allows"
+            yield Failure(f"{origin.uri}!/{message.start}", "too_large", error)
+        elif item := _new(message.content, origin, known):
+            yield item
+    if not found and file.tell():
+        error = f"{origin.uri} is not a mailbox: no message in it begins with a line 'From …'"
+        yield Failure(origin.uri, ParseError.code, error)
+
+
+def _new(content: bytes, origin: Item, known: dict[str, str]) -> Item | None:
+    """The message under a name of its own; None when the very same one is `known`."""
+    envelope = read_head(content)
+    name, hashed = identity_of(envelope, content), content_hash(content)[:32]
+    if known.get(name, hashed) != hashed:
+        name = f"{name}#{hashed}"
+    if name in known:
+        return None
+    known[name] = hashed
+    metadata: dict[str, Json] = {**origin.metadata, "source_type": "email", "mailbox": origin.uri}
+    metadata.pop("modified_date", None)  # the mailbox's, which changes with every mail that comes
+    if envelope.from_gmail:
+        metadata["source"] = "gmail"
+    return replace(
+        origin,
+        external_id=f"{origin.external_id}!/{name}",
+        uri=f"{origin.uri}!/{name}.eml",  # so that a Message-ID from example.md is no Markdown
+        content=content,
+        title="",
+        metadata=metadata,
+        modified_at=envelope.date,
+        media_type=MEDIA_TYPE,
+    )
