@@ -1,0 +1,153 @@
+"""Gmail: all mail at first, then what its history says has changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+
+from pydantic import SecretStr
+
+from ragstone.core.errors import FetchError, ParseError
+from ragstone.core.settings import Section
+from ragstone.core.types import Failure, Item, Json, Page
+from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.mail_gmail import GmailClient, GmailMessage, OAuthClient
+from ragstone.ingest.sources.mail_items import MEDIA_TYPE
+
+AT_ONCE = 8
+"""Messages asked for at the same time; Gmail allows about fifty a second."""
+
+
+class GmailConfig(Section):
+    client_id: str
+    client_secret: SecretStr
+    refresh_token: SecretStr
+    query: str = ""
+    """Only mails that Gmail's own search finds by this, such as `label:fares newer_than:2y`."""
+    exclude: tuple[str, ...] = ("SPAM", "TRASH", "DRAFT")
+    """Mails with one of these labels are left out, and removed when they get one."""
+    base_url: str = "https://gmail.googleapis.com/gmail/v1"
+    token_url: str = "https://oauth2.googleapis.com/token"  # noqa: S105 - an address
+
+
+class GmailSource:
+    """The mails of one Gmail account."""
+
+    def __init__(self, config: GmailConfig, name: str, context: SourceContext) -> None:
+        self._config = config
+        self._name = name
+        self._max_bytes = context.limits.file_mb * 1024 * 1024
+        oauth = OAuthClient(config.client_id, config.client_secret, config.refresh_token, config.token_url)
+        self._client = GmailClient(context.fetcher, oauth, config.base_url, self._max_bytes)
+
+    async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
+        """What changed since the cursor's point in history; all mail when it has none or lies too far back."""
+        names = await self._client.labels()
+        match cursor:
+            case {"history": str(since), "page": str(page)}:
+                pages = self._everything(names, since, page)
+            case {"history": str(since)}:
+                pages = self._changes(names, since)
+            case _:
+                pages = self._everything(names, "", "")
+        async for found in pages:
+            yield found
+
+    async def close(self) -> None:
+        """The fetcher is its owner's to close."""
+
+    async def _everything(self, names: Mapping[str, str], since: str, page: str) -> AsyncIterator[Page]:
+        """All mail. The history begins before the listing does, so that nothing falls between them."""
+        listed: set[str] | None = None if page else set()
+        since = since or await self._client.history_point()
+        while True:
+            ids, following = await self._ids(page)
+            if listed is not None:
+                listed.update(ids)
+            async for items, gone in self._messages(names, ids):
+                yield Page(items, {"history": since, "page": page}, removed=gone)
+            if not following:
+                break
+            page = following
+        everything = None if listed is None else frozenset(listed)
+        yield Page((), {"history": since}, listed=everything)
+
+    async def _ids(self, page: str) -> tuple[list[str], str]:
+        try:
+            return await self._client.message_ids(self._config.query, page)
+        except FetchError as error:
+            if error.status != 400 or not page:
+                raise
+            # A page's token does not live for ever: what was read already is known when it is met again.
+            return await self._client.message_ids(self._config.query, "")
+
+    async def _changes(self, names: Mapping[str, str], since: str) -> AsyncIterator[Page]:
+        page = ""
+        matching: set[str] | None = None
+        while True:
+            changes = await self._client.changes(since, page)
+            if changes is None:
+                async for found in self._everything(names, "", ""):
+                    yield found
+                return
+            touched: Sequence[str] = changes.touched
+            removed = changes.deleted
+            if touched and self._config.query:
+                if matching is None:
+                    matching = {one async for one in self._client.all_ids(self._config.query)}
+                removed = (*removed, *(one for one in touched if one not in matching))
+                touched = [one for one in touched if one in matching]
+            async for items, gone in self._messages(names, touched):
+                yield Page(items, {"history": since}, removed=gone)
+            page = changes.next_page
+            point = since if page else changes.history
+            if removed or point != since:
+                yield Page((), {"history": point}, removed=tuple(removed))
+            if not page:
+                return
+
+    async def _messages(
+        self, names: Mapping[str, str], ids: Iterable[str]
+    ) -> AsyncIterator[tuple[tuple[Item | Failure, ...], tuple[str, ...]]]:
+        """Items, a few at a time, and the ids among them that are gone or left out."""
+        wanted = list(ids)
+        for first in range(0, len(wanted), AT_ONCE):
+            some = wanted[first : first + AT_ONCE]
+            found = await asyncio.gather(*(self._entry(names, one) for one in some))
+            gone = tuple(one for one, entry in zip(some, found, strict=True) if entry is None)
+            yield tuple(entry for entry in found if entry is not None), gone
+
+    async def _entry(self, names: Mapping[str, str], message_id: str) -> Item | Failure | None:
+        try:
+            message = await self._client.message(message_id)
+        except FetchError as error:
+            if error.status != 200 or await self._client.size(message_id) <= self._max_bytes:
+                raise
+            return self._too_large(message_id)
+        except ParseError as error:
+            return Failure(f"gmail:{message_id}", error.code, str(error))
+        if message is None or not set(message.labels).isdisjoint(self._config.exclude):
+            return None
+        if len(message.content) > self._max_bytes:
+            return self._too_large(message_id)
+        return self._item(names, message)
+
+    def _item(self, names: Mapping[str, str], message: GmailMessage) -> Item:
+        return Item(
+            source=self._name,
+            external_id=message.id,
+            uri=f"gmail:{message.id}",
+            content=message.content,
+            metadata={
+                "source_type": "email",
+                "source": "gmail",
+                "thread_id": message.thread_id,
+                "labels": [names.get(label, label) for label in message.labels],
+            },
+            modified_at=message.received,
+            media_type=MEDIA_TYPE,
+        )
+
+    def _too_large(self, message_id: str) -> Failure:
+        uri = f"gmail:{message_id}"
+        return Failure(uri, "too_large", f"{uri} is larger than limits.file_mb allows")

@@ -1,0 +1,142 @@
+"""A mailbox file, such as mail programs and Google Takeout write: read once, then only what was appended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from ragstone.core.errors import SourceError
+from ragstone.core.ids import content_hash
+from ragstone.core.settings import Section
+from ragstone.core.types import Failure, Item, Json, Page
+from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.mail_items import MEDIA_TYPE, identity_of, read_head
+from ragstone.ingest.sources.mail_mbox import MboxMessage, read_mbox
+
+PAGE_ITEMS = 32
+PAGE_BYTES = 8 * 1024 * 1024
+_MARK_BYTES = 1024
+
+
+class MboxConfig(Section):
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where reading goes on."""
+
+    offset: int
+    last: int
+    """Where the last message begins: it is read again when the file went on in the middle of it."""
+    mark: str
+    """Tells whether the file up to here is still the same."""
+
+    def json(self) -> Json:
+        return {"offset": self.offset, "last": self.last, "mark": self.mark}
+
+
+class MboxSource:
+    """The messages of one mailbox file."""
+
+    def __init__(self, config: MboxConfig, name: str, context: SourceContext) -> None:
+        self._path = config.path
+        self._name = name
+        self._max_bytes = context.limits.file_mb * 1024 * 1024
+
+    async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
+        """What was appended since `cursor`; everything, with a list of it, when the file was written anew."""
+        pages = self._pages(_place(cursor))
+        while (page := await asyncio.to_thread(next, pages, None)) is not None:
+            yield page
+
+    async def close(self) -> None:
+        """Nothing is held open between runs."""
+
+    def _pages(self, place: _Place | None) -> Iterator[Page]:
+        try:
+            with self._path.open("rb") as file:
+                start = _resumed(file, place)
+                file.seek(start)
+                listed: set[str] | None = set() if place is not None and start == 0 else None
+                yield from self._read(file, start, listed)
+        except OSError as problem:
+            raise SourceError(
+                f"the mailbox {self._path} cannot be read: {problem.strerror or problem}",
+                hint="check its path and who may read it; nothing was removed",
+            ) from problem
+
+    def _read(self, file: BinaryIO, start: int, listed: set[str] | None) -> Iterator[Page]:
+        entries: list[Item | Failure] = []
+        size = 0
+        message: MboxMessage | None = None
+        for message in read_mbox(file, self._max_bytes, start):
+            entry = self._entry(message)
+            entries.append(entry)
+            size += len(message.content or b"")
+            if listed is not None and isinstance(entry, Item):
+                listed.add(entry.external_id)
+            if len(entries) == PAGE_ITEMS or size >= PAGE_BYTES:
+                yield Page(tuple(entries), _behind(file, message).json())
+                entries, size = [], 0
+        if message is None and start == 0:
+            raise SourceError(
+                f"{self._path} is not a mailbox: no message in it begins with a line 'From …'",
+                hint="export the mail in mbox format; nothing was removed",
+            )
+        if message is not None and (entries or listed is not None):
+            everything = None if listed is None else frozenset(listed)
+            yield Page(tuple(entries), _behind(file, message).json(), listed=everything)
+
+    def _entry(self, message: MboxMessage) -> Item | Failure:
+        if message.content is None:
+            uri = f"mbox:{self._path.name}#{message.start}"
+            return Failure(
+                uri,
+                "too_large",
+                f"the message at byte {message.start:,} of {self._path.name} is larger than limits.file_mb allows",
+            )
+        envelope = read_head(message.content)
+        identity = identity_of(envelope, message.content)
+        # In its brackets no Message-ID of a host such as harbour.md looks like a file's name.
+        shown = f"<{identity}>" if envelope.message_id else identity
+        metadata: dict[str, Json] = {"source_type": "email"}
+        if envelope.from_gmail:
+            metadata["source"] = "gmail"
+        return Item(
+            source=self._name,
+            external_id=identity,
+            uri=f"mbox:{self._path.name}#{shown}",
+            content=message.content,
+            metadata=metadata,
+            modified_at=envelope.date,
+            media_type=MEDIA_TYPE,
+        )
+
+
+def _place(cursor: Json) -> _Place | None:
+    match cursor:
+        case {"offset": int(offset), "last": int(last), "mark": str(mark)}:
+            return _Place(offset, last, mark)
+    return None
+
+
+def _resumed(file: BinaryIO, place: _Place | None) -> int:
+    """Where to read from: on from the place, from its last message, or from the beginning."""
+    if place is None or _mark(file, place.offset) != place.mark:
+        return 0
+    following = os.pread(file.fileno(), 300, place.offset).lstrip(b"\r\n")
+    return place.offset if not following or following.startswith(b"From ") else place.last
+
+
+def _behind(file: BinaryIO, message: MboxMessage) -> _Place:
+    return _Place(message.end, message.start, _mark(file, message.end))
+
+
+def _mark(file: BinaryIO, offset: int) -> str:
+    before = os.pread(file.fileno(), min(offset, _MARK_BYTES), max(0, offset - _MARK_BYTES))
+    return content_hash(before)[:32] if len(before) == min(offset, _MARK_BYTES) else ""
