@@ -331,6 +331,12 @@ class IngestReport:
     skipped_chunks: int = 0
     """Chunks stored without a vector because the model refused them."""
     degraded: tuple[str, ...] = ()
+    removed: int = 0
+    """Documents that their source no longer has."""
+    moved: int = 0
+    duplicates: int = 0
+    """Documents left out because they are nearly the same as another."""
+    stages: tuple[Stage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import BinaryIO
 from ragstone.core.errors import ParserLimit, RagstoneError
 from ragstone.ingest.parsers import sandbox, wire
 from ragstone.ingest.parsers.dispatch import parse
+from ragstone.ingest.parsers.options import ParseOptions
 
 _MAX_REQUEST = 1 << 40
 
@@ -46,7 +47,7 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
         except EOFError:
             return
         sandbox.allow_cpu(head["seconds"])
-        replies.write(_reply(bytes(content), head["name"], head["pages"]))
+        replies.write(_reply(bytes(content), head["name"], ParseOptions(**head["options"])))
         del content
         replies.write(_state())
         replies.flush()
@@ -56,9 +57,9 @@ def _state() -> bytes:
     return wire.frame(json.dumps({"mapped": sandbox.address_space()}).encode())
 
 
-def _reply(content: bytes, name: str, pages: int) -> bytes:
+def _reply(content: bytes, name: str, options: ParseOptions) -> bytes:
     try:
-        parsed = parse(content, name, pages=pages)
+        parsed = parse(content, name, options)
         frames = io.BytesIO()
         for part in wire.encode_parsed(parsed, len(content), name):
             frames.write(part)

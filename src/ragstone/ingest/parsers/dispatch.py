@@ -8,36 +8,77 @@ import zipfile
 from pathlib import PurePosixPath
 
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, RagstoneError, UnsupportedFormat
+from ragstone.core.registry import Registry
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.cleaning import printable
 from ragstone.ingest.parsers.decoding import looks_like_text
+from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 
-_KINDS = {
-    ".txt": "text",
-    ".text": "text",
-    ".log": "text",
-    ".rst": "text",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".mdx": "markdown",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".pdf": "pdf",
-    ".docx": "docx",
+PARSERS = Registry(
+    "parser",
+    {
+        "text": "ragstone.ingest.parsers.text:parse_text",
+        "markdown": "ragstone.ingest.parsers.markdown:parse_markdown",
+        "html": "ragstone.ingest.parsers.html:parse_html",
+        "pdf": "ragstone.ingest.parsers.pdf:parse_pdf",
+        "docx": "ragstone.ingest.parsers.docx:parse_docx",
+        "pptx": "ragstone.ingest.parsers.pptx:parse_pptx",
+        "xlsx": "ragstone.ingest.parsers.xlsx:parse_xlsx",
+        "csv": "ragstone.ingest.parsers.csv:parse_csv",
+        "epub": "ragstone.ingest.parsers.epub:parse_epub",
+        "json": "ragstone.ingest.parsers.structured:parse_json",
+        "mail": "ragstone.ingest.parsers.mail:parse_mail",
+        "image": "ragstone.ingest.parsers.image:parse_image",
+        "code": "ragstone.ingest.parsers.code:parse_code",
+    },
+)
+_SUFFIXES = {
+    "text": ".txt .text .log .rst",
+    "markdown": ".md .markdown .mdx",
+    "html": ".html .htm .xhtml",
+    "pdf": ".pdf",
+    "docx": ".docx",
+    "pptx": ".pptx",
+    "xlsx": ".xlsx",
+    "csv": ".csv .tsv",
+    "epub": ".epub",
+    "json": ".json .jsonl .ndjson",
+    "mail": ".eml",
+    "image": ".png .jpg .jpeg .webp .bmp .tif .tiff",
+    "code": ".py .js .mjs .cjs .jsx .ts .tsx .go .rs .java",
 }
-SUPPORTED_SUFFIXES = frozenset(_KINDS)
-_SUPPORTED = "text, Markdown, MDX, HTML, PDF and DOCX files can be read"
+KINDS = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
+"""Which parser reads files of which suffix."""
+_PICTURES = frozenset({"image/png", "image/jpeg", "image/webp", "image/bmp", "image/tiff"})
+_MAIN_PARTS = {
+    "docx": "word/document.xml",
+    "pptx": "ppt/presentation.xml",
+    "xlsx": "xl/workbook.xml",
+    "epub": "META-INF/container.xml",
+}
+_CALLED = {
+    "pdf": "a PDF",
+    "image": "a picture",
+    "docx": "a DOCX",
+    "pptx": "a PPTX",
+    "xlsx": "an XLSX",
+    "epub": "an EPUB",
+}
+"""Kinds whose bytes show what they are: a file that only has the name is refused."""
+_SUPPORTED = (
+    "text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, EPUB, JSON, EML, code and picture files can be read"
+)
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html[\s>])", re.IGNORECASE)
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
-def parse(content: bytes, name: str, *, pages: int = 5000) -> Parsed:
+def parse(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
     """Turn a file into text and blocks, or raise a `ParseError` that names it. The name is never opened."""
     shown = printable(name)
     kind = _kind(content, shown)
     try:
-        return _parse(kind, content, shown, pages)
+        parsed: Parsed = PARSERS.load(kind)(content, shown, options)
+        return parsed
     except RagstoneError:
         raise
     except MemoryError:
@@ -55,88 +96,68 @@ def parse(content: bytes, name: str, *, pages: int = 5000) -> Parsed:
         ) from problem
 
 
-def _parse(kind: str, content: bytes, name: str, pages: int) -> Parsed:
-    match kind:
-        case "text":
-            from ragstone.ingest.parsers.text import parse_text
-
-            return parse_text(content, name)
-        case "markdown":
-            from ragstone.ingest.parsers.markdown import parse_markdown
-
-            return parse_markdown(content, name)
-        case "html":
-            from ragstone.ingest.parsers.html import parse_html
-
-            return parse_html(content, name)
-        case "pdf":
-            from ragstone.ingest.parsers.pdf import parse_pdf
-
-            return parse_pdf(content, name, pages=pages)
-        case _:
-            from ragstone.ingest.parsers.docx import parse_docx
-
-            return parse_docx(content, name)
-
-
 def _kind(content: bytes, name: str) -> str:
     if not content:
         raise EmptyDocument(f"{name} is empty", hint="remove it, or put text in it")
     suffix = PurePosixPath(name).suffix.lower()
-    named = _KINDS.get(suffix)
+    named = KINDS.get(suffix)
     if b"%PDF-" in content[:1024] and named in (None, "pdf"):
         return "pdf"
     if content.startswith(b"PK\x03\x04"):
-        if _is_docx(content, name):
-            return "docx"
-        raise UnsupportedFormat(f"{name} is a ZIP archive, not a DOCX", hint=_SUPPORTED)
-    if named in ("pdf", "docx"):
-        raise _not_what_it_says(content, name, named.upper())
-    if named and not looks_like_text(content):
-        _refuse_known_binary(content, name)
+        return _kind_of_archive(content, name, named)
+    media = "" if looks_like_text(content) else _media_type(content)
+    if media in _PICTURES and named not in _CALLED.keys() - {"image"}:
+        return "image"
+    if named in _CALLED:
+        raise _not_what_it_says(content, name, _CALLED[named])
+    if media:
+        raise UnsupportedFormat(f"{name} is {media}, which cannot be read", hint=_SUPPORTED)
     if named:
         return named
-    if not suffix and looks_like_text(content):
+    is_text = looks_like_text(content)
+    if is_text and not suffix:
         return "html" if _HTML.match(content[:1024]) else "text"
-    _refuse_known_binary(content, name)
-    hint = f"{_SUPPORTED}; rename it to .txt to read it as text" if looks_like_text(content) else _SUPPORTED
+    hint = f"{_SUPPORTED}; rename it to .txt to read it as text" if is_text else _SUPPORTED
     raise UnsupportedFormat(f"{name} is of a kind that cannot be read", hint=hint)
 
 
-def _refuse_known_binary(content: bytes, name: str) -> None:
+def _media_type(content: bytes) -> str:
     import filetype
 
-    found = None if looks_like_text(content) else filetype.guess(content[:8192])
-    if found is not None:
-        raise UnsupportedFormat(f"{name} is {found.mime}, which cannot be read", hint=_SUPPORTED)
+    found = filetype.guess(content[:8192])
+    return found.mime if found else ""
 
 
-def _is_docx(content: bytes, name: str) -> bool:
+def _kind_of_archive(content: bytes, name: str, named: str | None) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            members = archive.namelist()
+            members = set(archive.namelist())
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as problem:
-        if name.lower().endswith(".docx"):
+        if named in _MAIN_PARTS:
             raise ParseError(
-                f"{name} is a damaged DOCX: {problem}",
+                f"{name} is a damaged {named.upper()}: {problem}",
                 hint="it may have been cut off; copy or download it again",
             ) from problem
-        return False
-    return "word/document.xml" in members or (
-        name.lower().endswith(".docx") and "[Content_Types].xml" in members
-    )
+        members = set()
+    found = [kind for kind, part in _MAIN_PARTS.items() if part in members]
+    if named in found or (named in _MAIN_PARTS and not found and "[Content_Types].xml" in members):
+        # Relationships may give a document's main part another name.
+        return named
+    if found:
+        return found[0]
+    raise UnsupportedFormat(f"{name} is a ZIP archive, not a document", hint=_SUPPORTED)
 
 
 def _not_what_it_says(content: bytes, name: str, claimed: str) -> ParseError:
     if content.startswith(_OLE):
         return ParseError(
-            f"{name} is not a {claimed}: it is an old or encrypted Office file",
-            hint="save it as .docx without a password",
+            f"{name} is not {claimed}: it is an old or encrypted Office file",
+            hint="save it in today's format (.docx, .pptx, .xlsx) without a password",
         )
     seen = (
         "a web page" if _HTML.match(content[:1024]) else "text" if looks_like_text(content) else "other data"
     )
     return ParseError(
-        f"{name} is not a {claimed}: it holds {seen}",
+        f"{name} is not {claimed}: it holds {seen}",
         hint="a download may have saved an error page; get the file again, or rename it to what it is",
     )

@@ -58,9 +58,10 @@ class Draft:
         metadata: Mapping[str, Json] | None = None,
         warnings: Sequence[str] = (),
         empty_hint: str = "remove it, or put text in it",
+        may_be_empty: bool = False,
     ) -> Parsed:
-        """The finished document; `EmptyDocument` when nothing was added."""
-        if not self._blocks:
+        """The finished document; `EmptyDocument` when nothing was added, unless it is one part of several."""
+        if not (self._blocks or may_be_empty):
             raise EmptyDocument(f"no text was found in {self.name}", hint=empty_hint)
         notes = [*warnings, *self.warnings]
         if self.hidden:

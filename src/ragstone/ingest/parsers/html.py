@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from ragstone.core.filters import canonical_text
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.cleaning import one_line
-from ragstone.ingest.parsers.decoding import decode
+from ragstone.ingest.parsers.decoding import Decoded, decode
 from ragstone.ingest.parsers.draft import Draft
 from ragstone.ingest.parsers.html_walk import walk
+from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
@@ -34,22 +35,24 @@ _META = {
 _MAX_META = 1000
 
 
-def parse_html(content: bytes, name: str) -> Parsed:
+def parse_html(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
     """Read a web page."""
-    declared = _DECLARED.search(content[:4096])
-    decoded = decode(content, name, declared=declared[1].decode("ascii") if declared else "")
+    decoded = decode_markup(content, name)
     return parse_markup(decoded.text, name, warnings=decoded.warnings)
+
+
+def decode_markup(content: bytes, name: str) -> Decoded:
+    """The characters of a page, in the encoding it declares unless its bytes say otherwise."""
+    declared = _DECLARED.search(content[:4096])
+    return decode(content, name, declared=declared[1].decode("ascii") if declared else "")
 
 
 def parse_markup(
     markup: str, name: str, *, media_type: str = "text/html", warnings: tuple[str, ...] = ()
 ) -> Parsed:
     """Read HTML that is already characters."""
-    from selectolax.lexbor import LexborHTMLParser
-
-    tree = LexborHTMLParser(_flattened(markup))
     draft = Draft(name)
-    walk(tree, draft)
+    tree = add_markup(draft, markup)
     return draft.finish(
         media_type,
         title=_title(tree),
@@ -57,6 +60,15 @@ def parse_markup(
         warnings=warnings,
         empty_hint="the page may be filled by a script; save it from a browser after it has loaded",
     )
+
+
+def add_markup(draft: Draft, markup: str) -> LexborHTMLParser:
+    """Add the blocks of a page to a document, and return the tree they were read from."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(_flattened(markup))
+    walk(tree, draft)
+    return tree
 
 
 def _flattened(markup: str) -> str:

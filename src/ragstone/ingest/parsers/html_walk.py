@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragstone.core.types import BlockKind
 from ragstone.ingest.parsers.draft import Draft
+from ragstone.ingest.parsers.tables import markdown_table
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -181,8 +182,9 @@ def _events(root: LexborNode, skips: Callable[[LexborNode], bool]) -> Iterator[t
 
 
 def _table(table: LexborNode) -> str:
-    """One line per row, cells kept apart by bars; empty cells keep their place."""
+    """A Markdown table under its caption."""
     lines = [_visible(caption) for caption in table.css("caption")]
+    rows = []
     for row in table.css("tr"):
         cells = []
         cell = row.first_child
@@ -190,9 +192,8 @@ def _table(table: LexborNode) -> str:
             if cell.tag in ("td", "th") and not _is_hidden(cell):
                 cells.append(_visible(cell))
             cell = cell.next
-        if any(cells):
-            lines.append(" | ".join(cells))
-    return "\n".join(lines)
+        rows.append(cells)
+    return "\n".join((*lines, markdown_table(rows)))
 
 
 def _visible(root: LexborNode) -> str:

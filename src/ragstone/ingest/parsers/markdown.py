@@ -12,6 +12,7 @@ from ragstone.ingest.parsers.decoding import decode
 from ragstone.ingest.parsers.draft import Draft
 from ragstone.ingest.parsers.front_matter import read_front_matter
 from ragstone.ingest.parsers.markup import without_markup
+from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -30,7 +31,7 @@ _KINDS: dict[str, BlockKind] = {
 _ANCHOR = re.compile(r"\s*\{#[^}\s]*\}\s*$")
 
 
-def parse_markdown(content: bytes, name: str) -> Parsed:
+def parse_markdown(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
     """Read a Markdown page; each block's text is a slice of the source."""
     decoded = decode(content, name)
     cleaned = clean(decoded.text)

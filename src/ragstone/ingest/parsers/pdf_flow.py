@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
@@ -38,19 +40,42 @@ _BROKEN_WORD = re.compile(r"(\w+)[-\u00ad\u2010]\n(\w+)")
 _WORDS = re.compile(r"\w+(?:-\w+)*")
 
 
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """What tells a page's headings and paragraphs apart."""
+
+    body: float
+    """The size most characters are set in."""
+    levels: Mapping[float, int]
+    """The heading level of each larger size."""
+    pitch: float
+    """How far lines of a paragraph are apart, as a multiple of their size."""
+
+
 def add_pages(draft: Draft, pages: Mapping[int, Page]) -> None:
     """Write the document's blocks, each with its page."""
-    body = _body_size({number: page.lines for number, page in pages.items()})
+    body = _body_size(_prose({number: page.lines for number, page in pages.items() if not page.scanned}))
     kept = _without_running_lines(pages, body)
-    levels = _heading_levels(kept, body)
-    pitch = _line_pitch(kept)
-    vocabulary = _vocabulary(kept)
+    prose = _prose(kept)
+    printed = {number: lines for number, lines in prose.items() if not pages[number].scanned}
+    print_style = _Style(body, _heading_levels(printed, body), _line_pitch(printed))
+    vocabulary = _vocabulary(prose)
     for page, lines in kept.items():
-        for group in _groups(lines, levels, body, pitch):
-            _add_group(draft, group, page, _level(group[0], levels, body), vocabulary)
+        # Sizes that OCR guessed make no headings, and its pages have a pitch of their own.
+        scan_style = _Style(math.inf, {}, _line_pitch({page: prose[page]}))
+        style = scan_style if pages[page].scanned else print_style
+        for group in _groups(lines, style):
+            _add_group(draft, group, page, _level(group[0], style), vocabulary)
+
+
+def _prose(pages: Pages) -> Pages:
+    return {number: [line for line in lines if not line.is_table] for number, lines in pages.items()}
 
 
 def _add_group(draft: Draft, group: list[Span], page: int, level: int, vocabulary: Counter[str]) -> None:
+    if group[0].is_table:
+        draft.add("table", group[0].text.translate(_LIGATURES), page=page)
+        return
     text = _whole_words("\n".join(line.text.translate(_LIGATURES) for line in group), vocabulary)
     text, contents = _LEADERS.subn(" … ", text)
     if level and len(text) <= MAX_HEADING and not contents:
@@ -84,7 +109,9 @@ def _edge_lines(page: Page, body: float) -> list[Span]:
     return [
         line
         for line in page.lines
-        if line.size < body * LARGER and (line.bottom > page.top - margin or line.top < page.bottom + margin)
+        if not line.is_table
+        and (page.scanned or line.size < body * LARGER)
+        and (line.bottom > page.top - margin or line.top < page.bottom + margin)
     ]
 
 
@@ -93,7 +120,6 @@ def _running_key(line: Span) -> str:
 
 
 def _body_size(pages: Pages) -> float:
-    """The size most characters are set in."""
     sizes: Counter[float] = Counter()
     for lines in pages.values():
         for line in lines:
@@ -117,18 +143,19 @@ def _heading_levels(pages: Pages, body: float) -> dict[float, int]:
     return levels
 
 
-def _level(line: Span, levels: Mapping[float, int], body: float) -> int:
+def _level(line: Span, style: _Style) -> int:
     """A line's heading level; bold lines in the body's size stand below all larger ones."""
-    if line.size in levels:
-        return levels[line.size]
+    if line.is_table:
+        return 0
+    if line.size in style.levels:
+        return style.levels[line.size]
     short = len(line.text) <= 80 and not line.text.endswith((".", ",", ";", ":"))
-    if line.bold and short and line.size >= body and any(character.isalpha() for character in line.text):
-        return max(levels.values(), default=0) + 1
+    if line.bold and short and line.size >= style.body and any(mark.isalpha() for mark in line.text):
+        return max(style.levels.values(), default=0) + 1
     return 0
 
 
 def _line_pitch(pages: Pages) -> float:
-    """How far lines of a paragraph are apart, as a multiple of their size."""
     distances = [
         (upper.bottom - lower.bottom) / lower.size
         for lines in pages.values()
@@ -138,26 +165,26 @@ def _line_pitch(pages: Pages) -> float:
     return median(distances) if distances else 1.2
 
 
-def _groups(
-    lines: Sequence[Span], levels: Mapping[float, int], body: float, pitch: float
-) -> list[list[Span]]:
+def _groups(lines: Sequence[Span], style: _Style) -> list[list[Span]]:
     groups: list[list[Span]] = []
     for line in lines:
-        if groups and _continues(groups[-1], line, levels, body, pitch):
+        if groups and _continues(groups[-1], line, style):
             groups[-1].append(line)
         else:
             groups.append([line])
     return groups
 
 
-def _continues(group: list[Span], line: Span, levels: Mapping[float, int], body: float, pitch: float) -> bool:
+def _continues(group: list[Span], line: Span, style: _Style) -> bool:
     last = group[-1]
-    if _level(group[0], levels, body) != _level(line, levels, body) or abs(last.size - line.size) > 1:
+    if last.is_table or line.is_table:
+        return False
+    if _level(group[0], style) != _level(line, style) or abs(last.size - line.size) > 1:
         return False
     if line.bottom >= last.bottom:
         # The next column: the paragraph goes on when its sentence does.
         return not last.text.endswith((".", "!", "?", ":")) and line.text[:1].islower()
-    if last.bottom - line.bottom > 1.3 * pitch * max(line.size, last.size):
+    if last.bottom - line.bottom > 1.3 * style.pitch * max(line.size, last.size):
         return False
     if _BULLET.match(line.text):
         return bool(_BULLET.match(group[0].text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 SOFT_HYPHEN = "\u00ad"
@@ -25,6 +25,8 @@ class Span:
     top: float
     size: float
     bold: bool = False
+    is_table: bool = False
+    """A whole table in one piece: its text is Markdown."""
 
     @property
     def height(self) -> float:
@@ -38,6 +40,28 @@ class Page:
     lines: list[Span]
     bottom: float
     top: float
+    scanned: bool = False
+
+
+def scanned_page(lines: Sequence[Span], height: float) -> Page:
+    """A page that was read from a picture, all of it in one size: its lines are only roughly as high as their print."""
+    size = median(line.height for line in lines) if lines else 0.0
+    return Page(lines_of([replace(line, size=size) for line in lines]), 0.0, height, scanned=True)
+
+
+def with_tables(lines: Sequence[Span], tables: Sequence[Span]) -> list[Span]:
+    """Put each table behind the last line that stands above it in its column."""
+    placed = list(lines)
+    for table in sorted(tables, key=lambda span: -span.top):
+        above = [
+            place
+            for place, line in enumerate(placed, start=1)
+            if line.bottom >= table.top - line.height / 2
+            and line.left < table.right
+            and line.right > table.left
+        ]
+        placed.insert(above[-1] if above else 0, table)
+    return placed
 
 
 def lines_of(words: Sequence[Span]) -> list[Span]:

@@ -8,12 +8,13 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 from ragstone.core.errors import ParseError, ParserLimit
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers import wire
 from ragstone.ingest.parsers.cleaning import printable
+from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.parsers.process import ParserProcess
 
 
@@ -44,7 +45,7 @@ class ParserPool:
         with self._lock:
             return frozenset(child.pid for child in self._children)
 
-    async def parse(self, content: bytes, name: str) -> Parsed:
+    async def parse(self, content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
         """Parse one file; raises `ParseError`, and `ParserLimit` when it costs more than the limits allow."""
         name = printable(name)
         if len(content) > self.limits.file_mb * 1024 * 1024:
@@ -52,7 +53,7 @@ class ParserPool:
                 f"{name} is larger than {self.limits.file_mb} MB",
                 hint="raise limits.file_mb, or split the file",
             )
-        job = _Job(content, name, self.limits)
+        job = _Job(content, name, replace(options, pages=self.limits.pages), self.limits)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, job)
         except asyncio.CancelledError:
@@ -103,9 +104,10 @@ class ParserPool:
 class _Job:
     """One file on its way through one child."""
 
-    def __init__(self, content: bytes, name: str, limits: ParserLimits) -> None:
+    def __init__(self, content: bytes, name: str, options: ParseOptions, limits: ParserLimits) -> None:
         self.content = content
         self.name = name
+        self.options = options
         self.limits = limits
         self._child: ParserProcess | None = None
         self._cancelled = False
@@ -123,7 +125,7 @@ class _Job:
             self._child = child
             if self._cancelled:
                 child.kill()
-        head = {"name": self.name, "pages": self.limits.pages, "seconds": self.limits.seconds}
+        head = {"name": self.name, "seconds": self.limits.seconds, "options": asdict(self.options)}
         deadline = time.monotonic() + self.limits.seconds
         try:
             return child.ask(json.dumps(head).encode(), self.content, deadline)

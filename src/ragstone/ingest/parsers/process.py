@@ -39,8 +39,7 @@ class ParserProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            # One thread, or the linear algebra library maps memory for each core.
-            env={"OPENBLAS_NUM_THREADS": "1"},
+            env=_environment(),
             cwd=Path("/"),
             close_fds=True,
             start_new_session=True,
@@ -144,6 +143,16 @@ class ParserProcess:
         waiter.register(stream, event)
         if not waiter.poll(max(0.0, deadline - time.monotonic()) * 1000):
             raise TimeoutError
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of the parent's but where programs are; one thread and one heap, or each core maps memory of its own."""
+    return {
+        "MALLOC_ARENA_MAX": "1",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PATH": os.environ.get("PATH", os.defpath),
+    }
 
 
 def _mapped(state: bytes | bytearray) -> int:

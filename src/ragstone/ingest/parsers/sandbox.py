@@ -21,8 +21,8 @@ _PR_SET_NO_NEW_PRIVS = 38
 
 def confine(memory_mb: int, parent: int) -> None:
     """Apply every limit that holds for the child's whole life."""
+    die_with(parent)
     if sys.platform == "linux":
-        _die_with(parent)
         _leave_network()
     for name, limit in (
         (resource.RLIMIT_CORE, 0),
@@ -48,6 +48,18 @@ def address_space() -> int:
     return int(pages) * resource.getpagesize()
 
 
+def die_with(parent: int) -> None:
+    """Have the system end this process when that parent dies; for the start of a process."""
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if os.getppid() != parent:
+        # It died before the signal was asked for.
+        os._exit(0)
+
+
 def _lower(name: int, limit: int) -> None:
     """Set the soft limit, and the hard one with it unless it is the processor's, which is re-armed."""
     _, hard = resource.getrlimit(name)
@@ -55,15 +67,6 @@ def _lower(name: int, limit: int) -> None:
     # macOS refuses some of these limits; the wall clock still holds there.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(name, (limit, hard if name == resource.RLIMIT_CPU else limit))
-
-
-def _die_with(parent: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    if os.getppid() != parent:
-        # It died before the signal was asked for.
-        os._exit(0)
 
 
 def _leave_network() -> None:

@@ -8,11 +8,12 @@ from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.cleaning import clean
 from ragstone.ingest.parsers.decoding import decode
 from ragstone.ingest.parsers.draft import Draft
+from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 
 
-def parse_text(content: bytes, name: str) -> Parsed:
+def parse_text(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
     """Read a text file in whatever encoding it is in."""
     decoded = decode(content, name)
     cleaned = clean(decoded.text)

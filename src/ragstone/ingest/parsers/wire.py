@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, RagstoneError, UnsupportedFormat
-from ragstone.core.types import Block, Parsed
+from ragstone.core.types import Attachment, Block, Parsed
 from ragstone.ingest.parsers.draft import MAX_BLOCKS, broken_rules
 
 Read = Callable[[int], bytes | bytearray]
@@ -17,6 +17,7 @@ MAX_HEAD = 1024 * 1024
 BLOCKS_PER_FRAME = 2000
 OUT_OF_MEMORY = 77
 """The exit code of a child that had no memory left even to say so."""
+MAX_ATTACHMENTS = 1000
 _LENGTH = 8
 _ERRORS: dict[str, type[ParseError]] = {
     error.code: error for error in (ParseError, UnsupportedFormat, EmptyDocument, ParserLimit)
@@ -26,6 +27,11 @@ _ERRORS: dict[str, type[ParseError]] = {
 def text_allowance(size: int) -> int:
     """How many bytes of text a file of this size may give: beyond it is a bomb, not a document."""
     return min(MAX_TEXT, 8 * 1024 * 1024 + 50 * size)
+
+
+def attachment_allowance(size: int) -> int:
+    """How many bytes the attachments of a file of this size may have together: they are part of it."""
+    return size + 64 * 1024
 
 
 def frame(data: bytes) -> bytes:
@@ -42,12 +48,18 @@ def read_frame(read: Read, limit: int) -> bytes | bytearray:
 
 
 def encode_parsed(parsed: Parsed, size: int, name: str) -> Iterator[bytes]:
-    """The frames of a document: a head, its text, its blocks in slices."""
+    """The frames of a document: a head, its text, its blocks in slices, its attachments."""
     text = parsed.text.encode("utf-8")
     if len(text) > text_allowance(size):
         raise ParserLimit(
             f"{name} gives {len(text):,} bytes of text from {size:,}, more than is allowed",
             hint="split the file",
+        )
+    attached = sum(len(attachment.content) for attachment in parsed.attachments)
+    if len(parsed.attachments) > MAX_ATTACHMENTS or attached > attachment_allowance(size):
+        raise ParserLimit(
+            f"{name} gives {len(parsed.attachments):,} attachments of {attached:,} bytes, more than is allowed",
+            hint="take some of them out of the file",
         )
     head = {
         "title": parsed.title,
@@ -55,6 +67,8 @@ def encode_parsed(parsed: Parsed, size: int, name: str) -> Iterator[bytes]:
         "metadata": dict(parsed.metadata),
         "warnings": list(parsed.warnings),
         "blocks": len(parsed.blocks),
+        "attachments": [(attachment.name, attachment.media_type) for attachment in parsed.attachments],
+        "next_page": parsed.next_page,
     }
     yield frame(json.dumps(head).encode())
     yield frame(text)
@@ -64,6 +78,8 @@ def encode_parsed(parsed: Parsed, size: int, name: str) -> Iterator[bytes]:
             for block in parsed.blocks[first : first + BLOCKS_PER_FRAME]
         ]
         yield frame(json.dumps(rows).encode())
+    for attachment in parsed.attachments:
+        yield frame(attachment.content)
 
 
 def encode_error(error: RagstoneError) -> bytes:
@@ -80,15 +96,34 @@ def decode_reply(read: Read, size: int) -> Parsed:
         error = head["error"]
         raise _ERRORS.get(error["code"], ParseError)(str(error["message"]), hint=str(error["hint"]))
     text = read_frame(read, text_allowance(size)).decode("utf-8")
-    if not 0 < head["blocks"] <= MAX_BLOCKS:
+    if not 0 <= head["blocks"] <= MAX_BLOCKS:
         raise ValueError(f"{head['blocks']} blocks")
     blocks: list[Block] = []
     while len(blocks) < head["blocks"]:
         rows: list[list[Any]] = json.loads(read_frame(read, MAX_TEXT))
         blocks += [Block(*row) for row in rows]
     parsed = Parsed(
-        text, tuple(blocks), head["title"], head["media_type"], head["metadata"], tuple(head["warnings"])
+        text=text,
+        blocks=tuple(blocks),
+        title=head["title"],
+        media_type=head["media_type"],
+        metadata=head["metadata"],
+        warnings=tuple(head["warnings"]),
+        attachments=_read_attachments(read, head["attachments"], size),
+        next_page=None if head["next_page"] is None else int(head["next_page"]),
     )
     if problems := broken_rules(parsed):
         raise ValueError(problems[0])
     return parsed
+
+
+def _read_attachments(read: Read, names: list[list[str]], size: int) -> tuple[Attachment, ...]:
+    if len(names) > MAX_ATTACHMENTS:
+        raise ValueError(f"{len(names)} attachments")
+    left = attachment_allowance(size)
+    attachments = []
+    for name, media_type in names:
+        content = bytes(read_frame(read, left))
+        left -= len(content)
+        attachments.append(Attachment(str(name), str(media_type), content))
+    return tuple(attachments)

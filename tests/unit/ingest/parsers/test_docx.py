@@ -35,7 +35,7 @@ def test_headings_lists_tables_and_quotes(make_docx: MakeDocx) -> None:
         ("paragraph", 0, "Some text."),
         ("list", 0, "- one\n- two"),
         ("heading", 2, "Below"),
-        ("table", 0, "a | b\n1 |"),
+        ("table", 0, "| a | b |\n| --- | --- |\n| 1 |  |"),
         ("quote", 0, "Said so."),
     ]
     assert parsed.media_type == MEDIA_TYPE

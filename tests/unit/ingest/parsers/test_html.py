@@ -43,7 +43,7 @@ def test_what_a_reader_reads_stays_with_its_structure() -> None:
         ("heading", 2, "Times and tides"),
         ("paragraph", 0, "It leaves at nine.\nDaily."),
         ("list", 0, "- one\n- two\n  1. nested\n  2. more"),
-        ("table", 0, "Fares\nRoute | Price\nSula |"),
+        ("table", 0, "Fares\n| Route | Price |\n| --- | --- |\n| Sula |  |"),
         ("code", 0, "def f():\n    return 1 < 2"),
         ("quote", 0, "Said so."),
         ("paragraph", 0, "loose words"),

@@ -8,6 +8,7 @@ import pytest
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import Draft, broken_rules
+from ragstone.ingest.parsers.options import ParseOptions
 from ragstone.ingest.parsers.pdf import parse_pdf
 from ragstone.ingest.parsers.pdf_flow import add_pages
 from ragstone.ingest.parsers.pdf_layout import Page, Span, lines_of
@@ -195,9 +196,9 @@ def test_the_page_cap_is_a_typed_error(make_pdf: MakePdf) -> None:
             page.showPage()
 
     content = make_pdf(draw)
-    assert parse_pdf(content, "a.pdf", pages=4).metadata["pages"] == 4
+    assert parse_pdf(content, "a.pdf", ParseOptions(pages=4)).metadata["pages"] == 4
     with pytest.raises(ParserLimit, match=r"a\.pdf has 4 pages; the limit is 3") as caught:
-        parse_pdf(content, "a.pdf", pages=3)
+        parse_pdf(content, "a.pdf", ParseOptions(pages=3))
     assert "limits.pages" in caught.value.hint
 
 

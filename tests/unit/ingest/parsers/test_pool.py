@@ -8,15 +8,17 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, UnsupportedFormat
-from ragstone.core.types import Block, Parsed
+from ragstone.core.types import Attachment, Block, Parsed
 from ragstone.ingest.parsers import child, process, sandbox, wire
 from ragstone.ingest.parsers.dispatch import parse
+from ragstone.ingest.parsers.options import ParseOptions
 from ragstone.ingest.parsers.pool import ParserLimits, ParserPool
 
 SLOW = b"*a _b [c](d) " * 400_000
@@ -196,7 +198,13 @@ async def test_the_child_has_nothing_it_does_not_need(
     await pool.parse(b"text", "a.txt")
     (pid,) = pool.pids
     state = Path("/proc") / str(pid)
-    assert (state / "environ").read_bytes() == b"OPENBLAS_NUM_THREADS=1\0"
+    environment = dict(entry.split("=", 1) for entry in (state / "environ").read_text().split("\0") if entry)
+    assert environment == {
+        "MALLOC_ARENA_MAX": "1",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PATH": os.environ["PATH"],
+    }
     assert (state / "cwd").readlink() == Path("/")
     # Requests, replies, and the null device twice.
     assert len(list((state / "fd").iterdir())) == 4
@@ -234,9 +242,8 @@ def test_no_child_outlives_a_parent_that_is_killed() -> None:
 def _ask(*requests: tuple[bytes, str]) -> io.BytesIO:
     asked = io.BytesIO()
     for content, name in requests:
-        asked.write(
-            wire.frame(json.dumps({"name": name, "pages": 10, "seconds": 5}).encode()) + wire.frame(content)
-        )
+        head = {"name": name, "seconds": 5, "options": {"pages": 10}}
+        asked.write(wire.frame(json.dumps(head).encode()) + wire.frame(content))
     asked.seek(0)
     answered = io.BytesIO()
     child.serve(asked, answered)
@@ -256,7 +263,7 @@ def test_the_childs_side_of_the_conversation(monkeypatch: pytest.MonkeyPatch) ->
 def test_more_text_than_the_file_can_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "allow_cpu", lambda seconds: None)
     huge = Parsed("x" * (9 * 1024 * 1024), (Block("paragraph", 0, 9 * 1024 * 1024),))
-    monkeypatch.setattr(child, "parse", lambda content, name, pages: huge)
+    monkeypatch.setattr(child, "parse", lambda content, name, options: huge)
     with pytest.raises(ParserLimit, match=r"a\.pdf gives 9,437,184 bytes of text from 10"):
         wire.decode_reply(_ask((b"0123456789", "a.pdf")).read, 10)
 
@@ -272,19 +279,75 @@ def test_running_out_of_memory_is_said(monkeypatch: pytest.MonkeyPatch, raised: 
         wire.decode_reply(_ask((b"x", "a.pdf")).read, 1)
 
 
+def reply(**fields: object) -> bytes:
+    usual: dict[str, object] = {
+        "title": "",
+        "media_type": "",
+        "metadata": {},
+        "warnings": [],
+        "attachments": [],
+        "next_page": None,
+    }
+    return wire.frame(json.dumps({"blocks": 1, **usual, **fields}).encode())
+
+
+PARAGRAPH = [wire.frame(b"text"), wire.frame(b'[["paragraph", 0, 4, 0, "", null]]')]
+
+
 @pytest.mark.parametrize(
     "frames",
     [
         [b"\xff" * 8],
-        [wire.frame(b'{"blocks": 0}'), wire.frame(b"")],
-        [wire.frame(b'{"blocks": 1}'), (1 << 40).to_bytes(8, "big")],
-        [
-            wire.frame(b'{"blocks": 1, "title": "", "media_type": "", "metadata": {}, "warnings": []}'),
-            wire.frame(b"text"),
-            wire.frame(b'[["paragraph", 0, 99, 0, "", null]]'),
-        ],
+        [reply(blocks=-1), wire.frame(b"")],
+        [reply(blocks=0), wire.frame(b"text")],
+        [reply(), (1 << 40).to_bytes(8, "big")],
+        [reply(), wire.frame(b"text"), wire.frame(b'[["paragraph", 0, 99, 0, "", null]]')],
+        [reply(attachments=[["a", "b"]] * 1001), *PARAGRAPH],
+        [reply(attachments=[["a", "b"]]), *PARAGRAPH, wire.frame(bytes(65 * 1024))],
+        [reply(attachments=[["a", "b"]] * 2), *PARAGRAPH, *[wire.frame(bytes(33 * 1024))] * 2],
+        [reply(next_page="soon"), *PARAGRAPH],
     ],
 )
 def test_the_parent_does_not_trust_the_child(frames: list[bytes]) -> None:
-    with pytest.raises(ValueError, match=r"frame of|blocks|outside"):
+    with pytest.raises(ValueError, match=r"frame of|blocks|outside|no block|attachments|invalid literal"):
         wire.decode_reply(io.BytesIO(b"".join(frames)).read, 4)
+
+
+def test_attachments_and_the_next_page_go_over_the_wire() -> None:
+    attachments = (
+        Attachment("a.bin", "application/octet-stream", bytes(range(256))),
+        Attachment("b", "", b""),
+    )
+    sent = Parsed("text", (Block("paragraph", 0, 4),), attachments=attachments, next_page=7)
+    frames = b"".join(wire.encode_parsed(sent, 256, "a.eml"))
+    assert wire.decode_reply(io.BytesIO(frames).read, 256) == sent
+
+
+@pytest.mark.parametrize(("count", "size"), [(1001, 0), (1, 66 * 1024)])
+def test_more_attachments_than_the_file_can_hold_are_refused(count: int, size: int) -> None:
+    attachments = (Attachment("a", "", bytes(size)),) * count
+    sent = Parsed("text", (Block("paragraph", 0, 4),), attachments=attachments)
+    with pytest.raises(ParserLimit, match=rf"a\.eml gives {count:,} attachments of {size:,} bytes"):
+        list(wire.encode_parsed(sent, 1024, "a.eml"))
+
+
+async def test_the_options_reach_the_child_with_the_pools_own_page_limit(
+    make_pdf: Callable[..., bytes],
+) -> None:
+    def draw(page: Any) -> None:
+        for number in range(1, 5):
+            page.drawString(72, 700, f"Sentence {number}.")
+            page.showPage()
+
+    content = make_pdf(draw)
+    pool = ParserPool(ParserLimits(pages=4))
+    try:
+        part = await pool.parse(content, "a.pdf", ParseOptions(first_page=2, window=2, pages=1))
+    finally:
+        await pool.close()
+    assert [block.page for block in part.blocks] == [2, 3]
+    assert part.next_page == 4
+    small = ParserPool(ParserLimits(pages=3))
+    with pytest.raises(ParserLimit, match="4 pages; the limit is 3"):
+        await small.parse(content, "a.pdf", ParseOptions(pages=4))
+    await small.close()

@@ -1,0 +1,122 @@
+"""Archives that are documents (DOCX, PPTX, XLSX, EPUB): checked before any library sees what is in them."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+import zlib
+from typing import IO, Any
+from xml.sax.handler import ContentHandler, feature_namespaces
+
+from ragstone.core.errors import ParseError
+from ragstone.core.filters import canonical_text
+from ragstone.ingest.parsers.cleaning import one_line
+from ragstone.ingest.parsers.options import ParseOptions
+
+MAX_ENTRIES = 5_000
+MAX_RATIO = 200
+RATIO_MATTERS = 8 * 1024 * 1024
+_DAMAGED = "open it in the program it was made with and save it again"
+# The last alternative is `<?xm` in EBCDIC, which some readers understand too.
+_XML_START = re.compile(rb"[\x00\s\xef\xbb\xbf\xfe\xff]*<|\x4c\x6f\xa7\x94")
+_XINCLUDE = "http://www.w3.org/2001/XInclude"
+
+
+def open_archive(
+    content: bytes, name: str, kind: str, options: ParseOptions, *, all_xml: bool = True
+) -> zipfile.ZipFile:
+    """The archive, once it is known to be no bomb and (unless it holds web pages) to hold no DTD, entity or include."""
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(content))
+        _check_sizes(archive, len(content), name, options)
+        for entry in archive.infolist() if all_xml else ():
+            _check_entry(archive, entry, name, kind)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError) as problem:
+        raise ParseError(f"{name} is a damaged {kind}: {problem}", hint=_DAMAGED) from problem
+    return archive
+
+
+def read_xml(archive: zipfile.ZipFile, part: str, name: str, kind: str) -> Any:
+    """The root element of an XML part; refused when it has a DTD."""
+    from xml.etree.ElementTree import ParseError as NotXml
+
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import parse
+
+    try:
+        with archive.open(part) as stream:
+            return parse(stream, forbid_dtd=True).getroot()
+    except DefusedXmlException as problem:
+        raise _reaches_outside(name, part) from problem
+    except (NotXml, KeyError, zipfile.BadZipFile, zlib.error, EOFError, ValueError) as problem:
+        raise ParseError(f"{name} is a damaged {kind}: {part!r:.80} is not XML", hint=_DAMAGED) from problem
+
+
+def office_properties(archive: zipfile.ZipFile, name: str, kind: str) -> dict[str, str]:
+    """Title, author and date that an office program saved with the file."""
+    if "docProps/core.xml" not in archive.namelist():
+        return {}
+    found: dict[str, str] = {}
+    for element in read_xml(archive, "docProps/core.xml", name, kind):
+        found.setdefault(element.tag.rpartition("}")[2], one_line(element.text or "")[:1000])
+    named = {"title": found.get("title"), "author": found.get("creator"), "date": found.get("created")}
+    return {key: canonical_text(value) for key, value in named.items() if value}
+
+
+def _check_sizes(archive: zipfile.ZipFile, size: int, name: str, options: ParseOptions) -> None:
+    """Refuse bombs by what the archive declares: zipfile unpacks no more of an entry than that."""
+    entries = archive.infolist()
+    declared = sum(entry.file_size for entry in entries)
+    if len(entries) > MAX_ENTRIES or declared > options.unpacked_mb * 1024 * 1024:
+        raise _bomb(name, f"{len(entries):,} entries that unpack to {declared:,} bytes")
+    if declared > RATIO_MATTERS and declared > MAX_RATIO * size:
+        raise _bomb(name, f"{size:,} bytes that unpack to {declared:,}")
+    if any(entry.flag_bits & 1 for entry in entries):
+        raise ParseError(f"{name} is encrypted", hint="save it without a password")
+
+
+def _check_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, kind: str) -> None:
+    with archive.open(entry) as part:
+        assert isinstance(part, zipfile.ZipExtFile)
+        # Relationships can call a part anything, so what looks like XML is checked as XML.
+        if _XML_START.match(part.peek(64)) or entry.filename.lower().endswith((".xml", ".rels")):
+            _check_xml(part, entry.filename, name, kind)
+
+
+class _NoIncludes(ContentHandler):
+    """Refuses XInclude; every other element is fine."""
+
+    def startElementNS(self, name: tuple[str | None, str], qname: str | None, attrs: Any) -> None:  # noqa: N802
+        if name[0] == _XINCLUDE:
+            raise ValueError("XInclude")
+
+
+def _check_xml(part: IO[bytes], part_name: str, name: str, kind: str) -> None:
+    from xml.sax import SAXException
+
+    from defusedxml import DefusedXmlException
+    from defusedxml.expatreader import DefusedExpatParser
+
+    reader = DefusedExpatParser(forbid_dtd=True)
+    reader.setFeature(feature_namespaces, True)
+    reader.setContentHandler(_NoIncludes())
+    try:
+        reader.parse(part)
+    except (DefusedXmlException, ValueError) as problem:
+        raise _reaches_outside(name, part_name) from problem
+    except SAXException as problem:
+        raise ParseError(
+            f"{name} is a damaged {kind}: {part_name!r:.80} is not XML", hint=_DAMAGED
+        ) from problem
+
+
+def _reaches_outside(name: str, part: str) -> ParseError:
+    return ParseError(
+        f"{name} was refused: its part {part!r:.80} holds a DTD, an entity or an include",
+        hint="such files can read other files; save it again from the program it was made with",
+    )
+
+
+def _bomb(name: str, what: str) -> ParseError:
+    return ParseError(f"{name} was refused: {what}", hint="no document a person wrote looks like this")

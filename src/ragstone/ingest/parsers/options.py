@@ -1,0 +1,31 @@
+"""How a file is to be read: what the settings allow, and which part of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SCANS_PER_WINDOW = 4
+"""A window ends early after so many pages read by OCR, each of which takes seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParseOptions:
+    """Sent to the child with each file; every parser gets it and reads what concerns it."""
+
+    pages: int = 5000
+    """How many pages a document may have; the pool puts its own limit here."""
+    ocr: bool = True
+    tables: bool = True
+    first_page: int = 1
+    window: int = 0
+    """Read this many pages from `first_page` on and say where to go on; 0 means all. A part may hold no text."""
+    unpacked_mb: int = 1000
+    """How much the parts of a compressed file may hold together."""
+
+    def asked_pages(self, total: int) -> range:
+        """The numbers of the pages to read of a document that has so many."""
+        last = min(total, self.first_page + self.window - 1) if self.window else total
+        return range(self.first_page, last + 1)
+
+
+DEFAULT = ParseOptions()

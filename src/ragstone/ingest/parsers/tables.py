@@ -1,0 +1,64 @@
+"""Rows of cells → Markdown tables: the one form a table has, whatever file it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ragstone.ingest.parsers.cleaning import one_line
+from ragstone.ingest.parsers.draft import Draft
+
+GROUP_CHARS = 1000
+"""Rows of a sheet go together up to this many characters, so that a chunk holds them with their header."""
+
+
+def markdown_table(rows: Iterable[Sequence[str]]) -> str:
+    """A whole table, its first row as the header; empty when no cell holds a word."""
+    filled = [cells for cells in (_cells(row) for row in rows) if any(cells)]
+    if not filled:
+        return ""
+    width = max(len(cells) for cells in filled)
+    header, *body = (_line(cells, width) for cells in filled)
+    return "\n".join((header, _rule(width), *body))
+
+
+def add_row_groups(draft: Draft, rows: Iterable[Sequence[str]], *, page: int | None = None) -> None:
+    """Write many rows as tables of a few rows each, every one with the header of them all."""
+    filled = (cells for cells in (_cells(row) for row in rows) if any(cells))
+    titles = next(filled, None)
+    if titles is None:
+        return
+    header = f"{_line(titles, len(titles))}\n{_rule(len(titles))}"
+    # A header longer than its rows must not make a file many times larger.
+    room = max(GROUP_CHARS, 3 * len(header))
+    group: list[str] = []
+    size = len(header)
+    for cells in filled:
+        line = _line(cells, len(titles))
+        if group and size + len(line) > room:
+            draft.add("table", "\n".join((header, *group)), page=page)
+            group, size = [], len(header)
+        group.append(line)
+        size += len(line) + 1
+    draft.add("table", "\n".join((header, *group)), page=page)
+
+
+def _cells(row: Sequence[str]) -> list[str]:
+    cells = [_cell(text) for text in row]
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells
+
+
+def _cell(text: str) -> str:
+    # Most cells are a plain word or number: sheets have millions of them.
+    if text.isprintable() and "|" not in text and "  " not in text:
+        return text.strip()
+    return one_line(text).replace("|", r"\|")
+
+
+def _line(cells: Sequence[str], width: int) -> str:
+    return f"| {' | '.join((*cells, *[''] * (width - len(cells))))} |"
+
+
+def _rule(width: int) -> str:
+    return "|" + " --- |" * width
