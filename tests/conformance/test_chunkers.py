@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from tests.unit.ingest.chunkers.models import by_words
 
 from ragstone.core.protocols import Chunker
-from ragstone.core.settings import ChunkingSettings
+from ragstone.core.settings import ChunkingSettings, Strategy
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Chunk, Parsed
-from ragstone.ingest.chunkers import STRATEGIES, build_chunker
+from ragstone.ingest.chunkers import build_chunker
 from ragstone.testing.chunker_suite import ChunkerSuite
 
 CASES = [
-    *product(STRATEGIES, ("tokens", "chars"), ("0",)),
-    *product(("markdown", "recursive"), ("tokens", "chars"), ("30",)),
+    *product(get_args(Strategy), ("tokens", "chars"), ("0",)),
+    *product(("markdown", "recursive", "semantic", "hybrid", "code"), ("tokens", "chars"), ("30",)),
 ]
 
 
@@ -36,7 +37,7 @@ class TestChunkers(ChunkerSuite):
         settings = ChunkingSettings(
             strategy=self.strategy, unit=self.unit, size=size, overlap=overlap, min_size=self.min_size
         )
-        return build_chunker(settings, WordTokenizer())
+        return build_chunker(settings, WordTokenizer(), by_words)
 
     def measure(self, text: str) -> int:
         return len(text) if self.unit == "chars" else len(WordTokenizer().offsets(text))
@@ -82,6 +83,10 @@ class Broken:
         (
             lambda chunks: [replace(chunk, parent=chunk.index) for chunk in chunks],
             "test_a_parent_comes_before_its_children_and_stands_above_them",
+        ),
+        (
+            lambda chunks: [replace(chunk, metadata={"path": ("a", "b")}) for chunk in chunks],
+            "test_metadata_can_be_stored",
         ),
         (lambda chunks: chunks, "test_the_fingerprint_tells_parameters_apart"),
         (lambda chunks: chunks * 2, "test_a_very_short_document_is_one_chunk"),

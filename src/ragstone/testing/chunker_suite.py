@@ -14,6 +14,7 @@ pytest finds the class by its name and runs every test of the suite against it.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from itertools import pairwise
@@ -72,6 +73,13 @@ def document_of(*blocks: tuple[BlockKind, str], title: str = "") -> Parsed:
     return Parsed(text, tuple(parts), title)
 
 
+def table_of(rows: int) -> str:
+    """A Markdown table of two columns."""
+    return "\n".join(
+        ("| name | price |", "|---|---|", *(f"| part {row} | {row}.50 |" for row in range(rows)))
+    )
+
+
 def sample_documents() -> Iterator[Parsed]:
     """Documents that have broken chunkers: the same ones on every run."""
     yield document_of(("paragraph", "Short."))
@@ -81,6 +89,9 @@ def sample_documents() -> Iterator[Parsed]:
     yield document_of(("paragraph", "👩‍👩‍👧‍👦" * 30))
     yield document_of(("code", "\n".join(f"    call({number})  # step" for number in range(60))))
     yield document_of(*[("heading", "#" * (1 + depth % 6) + f" Part {depth}") for depth in range(40)])
+    yield document_of(("heading", "# Prices"), ("table", table_of(30)), ("paragraph", "After it."))
+    yield document_of(("paragraph", "Before."), ("table", table_of(2)), ("table", f"| {'wide ' * 90}|"))
+    yield document_of(*[("paragraph", f"Topic {number}. One. Two! Three? Four.") for number in range(25)])
     generator = random.Random(7)  # noqa: S311 - repeatable samples, not secrets
     for _ in range(5):
         yield _random_document(generator)
@@ -159,6 +170,11 @@ class ChunkerSuite:
                 if chunk.parent is not None:
                     assert chunk.parent < chunk.index
                     assert chunks[chunk.parent].level < chunk.level
+
+    def test_metadata_can_be_stored(self) -> None:
+        for _, chunks, _, _ in self._samples():
+            for chunk in chunks:
+                assert json.loads(json.dumps(chunk.metadata, allow_nan=False)) == chunk.metadata
 
     def test_an_empty_document_has_no_chunks(self) -> None:
         for text in ("", " \n\t\n "):

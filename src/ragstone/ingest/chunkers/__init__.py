@@ -2,37 +2,81 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 from ragstone.core.protocols import Chunker, Tokenizer
 from ragstone.core.settings import ChunkingSettings
+from ragstone.ingest.chunkers.code import CodeChunker
+from ragstone.ingest.chunkers.email import EmailChunker
+from ragstone.ingest.chunkers.hybrid import HybridChunker
 from ragstone.ingest.chunkers.limits import Limits
 from ragstone.ingest.chunkers.markdown import MarkdownChunker
+from ragstone.ingest.chunkers.paper import PaperChunker
 from ragstone.ingest.chunkers.paragraph import ParagraphChunker
 from ragstone.ingest.chunkers.recursive import RecursiveChunker
+from ragstone.ingest.chunkers.semantic import SemanticChunker
 from ragstone.ingest.chunkers.sentence import SentenceChunker
 from ragstone.ingest.chunkers.sliding_window import SlidingWindowChunker
+from ragstone.ingest.chunkers.topics import Embed
 
 __all__ = [
+    "CodeChunker",
+    "EmailChunker",
+    "Embed",
+    "HybridChunker",
     "Limits",
     "MarkdownChunker",
+    "PaperChunker",
     "ParagraphChunker",
     "RecursiveChunker",
+    "SemanticChunker",
     "SentenceChunker",
     "SlidingWindowChunker",
     "build_chunker",
 ]
 
+logger = logging.getLogger(__name__)
+FALLBACK_SIZE = 512
+FALLBACK_OVERLAP = 50
 STRATEGIES: dict[str, Callable[[Limits, ChunkingSettings], Chunker]] = {
+    "code": lambda limits, its: CodeChunker(limits, its.min_size, its.context),
+    "email": lambda limits, its: EmailChunker(limits, its.context),
     "markdown": lambda limits, its: MarkdownChunker(limits, its.min_size, its.context),
+    "paper": lambda limits, its: PaperChunker(limits, its.context),
     "paragraph": lambda limits, its: ParagraphChunker(limits, its.context),
     "recursive": lambda limits, its: RecursiveChunker(limits, its.min_size, its.separators, its.context),
     "sentence": lambda limits, its: SentenceChunker(limits, its.context),
     "sliding_window": lambda limits, its: SlidingWindowChunker(limits, its.context),
 }
+"""Strategies that need nothing but the text."""
+BY_MEANING: dict[str, Callable[[Limits, ChunkingSettings, Embed, Chunker], Chunker]] = {
+    "semantic": lambda limits, its, embed, fallback: SemanticChunker(
+        limits, embed, fallback, its.min_size, its.breakpoint, its.context
+    ),
+    "hybrid": lambda limits, its, embed, fallback: HybridChunker(
+        limits, embed, fallback, its.min_size, its.separators, its.breakpoint, its.context
+    ),
+}
+"""Strategies that also ask a model, and what they do without one."""
 
 
-def build_chunker(settings: ChunkingSettings, tokenizer: Tokenizer) -> Chunker:
-    """The chunker that the settings ask for."""
+def build_chunker(settings: ChunkingSettings, tokenizer: Tokenizer, embed: Embed | None = None) -> Chunker:
+    """The chunker that the settings ask for; one that cuts by meaning becomes recursive where there is no model."""
     limits = Limits(tokenizer, settings.size, settings.overlap, settings.unit)
-    return STRATEGIES[settings.strategy](limits, settings)
+    if settings.strategy in STRATEGIES:
+        return STRATEGIES[settings.strategy](limits, settings)
+    fallback = _fallback(limits, settings)
+    if embed is None:
+        logger.warning("no model for %s chunking: documents are cut recursively", settings.strategy)
+        return fallback
+    return BY_MEANING[settings.strategy](limits, settings, embed, fallback)
+
+
+def _fallback(limits: Limits, settings: ChunkingSettings) -> RecursiveChunker:
+    """Chunks as full as they can be; what is not cut by meaning is better found in smaller ones."""
+    if settings.strategy == "semantic":
+        size = min(limits.size, FALLBACK_SIZE)
+        limits = replace(limits, size=size, overlap=min(limits.overlap, FALLBACK_OVERLAP, size - 1))
+    return RecursiveChunker(limits, limits.size, settings.separators, settings.context)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers.cutting import Span
-from ragstone.ingest.chunkers.outline import Outline
+from ragstone.ingest.chunkers.outline import Outline, Place
 from ragstone.ingest.chunkers.ruler import Ruler
 
 
@@ -16,14 +16,13 @@ def assemble(document: Parsed, ruler: Ruler, spans: Iterable[Span], *, context: 
     chunks = []
     for index, (start, end) in enumerate(spans):
         place = outline.place(start, end)
-        prefixed = context and outline.has_headings
         chunks.append(
             Chunk(
                 index=index,
                 text=document.text[start:end],
                 start=start,
                 end=end,
-                context=context_of(document.title, place.section) if prefixed else "",
+                context=_context(document, outline, place) if context else "",
                 page=place.page,
                 section=place.section,
                 kind=place.kind,
@@ -41,3 +40,8 @@ def context_of(title: str, section: Sequence[str]) -> str:
     if section:
         lines.append(f"## {' > '.join(section)}\n")
     return "".join(lines) + "\n" if lines else ""
+
+
+def _context(document: Parsed, outline: Outline, place: Place) -> str:
+    headings = context_of(document.title, place.section) if outline.has_headings else ""
+    return f"{headings}{place.header}\n" if place.header else headings

@@ -14,6 +14,8 @@ from ragstone.ingest.chunkers.ruler import Ruler
 Span = tuple[int, int]
 Level = Callable[[str, int, int], Iterator[Span]]
 """Cuts a span of a text into trimmed parts that leave nothing but white space out."""
+BY_LINE: frozenset[BlockKind] = frozenset(("code", "table"))
+"""Kinds of blocks whose lines mean something: they are cut between them."""
 
 
 def by_sentence(text: str, start: int, end: int) -> Iterator[Span]:
@@ -24,9 +26,12 @@ def by_sentence(text: str, start: int, end: int) -> Iterator[Span]:
 
 def by_line(text: str, start: int, end: int) -> Iterator[Span]:
     """Lines with their indentation."""
-    for first, last in by_separator("\n")(text, start, end):
-        line = text.rfind("\n", start, first) + 1
-        yield max(line, start), last
+    return _indented(text, start, by_separator("\n")(text, start, end))
+
+
+def by_blank_line(text: str, start: int, end: int) -> Iterator[Span]:
+    """Runs of lines that blank lines keep apart, with their indentation."""
+    return _indented(text, start, by_separator("\n\n")(text, start, end))
 
 
 def by_separator(separator: str) -> Level:
@@ -41,9 +46,14 @@ def by_separator(separator: str) -> Level:
     return level
 
 
+def separator_levels(separators: Iterable[str]) -> list[Level]:
+    """The levels of the settings' separators; between words is where every cut ends anyway."""
+    return [by_separator(separator) for separator in separators if separator.strip(" ")]
+
+
 def levels_of(kind: BlockKind) -> Sequence[Level]:
     """How a block of this kind is cut when it is too large: rows and lines of code stay whole."""
-    return (by_line,) if kind in ("code", "table") else (by_sentence,)
+    return (by_line,) if kind in BY_LINE else (by_sentence,)
 
 
 def cut(text: str, ruler: Ruler, span: Span, limits: Limits, levels: Sequence[Level]) -> list[Span]:
@@ -73,6 +83,12 @@ def windows(text: str, ruler: Ruler, span: Span, size: int, overlap: int) -> Ite
             # What is repeated leaves room for at least one more word.
             room = ruler.back(word_end(text, fresh, end), size)
             start = next_word(text, min(fresh, max(earliest, room, ruler.back(fresh, overlap))), fresh)
+
+
+def _indented(text: str, start: int, parts: Iterable[Span]) -> Iterator[Span]:
+    for first, last in parts:
+        line = text.rfind("\n", start, first) + 1
+        yield max(line, start), last
 
 
 def _parts(text: str, start: int, end: int, ends: Iterable[int]) -> Iterator[Span]:

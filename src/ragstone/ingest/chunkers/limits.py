@@ -9,8 +9,10 @@ from ragstone.core.errors import InputError
 from ragstone.core.protocols import Tokenizer
 from ragstone.ingest.chunkers.ruler import Ruler
 
-VERSION = 1
+VERSION = 2
 """Raised whenever any strategy would cut the same text differently."""
+TINY = {"tokens": 100, "chars": 400}
+"""A chunk below this says too little to be found by its meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,10 @@ class Limits:
     def ruler(self, text: str) -> Ruler:
         """Measures spans of this text in this unit."""
         return Ruler(text, self.tokenizer, self.unit)
+
+    def least(self, min_size: int) -> int:
+        """The size under which a chunk looks for a neighbour: what is asked for, or what is tiny for its size."""
+        return min_size or min(TINY[self.unit], self.size // 4)
 
     @property
     def fingerprint(self) -> str:

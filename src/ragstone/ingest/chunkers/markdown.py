@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers.assembly import assemble
-from ragstone.ingest.chunkers.cutting import Span, cut, levels_of
+from ragstone.ingest.chunkers.cutting import Span
 from ragstone.ingest.chunkers.limits import Limits
-from ragstone.ingest.chunkers.outline import Unit, units
-from ragstone.ingest.chunkers.packing import pack
+from ragstone.ingest.chunkers.outline import Unit, by_section, units
+from ragstone.ingest.chunkers.packing import fill
 from ragstone.ingest.chunkers.ruler import Ruler
 
 
@@ -32,24 +31,12 @@ class MarkdownChunker:
         return f"markdown {self.limits.fingerprint} min={self.min_size} context={self.context}"
 
     def chunk(self, document: Parsed) -> list[Chunk]:
-        text = document.text
-        ruler = self.limits.ruler(text)
+        ruler = self.limits.ruler(document.text)
+        sections = by_section(units(document))
         spans: list[Span] = []
-        for section in self._sections(ruler, units(document)):
-            parts: list[Span] = []
-            for unit in section:
-                parts.extend(cut(text, ruler, (unit.start, unit.end), self.limits, levels_of(unit.kind)))
-            spans.extend(pack(text, ruler, parts, self.limits))
+        for section in self._join_small(ruler, sections) if self.min_size else sections:
+            spans += fill(document.text, ruler, section, self.limits)
         return assemble(document, ruler, spans, context=self.context)
-
-    def _sections(self, ruler: Ruler, parts: Iterable[Unit]) -> list[list[Unit]]:
-        sections: list[list[Unit]] = []
-        for unit in parts:
-            if sections and not unit.opens_section:
-                sections[-1].append(unit)
-            else:
-                sections.append([unit])
-        return self._join_small(ruler, sections) if self.min_size else sections
 
     def _join_small(self, ruler: Ruler, sections: list[list[Unit]]) -> list[list[Unit]]:
         joined = sections[:1]

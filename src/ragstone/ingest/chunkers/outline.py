@@ -1,12 +1,13 @@
-"""Where every part of a document stands: under which headings, on which page."""
+"""Where every part of a document stands: under which headings, in which table, on which page."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ragstone.core.types import Block, BlockKind, Parsed
+from ragstone.ingest.chunkers.tables import header_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,12 @@ class Unit:
     start: int
     end: int
     kind: BlockKind
-    opens_section: bool
+    headings_end: int = 0
+    """Where its headings end; 0 when it has none."""
+
+    @property
+    def opens_section(self) -> bool:
+        return self.headings_end > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +32,15 @@ class Place:
     section: tuple[str, ...]
     page: int | None
     kind: BlockKind
+    header: str = ""
+    """The head of the table that the chunk begins in the middle of."""
 
 
 class Outline:
     """The headings of a document laid over its text."""
 
     def __init__(self, document: Parsed) -> None:
+        self._text = document.text
         self._blocks = document.blocks
         self._starts = [block.start for block in document.blocks]
         self._sections = list(_sections(document))
@@ -47,7 +56,14 @@ class Outline:
             and self._starts[lead + 1] < end
         ):
             lead += 1
-        return Place(self._sections[lead], self._blocks[first].page, self._blocks[lead].kind)
+        page, kind = self._blocks[first].page, self._blocks[lead].kind
+        return Place(self._sections[lead], page, kind, self._header(self._blocks[first], start))
+
+    def _header(self, block: Block, start: int) -> str:
+        if block.kind != "table" or not block.start < start < block.end:
+            return ""
+        head_end, header = header_of(self._text, block)
+        return header if start > head_end else ""
 
 
 def units(document: Parsed) -> Iterator[Unit]:
@@ -58,10 +74,21 @@ def units(document: Parsed) -> Iterator[Unit]:
             headings.append(block)
             continue
         start = headings[0].start if headings else block.start
-        yield Unit(start, block.end, block.kind, bool(headings))
+        yield Unit(start, block.end, block.kind, headings[-1].end if headings else 0)
         headings.clear()
     if headings:
-        yield Unit(headings[0].start, headings[-1].end, "heading", True)
+        yield Unit(headings[0].start, headings[-1].end, "heading", headings[-1].end)
+
+
+def by_section(parts: Iterable[Unit]) -> list[list[Unit]]:
+    """The units of each section together, in order."""
+    sections: list[list[Unit]] = []
+    for unit in parts:
+        if sections and not unit.opens_section:
+            sections[-1].append(unit)
+        else:
+            sections.append([unit])
+    return sections
 
 
 def _sections(document: Parsed) -> Iterator[tuple[str, ...]]:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers.assembly import assemble
-from ragstone.ingest.chunkers.cutting import Span, cut, levels_of
 from ragstone.ingest.chunkers.limits import Limits
 from ragstone.ingest.chunkers.outline import units
-from ragstone.ingest.chunkers.packing import pack
+from ragstone.ingest.chunkers.packing import fill
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +23,6 @@ class ParagraphChunker:
         return f"paragraph {self.limits.fingerprint} context={self.context}"
 
     def chunk(self, document: Parsed) -> list[Chunk]:
-        text = document.text
-        ruler = self.limits.ruler(text)
-        parts: list[Span] = []
-        for unit in units(document):
-            parts.extend(cut(text, ruler, (unit.start, unit.end), self.limits, levels_of(unit.kind)))
-        return assemble(document, ruler, pack(text, ruler, parts, self.limits), context=self.context)
+        ruler = self.limits.ruler(document.text)
+        spans = fill(document.text, ruler, units(document), self.limits)
+        return assemble(document, ruler, spans, context=self.context)

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from ragstone.core.types import Block, Chunk, Parsed
+from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers.assembly import assemble
-from ragstone.ingest.chunkers.cutting import Span, by_separator, cut
+from ragstone.ingest.chunkers.cutting import Span, by_line, cut, separator_levels
 from ragstone.ingest.chunkers.limits import Limits
-from ragstone.ingest.chunkers.packing import pack
-from ragstone.ingest.chunkers.ruler import Ruler
-
-
-@dataclass(slots=True)
-class _Group:
-    """Blocks that share a chunk, or the chunks they are cut into."""
-
-    start: int
-    end: int
-    level: int
-    parent: int | None
-    section: int
-    only_headings: bool
+from ragstone.ingest.chunkers.packing import line_spans, pack
+from ragstone.ingest.chunkers.tree import grow, placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +19,8 @@ class RecursiveChunker:
     With a `min_size` a chunk that is smaller, or would be followed by a smaller one, is joined with the next
     block of the same section while both fit together; a heading is joined with its text in the same way.
     Without one every heading and block stays a chunk of its own. The level of a heading is its depth in the
-    tree, that of a block one more; the parent is the chunk with the heading they stand under.
+    tree, that of a block one more; the parent is the chunk with the heading they stand under. A table is cut
+    between rows only.
     """
 
     limits: Limits
@@ -47,56 +36,17 @@ class RecursiveChunker:
     def chunk(self, document: Parsed) -> list[Chunk]:
         text = document.text
         ruler = self.limits.ruler(text)
-        # Between words is where every cut ends anyway.
-        levels = [by_separator(separator) for separator in self.separators if separator.strip(" ")]
+        levels = separator_levels(self.separators)
+        groups = grow(document, ruler, self.limits.size, self.min_size)
         spans: list[Span] = []
-        owners: list[_Group] = []
-        first_chunks: list[int] = []
-        for group in self._groups(document, ruler):
-            parts = cut(text, ruler, (group.start, group.end), self.limits, levels)
-            first_chunks.append(len(spans))
-            packed = pack(text, ruler, parts, self.limits)
-            spans.extend(packed)
-            owners.extend([group] * len(packed))
-        chunks = assemble(document, ruler, spans, context=self.context)
-        return [
-            replace(
-                chunk, level=group.level, parent=None if group.parent is None else first_chunks[group.parent]
-            )
-            for chunk, group in zip(chunks, owners, strict=True)
-        ]
-
-    def _groups(self, document: Parsed, ruler: Ruler) -> list[_Group]:
-        groups: list[_Group] = []
-        open_headings: list[tuple[int, int]] = []  # Markdown level and group of each heading above
-        section = -1
-        for number, block in enumerate(document.blocks):
-            heading = block.kind == "heading"
-            if heading:
-                while open_headings and open_headings[-1][0] >= block.level:
-                    open_headings.pop()
-            parent = open_headings[-1][1] if open_headings else None
-            if groups and self._joins(groups, block, parent, section, ruler):
-                groups[-1].end = block.end
-                groups[-1].only_headings &= heading
+        owners: list[int] = []
+        for number, group in enumerate(groups):
+            whole = (group.start, group.end)
+            if group.kind == "table":
+                rows = cut(text, ruler, whole, self.limits, (by_line,))
+                packed = pack(text, ruler, rows, self.limits, steps=line_spans)
             else:
-                level = len(open_headings) + 1
-                groups.append(_Group(block.start, block.end, level, parent, section, heading))
-            if heading:
-                section = number
-                groups[-1].section = section
-                open_headings.append((block.level, len(groups) - 1))
-        return groups
-
-    def _joins(
-        self, groups: list[_Group], block: Block, parent: int | None, section: int, ruler: Ruler
-    ) -> bool:
-        """Whether a block shares the chunk before it."""
-        last = groups[-1]
-        if block.kind == "heading":
-            # A bare heading goes with the one below it, not with a sibling.
-            related = last.only_headings and parent == len(groups) - 1
-        else:
-            related = last.section == section
-        small = min(ruler.size(last.start, last.end), ruler.size(block.start, block.end)) < self.min_size
-        return related and small and ruler.size(last.start, block.end) <= self.limits.size
+                packed = pack(text, ruler, cut(text, ruler, whole, self.limits, levels), self.limits)
+            spans += packed
+            owners += [number] * len(packed)
+        return placed(assemble(document, ruler, spans, context=self.context), owners, groups)

@@ -4,28 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from tests.unit.ingest.chunkers.models import by_words
 
 from ragstone.core.errors import InputError
 from ragstone.core.protocols import Chunker
 from ragstone.core.sentences import sentence_spans
-from ragstone.core.settings import ChunkingSettings
+from ragstone.core.settings import ChunkingSettings, Strategy
 from ragstone.core.tokens import WordTokenizer
-from ragstone.ingest.chunkers import STRATEGIES, Limits, build_chunker
+from ragstone.ingest.chunkers import Limits, build_chunker
 from ragstone.testing.chunker_suite import document_of
 
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 PROSE = " ".join(f"Sentence number {n} has some words, e.g. these." for n in range(60))
 
 
 def build(strategy: Any, size: int = 40, overlap: int = 10, unit: Any = "tokens", **options: Any) -> Chunker:
     settings = ChunkingSettings(strategy=strategy, size=size, overlap=overlap, unit=unit, **options)
-    return build_chunker(settings, WordTokenizer())
+    return build_chunker(settings, WordTokenizer(), by_words)
 
 
 def size_of(text: str, unit: str) -> int:
     return len(text) if unit == "chars" else len(WordTokenizer().offsets(text))
+
+
+@pytest.mark.req("R-CHK-28")
+@pytest.mark.parametrize(
+    ("strategy", "first"),
+    [
+        pytest.param(
+            "sliding_window", "# A\n\nOne two. Three four.\n\nFive", id="fixed size and sliding window"
+        ),
+        pytest.param("sentence", "# A\n\nOne two. Three four.", id="sentence"),
+        pytest.param("paragraph", "# A\n\nOne two. Three four.", id="paragraph"),
+        pytest.param("semantic", "# A\n\nOne two. Three four.", id="semantic"),
+        pytest.param("recursive", "# A", id="recursive"),
+        pytest.param("hybrid", "# A", id="hybrid"),
+        pytest.param("markdown", "# A\n\nOne two. Three four.", id="markdown-contextual"),
+    ],
+)
+def test_the_catalogue_of_strategies(strategy: str, first: str) -> None:
+    document = document_of(
+        ("heading", "# A"),
+        ("paragraph", "One two. Three four."),
+        ("paragraph", "Five six. Seven eight."),
+        title="T",
+    )
+    chunker = build(strategy, 9, 2)
+    assert chunker.fingerprint.startswith(strategy)
+    chunk = chunker.chunk(document)[0]
+    assert (chunk.text, chunk.context) == (first, "# T\n## A\n\n")
 
 
 @pytest.mark.req("R-CHK-24", "R-CHK-25", "R-TST-19")
@@ -116,7 +146,9 @@ class BytesTokenizer:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_several_tokens_of_one_character_stay_together(strategy: Any) -> None:
     settings = ChunkingSettings(strategy=strategy, size=10, overlap=0)
-    chunks = build_chunker(settings, BytesTokenizer()).chunk(document_of(("paragraph", "天地玄黃宇宙")))
+    chunks = build_chunker(settings, BytesTokenizer(), by_words).chunk(
+        document_of(("paragraph", "天地玄黃宇宙"))
+    )
     assert [(chunk.text, chunk.tokens) for chunk in chunks] == [("天地玄", 9), ("黃宇宙", 9)]
 
 
@@ -129,7 +161,7 @@ def test_a_character_larger_than_a_chunk_still_passes(strategy: Any) -> None:
             return [(at, at + 1) for at in range(len(text)) for _ in range(20)]
 
     settings = ChunkingSettings(strategy=strategy, size=8, overlap=2)
-    chunks = build_chunker(settings, Costly()).chunk(document_of(("paragraph", "ab")))
+    chunks = build_chunker(settings, Costly(), by_words).chunk(document_of(("paragraph", "ab")))
     assert [chunk.text for chunk in chunks] == ["a", "b"]
 
 
@@ -183,7 +215,14 @@ def test_the_fingerprint_changes_with_every_parameter(strategy: str, change: dic
 
 @pytest.mark.parametrize(
     ("strategy", "change"),
-    [("markdown", {"min_size": 5}), ("recursive", {"min_size": 5}), ("recursive", {"separators": ("\n",)})],
+    [
+        *(
+            (strategy, {"min_size": 5})
+            for strategy in ("markdown", "recursive", "semantic", "hybrid", "code")
+        ),
+        *((strategy, {"separators": ("\n",)}) for strategy in ("recursive", "semantic", "hybrid")),
+        *((strategy, {"breakpoint": 0.6}) for strategy in ("semantic", "hybrid")),
+    ],
 )
 def test_the_fingerprint_changes_with_a_strategy_s_own_parameters(
     strategy: str, change: dict[str, Any]
@@ -192,9 +231,9 @@ def test_the_fingerprint_changes_with_a_strategy_s_own_parameters(
 
 
 def test_the_fingerprint_names_strategy_and_tokenizer() -> None:
-    assert len({build(strategy).fingerprint for strategy in STRATEGIES}) == 5
+    assert len({build(strategy).fingerprint for strategy in STRATEGIES}) == len(STRATEGIES)
     other = build_chunker(ChunkingSettings(), BytesTokenizer())
-    assert other.fingerprint == "markdown v1 400/50 tokens tokenizer=bytes min=0 context=True"
+    assert other.fingerprint == "markdown v2 400/50 tokens tokenizer=bytes min=0 context=True"
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (10, 10), (10, -1)])

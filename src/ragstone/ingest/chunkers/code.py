@@ -1,0 +1,112 @@
+"""Chunks of source code: whole functions and methods under the names they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from ragstone.core.sentences import sentence_spans
+from ragstone.core.types import Chunk, Parsed
+from ragstone.ingest.chunkers.assembly import assemble
+from ragstone.ingest.chunkers.cutting import BY_LINE, Span, by_blank_line, by_line, cut, levels_of
+from ragstone.ingest.chunkers.limits import Limits
+from ragstone.ingest.chunkers.outline import Unit, units
+from ragstone.ingest.chunkers.packing import line_spans, pack
+from ragstone.ingest.chunkers.ruler import Ruler
+from ragstone.ingest.chunkers.symbols import Path, Symbols, common
+
+NAMED_IN_CONTEXT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """A function, a method, or what stands between them."""
+
+    unit: Unit
+    path: Path
+    home: Path
+    """What it is a member of."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeChunker:
+    """One chunk per function or method; imports, constants and small definitions share one with a neighbour.
+
+    Only members of the same class, or of none, share. A definition larger than the size is cut at blank lines,
+    then between lines. The section is the path of names, and the file's name and that path are the context.
+    Text that is no code is packed in whole blocks.
+    """
+
+    limits: Limits
+    min_size: int = 0
+    context: bool = True
+
+    @property
+    def fingerprint(self) -> str:
+        return f"code {self.limits.fingerprint} min={self.min_size} context={self.context}"
+
+    def chunk(self, document: Parsed) -> list[Chunk]:
+        ruler = self.limits.ruler(document.text)
+        spans: list[Span] = []
+        owners: list[list[_Definition]] = []
+        for group in self._groups(document, ruler):
+            packed = self._cut(document.text, ruler, group)
+            spans += packed
+            owners += [group] * len(packed)
+        chunks = assemble(document, ruler, spans, context=self.context)
+        if any(block.kind != "code" for block in document.blocks):
+            return chunks
+        return [
+            self._named(chunk, owner, document.title) for chunk, owner in zip(chunks, owners, strict=True)
+        ]
+
+    def _groups(self, document: Parsed, ruler: Ruler) -> list[list[_Definition]]:
+        groups: list[list[_Definition]] = []
+        for definition in _definitions(document):
+            if groups and self._shares(ruler, groups[-1], definition):
+                groups[-1].append(definition)
+            else:
+                groups.append([definition])
+        return groups
+
+    def _shares(self, ruler: Ruler, group: Sequence[_Definition], following: _Definition) -> bool:
+        """Whether a definition goes into the chunk of those before it."""
+        if group[0].home != following.home or following.unit.opens_section:
+            return False
+        start, end = group[0].unit.start, group[-1].unit.end
+        smaller = min(ruler.size(start, end), ruler.size(following.unit.start, following.unit.end))
+        together = ruler.size(start, following.unit.end)
+        return smaller < self.limits.least(self.min_size) and together <= self.limits.size
+
+    def _cut(self, text: str, ruler: Ruler, group: Sequence[_Definition]) -> list[Span]:
+        kind = group[0].unit.kind
+        levels = (by_blank_line, by_line) if kind == "code" else levels_of(kind)
+        parts = cut(text, ruler, (group[0].unit.start, group[-1].unit.end), self.limits, levels)
+        return pack(text, ruler, parts, self.limits, steps=line_spans if kind in BY_LINE else sentence_spans)
+
+    def _named(self, chunk: Chunk, group: Sequence[_Definition], title: str) -> Chunk:
+        paths = [definition.path for definition in group]
+        return replace(chunk, section=common(paths), context=_context(title, paths) if self.context else "")
+
+
+def _definitions(document: Parsed) -> Iterator[_Definition]:
+    symbols = Symbols(document)
+    parts = list(units(document))
+    paths = [symbols.at(unit.start) for unit in parts]
+    classes = {path for pair in pairwise(paths) for path in pair if _is_class(path, pair)}
+    for unit, path in zip(parts, paths, strict=True):
+        yield _Definition(unit, path, path if path in classes else path[:-1])
+
+
+def _is_class(path: Path, neighbours: Sequence[Path]) -> bool:
+    """Whether a neighbour is a member of it."""
+    return bool(path) and any(len(one) > len(path) and one[: len(path)] == path for one in neighbours)
+
+
+def _context(title: str, paths: Sequence[Path]) -> str:
+    names = list(dict.fromkeys(".".join(path) for path in paths if path))
+    more = ", …" if len(names) > NAMED_IN_CONTEXT else ""
+    shown = [" ".join(title.split()), ", ".join(names[:NAMED_IN_CONTEXT]) + more]
+    line = " · ".join(part for part in shown if part)
+    return f"# {line}\n\n" if line else ""

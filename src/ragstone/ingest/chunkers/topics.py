@@ -1,0 +1,112 @@
+"""Topics: neighbouring segments that a model finds alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone.core.errors import ModelError
+from ragstone.core.types import Chunk, Matrix
+from ragstone.ingest.chunkers.outline import Unit
+from ragstone.ingest.chunkers.ruler import Ruler
+from ragstone.ingest.chunkers.segments import Segment
+
+Embed = Callable[[Sequence[str]], Matrix]
+"""One unit-length row per text; a row of zeros for a text that the model refused. It may block."""
+BATCH = 256
+MAX_SEGMENTS = 20_000
+"""About two thousand pages: no model is kept busy by one document for longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Segments that belong together, and the cosine of the first one to what stands before it."""
+
+    segments: tuple[Segment, ...]
+    similarity: float = math.nan
+    """Not a number where nothing stands before it, or nothing could be compared."""
+
+    @property
+    def start(self) -> int:
+        return self.segments[0].start
+
+    @property
+    def end(self) -> int:
+        return self.segments[-1].end
+
+    @property
+    def units(self) -> Iterator[Unit]:
+        """Its sentences, tables and blocks of code."""
+        return (Unit(start, end, part.kind) for part in self.segments for start, end in part.parts)
+
+
+def find_topics(
+    text: str, sections: Sequence[Sequence[Segment]], embed: Embed, threshold: float
+) -> list[list[Topic]]:
+    """The topics of each section: segments less alike than `threshold` are cut apart."""
+    compared = [part for section in sections if len(section) > 1 for part in section]
+    if len(compared) > MAX_SEGMENTS:
+        raise ModelError(
+            f"a text of {len(compared):,} segments is too large to be compared by meaning",
+            hint="split the document, or choose another chunking strategy for it",
+        )
+    cosines = iter(_cosines([text[part.start : part.end] for part in compared], embed))
+    return [
+        _topics(section, [next(cosines) for _ in section] if len(section) > 1 else [math.nan], threshold)
+        for section in sections
+    ]
+
+
+def join_small(topics: Sequence[Topic], ruler: Ruler, least: int, most: int) -> list[Topic]:
+    """Topics smaller than `least` go with the neighbour they are more like, if both are no larger than `most`."""
+    joined: list[Topic] = []
+    rest = list(reversed(topics))
+    while rest:
+        topic = rest.pop()
+        small = ruler.size(topic.start, topic.end) < least
+        back = small and bool(joined) and ruler.size(joined[-1].start, topic.end) <= most
+        ahead = small and bool(rest) and ruler.size(topic.start, rest[-1].end) <= most
+        if ahead and not (back and topic.similarity >= rest[-1].similarity):
+            rest[-1] = Topic(topic.segments + rest[-1].segments, topic.similarity)
+        elif back:
+            joined[-1] = Topic(joined[-1].segments + topic.segments, joined[-1].similarity)
+        else:
+            joined.append(topic)
+    return joined
+
+
+def with_shift(chunk: Chunk, similarity: float) -> Chunk:
+    """The chunk with how much the topic changes at its start, from 0 to 2, where that is known."""
+    if math.isnan(similarity):
+        return chunk
+    return replace(chunk, metadata={**chunk.metadata, "topic_shift_score": round(1 - similarity, 4)})
+
+
+def _topics(section: Sequence[Segment], cosines: Sequence[float], threshold: float) -> list[Topic]:
+    topics: list[tuple[list[Segment], float]] = []
+    for number, (segment, cosine) in enumerate(zip(section, cosines, strict=True)):
+        if number and not cosine < threshold:
+            topics[-1][0].append(segment)
+        else:
+            topics.append(([segment], cosine if number else math.nan))
+    return [Topic(tuple(parts), cosine) for parts, cosine in topics]
+
+
+def _cosines(texts: Sequence[str], embed: Embed) -> Iterator[float]:
+    """The cosine of each text to the one before it; not a number where there is none."""
+    before: NDArray[np.float64] | None = None
+    for first in range(0, len(texts), BATCH):
+        batch = texts[first : first + BATCH]
+        rows = np.asarray(embed(batch), np.float64)
+        if rows.ndim != 2 or len(rows) != len(batch):
+            raise ModelError(f"a model gave an array of shape {rows.shape} for {len(batch)} texts")
+        previous = np.concatenate([np.zeros_like(rows[:1]) if before is None else before, rows[:-1]])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lengths = np.linalg.norm(previous, axis=1) * np.linalg.norm(rows, axis=1)
+            cosines = (previous * rows).sum(axis=1) / lengths
+        yield from cosines.tolist()
+        before = rows[-1:]
