@@ -50,6 +50,24 @@ def _embedder(folder: Path) -> list[Row]:
     return embedding.against_sentence_transformers(folder)
 
 
+def _enrich(folder: Path) -> list[Row]:
+    from bench import enrich
+
+    return enrich.run(folder)
+
+
+def _sync(folder: Path) -> list[Row]:
+    from bench import intake
+
+    return intake.sync(folder)
+
+
+def _large(folder: Path) -> list[Row]:
+    from bench import intake
+
+    return intake.large(folder)
+
+
 def _names(folder: Path) -> list[Row]:
     from bench import names
 
@@ -62,6 +80,9 @@ PARTS: dict[str, Part] = {
     "100k": _scale(100_000),
     "embedder": _embedder,
     "ingest": _ingest,
+    "enrich": _enrich,
+    "sync": _sync,
+    "large": _large,
     "names": _names,
     "peers-minilm": _peers("all-MiniLM-L6-v2"),
     "peers-default": _peers("granite-embedding-30m-english"),

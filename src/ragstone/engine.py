@@ -34,8 +34,11 @@ from ragstone.query.request import Arm, SearchRequest, checked_choice, checked_c
 if TYPE_CHECKING:
     # Only some methods need these: they are imported there, and a search starts the sooner.
     from ragstone.answer import Answerer
-    from ragstone.ingest.pipeline import OnProgress
+    from ragstone.ingest.arrivals import Listing
+    from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.prepare import Preparer
+    from ragstone.ingest.tally import OnProgress
+    from ragstone.intake import Intake
 
 
 Closing = Callable[[], Awaitable[None]]
@@ -54,7 +57,9 @@ class Parts:
     reranker: Reranker | None
     llm: LLM | None
     preparer: Callable[[str], Preparer]
-    """Makes, for a model, what cuts documents; like `answerer` only when it is needed: a search needs neither."""
+    """Makes, for a model, what cuts documents; like the next ones only when it is needed: a search needs none."""
+    pipeline: Callable[[str], IngestPipeline]
+    intake: Callable[[str], Intake]
     answerer: Callable[[], Answerer]
     closing: list[Closing]
 
@@ -87,12 +92,17 @@ class Engine:
         kb: str | None = None,
         on_progress: OnProgress | None = None,
     ) -> IngestReport:
-        """Take in files and folders; what has not changed since is left alone."""
+        """Take in files and folders; what has not changed since is left alone, what is gone from a folder goes."""
         from ragstone.ingest.sources.files import read_files
+        from ragstone.ingest.sources.listing import folder_listings
 
-        limit = self.settings.limits.file_mb * 1024 * 1024
-        items = read_files([Path(path) for path in paths], limit)
-        return await self.ingest_items(items, tenant=tenant, kb=kb, on_progress=on_progress)
+        limits = self.settings.limits
+        named = [Path(path) for path in paths]
+        items = read_files(named, limits.file_mb * 1024 * 1024, limits)
+        listings = await asyncio.to_thread(folder_listings, named, limits)
+        return await self.ingest_items(
+            items, tenant=tenant, kb=kb, on_progress=on_progress, listings=listings
+        )
 
     async def ingest_items(
         self,
@@ -101,13 +111,45 @@ class Engine:
         tenant: str | None = None,
         kb: str | None = None,
         on_progress: OnProgress | None = None,
+        listings: Sequence[Listing] = (),
     ) -> IngestReport:
-        """Take in items of any source."""
-        from ragstone.ingest.pipeline import IngestPipeline
+        """Take in items of any source, here and now; documents that a listing no longer has are removed."""
+        pipeline = self._parts.pipeline(self._model)
+        return await pipeline.run(self._tenant(tenant), self._name(kb), items, on_progress, listings=listings)
 
-        parts = self._parts
-        pipeline = IngestPipeline(parts.ledger, parts.preparer(self._model), parts.embedder)
-        return await pipeline.run(self._tenant(tenant), self._name(kb), items, on_progress=on_progress)
+    async def ingest_urls(
+        self,
+        *urls: str,
+        tenant: str | None = None,
+        kb: str | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> IngestReport:
+        """Take in web pages, through the guarded fetcher."""
+        items = await self.intake.fetch_pages(urls)
+        return await self.ingest_items(items, tenant=tenant, kb=kb, on_progress=on_progress)
+
+    async def preview(
+        self, *paths: str | Path, tenant: str | None = None, kb: str | None = None
+    ) -> IngestReport:
+        """What `ingest` would do, without a model and without writing anything."""
+        from ragstone.ingest.preview import preview
+        from ragstone.ingest.sources.files import read_files
+        from ragstone.ingest.sources.listing import folder_listings
+
+        limits = self.settings.limits
+        named = [Path(path) for path in paths]
+        items = read_files(named, limits.file_mb * 1024 * 1024, limits)
+        listings = await asyncio.to_thread(folder_listings, named, limits)
+        owner = self._tenant(tenant)
+        scope = await self._parts.ledger.kb(owner, self._name(kb))
+        return await preview(
+            self._parts.ledger, self._parts.preparer(self._model), owner, scope, items, listings
+        )
+
+    @property
+    def intake(self) -> Intake:
+        """Uploads, sources, jobs and workers: what is taken in now and worked on later."""
+        return self._parts.intake(self._model)
 
     async def search(
         self,
@@ -196,7 +238,7 @@ class Engine:
     async def delete(self, document_id: str, *, tenant: str | None = None) -> bool:
         """Remove a document with everything derived from it; False when there is none."""
         owner = self._tenant(tenant)
-        if await self._parts.ledger.document(owner, document_id) is None:
+        if await self._parts.ledger.status(owner, document_id) is None:
             return False
         async with self._parts.ledger.transaction(owner) as tx:
             return await tx.delete(document_id)

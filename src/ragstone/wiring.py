@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragstone.configure import load_settings
 from ragstone.core.errors import SettingsError
+from ragstone.core.jobs import Queue, SourceBook
 from ragstone.core.protocols import LLM, Embedder, Ledger, LexicalIndex, VectorIndex
 from ragstone.core.registry import Registry
 from ragstone.core.settings import Adapter, EmbeddingSettings, Settings
@@ -17,20 +18,26 @@ from ragstone.stores.residents import Residents
 
 if TYPE_CHECKING:
     from ragstone.answer import Answerer
+    from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.prepare import Preparer
+    from ragstone.intake import Intake
 
 LEDGERS = Registry("ledger", {"sqlite": "ragstone.stores.ledger.sqlite:SqliteLedger"})
+QUEUES = Registry("ledger", {"sqlite": "ragstone.stores.ledger.sqlite_queue:SqliteQueue"})
+BOOKS = Registry("ledger", {"sqlite": "ragstone.stores.ledger.sqlite_queue:SqliteSourceBook"})
 VECTORS = Registry("vector DB", {"sqlite": "ragstone.stores.vectors.sqlite:SqliteVectorIndex"})
 LEXICAL = Registry("lexical index", {"sqlite": "ragstone.stores.lexical.sqlite:SqliteLexicalIndex"})
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The ledger and the two indexes that are derived from it."""
+    """The ledger, the two indexes that are derived from it, and what is queued in it."""
 
     ledger: Ledger
     vectors: VectorIndex
     lexical: LexicalIndex
+    queue: Queue
+    book: SourceBook
 
 
 def open_stores(settings: Settings) -> Stores:
@@ -41,7 +48,14 @@ def open_stores(settings: Settings) -> Stores:
     lexical_type, vectors_type = LEXICAL.load(store.lexical.kind), VECTORS.load(store.vectors.kind)
     ledger = LEDGERS.load(store.ledger.kind)(settings.data_dir, lexical_type.writers(), store.open_tenants)
     residents = Residents(store.memory_mb)
-    return Stores(ledger, vectors_type(ledger, residents), lexical_type(ledger, residents))
+    queue_type, book_type = QUEUES.load(store.ledger.kind), BOOKS.load(store.ledger.kind)
+    return Stores(
+        ledger,
+        vectors_type(ledger, residents),
+        lexical_type(ledger, residents),
+        queue_type(ledger),
+        book_type(ledger),
+    )
 
 
 def _refuse_address(name: str, adapter: Adapter) -> None:
@@ -63,6 +77,8 @@ def open_engine(settings: Settings | None = None) -> Engine:
     llm = build_llm(settings.llm)
     closing: list[Closing] = [stores.ledger.close, embedder.close]
     closing += [model.close for model in (reranker, llm) if model]
+    preparer = cache(lambda model: _preparer(settings, embedder, llm, model, closing))
+    pipeline = cache(lambda model: _pipeline(settings, stores, preparer(model), embedder))
     parts = Parts(
         ledger=stores.ledger,
         vectors=stores.vectors,
@@ -71,7 +87,9 @@ def open_engine(settings: Settings | None = None) -> Engine:
         embedder_named=lambda name: build_embedder(_named(settings, name)),
         reranker=reranker,
         llm=llm,
-        preparer=cache(lambda model: _preparer(settings, embedder, model, closing)),
+        preparer=preparer,
+        pipeline=pipeline,
+        intake=cache(lambda model: _intake(settings, stores, preparer(model), pipeline(model), closing)),
         answerer=cache(lambda: _answerer(settings, embedder, llm)),
         closing=closing,
     )
@@ -84,23 +102,49 @@ def _named(settings: Settings, model: str) -> EmbeddingSettings:
     return settings.embedding.model_copy(update=others)
 
 
-def _preparer(settings: Settings, embedder: Embedder, model: str, closing: list[Closing]) -> Preparer:
-    from ragstone.ingest.chunkers import build_chunker
-    from ragstone.ingest.parsers.pool import ParserLimits, ParserPool
-    from ragstone.ingest.prepare import Preparer
+def _preparer(
+    settings: Settings, embedder: Embedder, llm: LLM | None, model: str, closing: list[Closing]
+) -> Preparer:
+    from ragstone.making import make_preparer
 
-    limits = settings.limits
-    parsers = ParserPool(
-        ParserLimits(
-            seconds=limits.parse_seconds,
-            memory_mb=limits.parse_memory_mb,
-            pages=limits.pages,
-            file_mb=limits.file_mb,
-        )
+    preparer, close = make_preparer(settings, embedder, llm, model)
+    closing.append(close)
+    return preparer
+
+
+def _pipeline(settings: Settings, stores: Stores, preparer: Preparer, embedder: Embedder) -> IngestPipeline:
+    from ragstone.ingest.pipeline import IngestPipeline
+    from ragstone.ingest.verify import Verifier
+
+    verifier = Verifier(stores.ledger, stores.vectors, stores.lexical)
+    return IngestPipeline(
+        stores.ledger, preparer, embedder, verifier, settings.limits, settings.extract.scan_command
     )
-    closing.append(parsers.close)
-    chunker = build_chunker(settings.chunking, tokenizer_of(embedder))
-    return Preparer(parsers.parse, chunker, model, limits.document_chunks)
+
+
+def _intake(
+    settings: Settings, stores: Stores, preparer: Preparer, pipeline: IngestPipeline, closing: list[Closing]
+) -> Intake:
+    from ragstone.fetch import Fetcher
+    from ragstone.ingest.notify import Webhook
+    from ragstone.ingest.sources import build_source
+    from ragstone.ingest.sources.context import SourceContext
+    from ragstone.intake import Intake
+
+    fetcher = Fetcher(settings.fetch)
+    webhook = Webhook(settings.jobs, settings.fetch) if settings.jobs.webhook else None
+    closing += [fetcher.close, *([webhook.close] if webhook else [])]
+    context = SourceContext(fetcher, settings.limits, settings.databases)
+    return Intake(
+        settings,
+        stores.ledger,
+        stores.queue,
+        stores.book,
+        pipeline,
+        preparer,
+        lambda kind, name, config: build_source(kind, name, config, context),
+        webhook,
+    )
 
 
 def _answerer(settings: Settings, embedder: Embedder, llm: LLM | None) -> Answerer:

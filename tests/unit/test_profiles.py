@@ -67,8 +67,7 @@ def test_kosmos_normalises() -> None:
         pytest.param("takaro", "markdown", "chars", 1000, 200, marks=pytest.mark.req("R-CHK-14")),
         pytest.param("tulia", "sentence", "tokens", 400, 50, marks=pytest.mark.req("R-CHK-19")),
         pytest.param("rpg", "sliding_window", "tokens", 500, 50, marks=pytest.mark.req("R-CHK-23")),
-        ("ghostwriter", "recursive", "tokens", 1024, 154),
-        ("kosmos", "recursive", "chars", 512, 50),
+        pytest.param("ghostwriter", "hybrid", "tokens", 1024, 154, marks=pytest.mark.req("R-CHK-01")),
     ],
 )
 def test_chunks_are_of_the_profile_s_size(
@@ -90,6 +89,38 @@ def test_chunks_are_of_the_profile_s_size(
     assert all(before.end - after.start > 0 for before, after in itertools.pairwise(chunks)), (
         "neighbours overlap"
     )
+
+
+@pytest.mark.req("R-CHK-21")
+def test_kosmos_cuts_by_meaning() -> None:
+    chunking = profile("kosmos").chunking
+    assert (chunking.strategy, chunking.unit, chunking.breakpoint) == ("semantic", "chars", 0.5)
+    assert (chunking.min_size, chunking.size) == (100, 1000)
+
+
+@pytest.mark.req("R-CHK-22")
+def test_the_fallback_of_kosmos_is_recursive() -> None:
+    chunking = profile("kosmos").chunking
+    assert chunking.separators == ("\n\n", "\n", ". ", " ")
+    chunks = build_chunker(chunking, WordTokenizer()).chunk(
+        Parsed(PROSE, (Block("paragraph", 0, len(PROSE)),))
+    )
+    lengths = [len(chunk.text) for chunk in chunks]
+    assert max(lengths) <= 512
+    assert min(lengths[:-1]) > 400
+    assert all(0 < before.end - after.start <= 50 for before, after in itertools.pairwise(chunks))
+
+
+@pytest.mark.req("R-CHK-09", "R-CHK-13")
+def test_ghostwriter_cuts_each_kind_of_source_its_own_way() -> None:
+    chosen = {kind: its.strategy for kind, its in profile("ghostwriter").chunking_by_source.items()}
+    assert chosen == {
+        "email": "semantic",
+        "paper": "paper",
+        "rss": "hybrid",
+        "web": "hybrid",
+        "files": "recursive",
+    }
 
 
 @pytest.mark.req("R-CHK-19")

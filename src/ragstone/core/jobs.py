@@ -85,6 +85,8 @@ class Job:
     progress: JobProgress
     attempts: int
     token: int
+    worker: str
+    """Who has it or had it last: host, process and a random part."""
     error_code: str
     error: str
     created_at: datetime

@@ -1,6 +1,7 @@
 """The seams. An adapter is checked against them by the type checker and by the suites in `ragstone.testing`.
 
-Those of the queue stand beside its types in `ragstone.core.jobs`. I/O is async; pure computation (parsing, chunking, counting) is not.
+Those of the queue stand beside its types in `ragstone.core.jobs`.
+I/O is async; pure computation (parsing, chunking, counting) is not.
 """
 
 from __future__ import annotations

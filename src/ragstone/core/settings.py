@@ -194,7 +194,7 @@ class EnrichSettings(Section):
 class JobSettings(Section):
     workers: int = Field(default=1, ge=1, le=64)
     lease_seconds: float = Field(default=30.0, gt=0)
-    attempts: int = Field(default=3, ge=1, le=20)
+    attempts: int = Field(default=3, ge=1)
     retry_seconds: float = Field(default=5.0, ge=0)
     """Wait before the second attempt; doubled for the third."""
     webhook: str | None = None

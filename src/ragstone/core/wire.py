@@ -15,6 +15,7 @@ from ragstone.core.types import (
     Citation,
     Document,
     Explanation,
+    Failure,
     Hit,
     IngestReport,
     Json,
@@ -107,16 +108,23 @@ def ingest_json(report: IngestReport) -> JsonObject:
         "added": report.added,
         "updated": report.updated,
         "unchanged": report.unchanged,
-        "failed": [
-            {"uri": failure.uri, "code": failure.code, "error": failure.error} for failure in report.failed
-        ],
+        "failed": [failure_json(failure) for failure in report.failed],
         "documents": report.documents,
         "chunks": report.chunks,
         "seconds": report.seconds,
         "warnings": list(report.warnings),
         "skipped_chunks": report.skipped_chunks,
         "degraded": list(report.degraded),
+        "removed": report.removed,
+        "moved": report.moved,
+        "duplicates": report.duplicates,
+        "stages": [stage_json(stage) for stage in report.stages],
     }
+
+
+def failure_json(failure: Failure) -> JsonObject:
+    """An item that could not be ingested, and why."""
+    return {"uri": failure.uri, "code": failure.code, "error": failure.error}
 
 
 def explain_json(explanation: Explanation) -> JsonObject:

@@ -1,4 +1,4 @@
-"""One ingest run: fetch → extract → normalize → chunk → embed → store.
+"""One ingest run: FETCH → EXTRACT → NORMALIZE → CHUNK → ENRICH → EMBED → STORE → VERIFY.
 
 Three things go on at once: the next documents are read, parsed and cut while a wave of chunks is with the
 model, and the wave before is being written. A wave gathers the chunks of several documents, so that the
@@ -9,112 +9,105 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable, RagstoneError
-from ragstone.core.ids import document_id
+from ragstone.core.errors import ModelMismatch, RagstoneError
+from ragstone.core.ids import content_hash
 from ragstone.core.protocols import Embedder, Ledger
-from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase, Matrix, NewVersion
-from ragstone.ingest.prepare import Prepared, Preparer, unusable
+from ragstone.core.settings import LimitSettings
+from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase
+from ragstone.ingest.arrivals import Arrivals, Listing
+from ragstone.ingest.belt import Belt
+from ragstone.ingest.embed import Embedded, embed
+from ragstone.ingest.entries import Entry, opened, some
+from ragstone.ingest.parts import LedgerParts
+from ragstone.ingest.prepare import Prepared, Preparer, attached, made_from, unusable
+from ragstone.ingest.resemblance import marked, twin
+from ragstone.ingest.scan import scan
+from ragstone.ingest.store import store
+from ragstone.ingest.tally import OnProgress, Tally, at_stage
+from ragstone.ingest.task import Group, Task
+from ragstone.ingest.verify import Verifier
 
 logger = logging.getLogger(__name__)
-WAVE_CHUNKS = 64
-"""Few enough that progress shows on a slow machine, enough to fill the model's batches."""
 IN_FLIGHT = 2
-LOOK_UP = 32
-LOOK_UP_BYTES = 64 * 1024 * 1024
-AHEAD = 512
+VERIFIED_PER_WAVE = 2
+"""Documents of a wave that are asked for after it is stored: all of an upload, a sample of a batch."""
+
+Settle = Callable[[Group], Awaitable[None]]
+"""Ends the job of a group that has ended without being stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is; `document` is the one that has just ended."""
-
-    done: int
-    chunks: int
-    failed: int
-    document: str
-
-
-OnProgress = Callable[[Progress], None]
-
-
-@dataclass
-class Tally:
-    """The report while it grows."""
-
-    on_progress: OnProgress | None
-    added: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    chunks: int = 0
-    skipped_chunks: int = 0
-    failed: list[Failure] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    degraded: dict[str, None] = field(default_factory=dict)
-
-    def ended(self, uri: str) -> None:
-        """One more item is through, whatever became of it."""
-        if self.on_progress:
-            done = self.added + self.updated + self.unchanged + len(self.failed)
-            self.on_progress(Progress(done, self.chunks, len(self.failed), uri))
-
-    def foreign(self, model: str, space: str) -> None:
-        """C-07: vectors of a fallback model never enter a Space of another; what is left is search by word."""
-        self.degraded[f"embedding: {model} answered, but this index is of {space}"] = None
-
-    def fail(self, failure: Failure) -> None:
-        self.failed.append(failure)
-        self.ended(failure.uri)
+async def _nobody(_group: Group) -> None:
+    """Nobody waits for a run that is not a job's."""
 
 
 class IngestPipeline:
     """Turns items into live documents."""
 
-    def __init__(self, ledger: Ledger, preparer: Preparer, embedder: Embedder) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        preparer: Preparer,
+        embedder: Embedder,
+        verifier: Verifier,
+        limits: LimitSettings,
+        scan_command: Sequence[str] = (),
+    ) -> None:
         self._ledger = ledger
         self._preparer = preparer
         self._embedder = embedder
+        self._verifier = verifier
+        self._limits = limits
+        self._scan_command = scan_command
 
     async def run(
         self,
         tenant: str,
         kb_name: str,
-        items: Iterable[Item | Failure],
+        items: Iterable[Item | Failure | Task],
         on_progress: OnProgress | None = None,
+        *,
+        listings: Sequence[Listing] = (),
+        settle: Settle = _nobody,
     ) -> IngestReport:
         """Ingest all items; one that fails is reported and the rest go on."""
-        started = time.perf_counter()
         tally = Tally(on_progress)
         async with self._ledger.transaction(tenant) as tx:
             kb = await tx.open_kb(kb_name)
         self._check_model(kb)
-        belt = Belt(AHEAD)
-        producer = asyncio.create_task(self._produce(tenant, kb, iter(items), belt, tally))
+        run = _Run(
+            self._ledger,
+            self._preparer,
+            self._embedder,
+            self._verifier,
+            tenant,
+            kb_name,
+            tally,
+            Belt(),
+            settle,
+            self._scan_command,
+        )
+        arrivals = Arrivals(self._ledger, self._preparer, tenant, kb, tally, listings)
+        await arrivals.begin()
+        producer = asyncio.create_task(run.produce(opened(items, self._limits), arrivals))
         try:
-            await self._consume(tenant, kb, belt, tally)
+            await run.consume()
             await producer
         finally:
             producer.cancel()
             await asyncio.gather(producer, return_exceptions=True)
-        stats = await self._ledger.stats(tenant, kb)
-        return IngestReport(
-            added=tally.added,
-            updated=tally.updated,
-            unchanged=tally.unchanged,
-            failed=tuple(tally.failed),
-            documents=stats.documents,
-            chunks=stats.chunks,
-            seconds=round(time.perf_counter() - started, 3),
-            warnings=tuple(tally.warnings),
-            skipped_chunks=tally.skipped_chunks,
-            degraded=tuple(tally.degraded),
+        await arrivals.end()
+        report = tally.report(await self._ledger.stats(tenant, kb))
+        logger.info(
+            "ingested %d, failed %d in %.1f s",
+            report.added + report.updated,
+            len(report.failed),
+            report.seconds,
         )
+        return report
 
     def _check_model(self, kb: KnowledgeBase) -> None:
         # A fallback may have taken the configured model's place: the kb may be of either.
@@ -125,62 +118,122 @@ class IngestPipeline:
                 hint=f"set embedding.model to {kb.space.model.split('@')[0]}, or ingest into another --kb",
             )
 
-    async def _produce(
-        self, tenant: str, kb: KnowledgeBase, items: Iterator[Item | Failure], belt: Belt, tally: Tally
-    ) -> None:
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run at work: what is read goes onto the belt, what comes off it is embedded and stored."""
+
+    ledger: Ledger
+    preparer: Preparer
+    embedder: Embedder
+    verifier: Verifier
+    tenant: str
+    kb_name: str
+    tally: Tally
+    belt: Belt
+    settle: Settle
+    scan_command: Sequence[str]
+
+    async def produce(self, entries: Iterable[Entry], arrivals: Arrivals) -> None:
+        """Read, sort, extract and cut until the entries end."""
+        upcoming = iter(entries)
         try:
-            while batch := await asyncio.to_thread(_next_batch, items):
-                usable = []
+            while batch := await self._fetch(upcoming):
+                tasks = []
                 for entry in batch:
-                    failure = entry if isinstance(entry, Failure) else unusable(entry)
-                    if failure:
-                        tally.fail(failure)
-                    elif isinstance(entry, Item):
-                        usable.append(entry)
-                changed = await self._changed(tenant, kb, usable, tally)
-                await self._prepare(changed, belt, tally)
+                    if isinstance(entry, Group):
+                        await self._closed(entry)
+                    elif isinstance(entry, Failure):
+                        self.tally.fail(entry)
+                    elif failure := unusable(entry.item):
+                        entry.group.waiting += 1
+                        await self._failed(entry, failure)
+                    else:
+                        entry.group.waiting += 1
+                        tasks.append(entry)
+                todo, current = await arrivals.changed(tasks)
+                for task in current:
+                    await self._unchanged(task)
+                await self._prepare_all(todo, arrivals)
         finally:
-            belt.end()
+            self.belt.end()
 
-    async def _changed(
-        self, tenant: str, kb: KnowledgeBase, items: Sequence[Item], tally: Tally
-    ) -> list[tuple[Item, bool]]:
-        """The items there is something to do for, each with whether an earlier version is live."""
-        live = {}
-        for source in {item.source for item in items}:
-            ids = [item.external_id for item in items if item.source == source]
-            found = await self._ledger.find(tenant, kb, source, ids)
-            live.update({(source, external_id): document for external_id, document in found.items()})
-        changed = []
-        for item in items:
-            known = live.get((item.source, item.external_id))
-            if self._preparer.is_current(item, known):
-                tally.unchanged += 1
-                tally.ended(item.uri)
-            else:
-                changed.append((item, known is not None))
-        return changed
+    async def _fetch(self, upcoming: Iterable[Entry]) -> list[Entry]:
+        with self.tally.times.measure("fetch", 0) as out:
+            batch = await asyncio.to_thread(some, upcoming)
+            out.append(sum(isinstance(entry, Task) for entry in batch))
+        return batch
 
-    async def _prepare(self, changed: Sequence[tuple[Item, bool]], belt: Belt, tally: Tally) -> None:
-        tasks = [asyncio.create_task(self._preparer.prepare(item, known)) for item, known in changed]
+    async def _prepare_all(self, tasks: Sequence[Task], arrivals: Arrivals) -> None:
+        waiting = [asyncio.create_task(self._prepared(task)) for task in tasks]
         try:
-            for (item, _), task in zip(changed, tasks, strict=True):
-                try:
-                    await belt.put(await task)
-                except RagstoneError as error:
-                    tally.fail(Failure(item.uri, error.code, str(error)))
+            for task, pending in zip(tasks, waiting, strict=True):
+                document = await pending
+                if isinstance(document, Failure):
+                    await self._failed(task, document)
+                else:
+                    await self._hand_over(document, arrivals)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            for pending in waiting:
+                pending.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
 
-    async def _consume(self, tenant: str, kb: KnowledgeBase, belt: Belt, tally: Tally) -> None:
+    async def _prepared(self, task: Task) -> Prepared | Failure:
+        recipe = made_from(content_hash(task.item.content), self.preparer.recipe(task.item))
+        parts = LedgerParts(self.ledger, self.tenant, task.document_id, recipe)
+        uri = task.item.uri
+        try:
+            if self.scan_command and isinstance(task.item.content, bytes):
+                await scan(self.scan_command, task.item.content, uri)
+            return await self.preparer.prepare(task, parts, self.tally.times)
+        except RagstoneError as error:
+            task.group.retryable = error.retryable
+            return Failure(uri, error.code, str(error))
+        except Exception as error:
+            # A defect of ours costs one document, named with its reason; the rest of the run goes on.
+            logger.exception("%s could not be prepared", uri)
+            return Failure(uri, "internal", f"{uri} met a defect: {type(error).__name__}: {error!s:.200}")
+
+    async def _hand_over(self, document: Prepared, arrivals: Arrivals) -> None:
+        """Onto the belt, and its attachments behind it."""
+        task = document.task
+        if self.preparer.near_duplicates != "off":
+            other = await twin(self.ledger, self.tenant, arrivals.kb, document)
+            if other and self.preparer.near_duplicates == "skip":
+                await self._skipped(document, other.document_id)
+                return
+            document = marked(document, other) if other else document
+        at_stage(task, "embed", chunks_total=len(document.chunks))
+        await self.belt.put(document)
+        if document.attachments or task.known:
+            await self._attachments(document, arrivals)
+
+    async def _attachments(self, document: Prepared, arrivals: Arrivals) -> None:
+        task = document.task
+        children = [
+            Task(item, task.group, parent_id=task.document_id)
+            for item in attached(document, task.document_id)
+        ]
+        task.group.waiting += len(children)
+        todo, current = await arrivals.changed(children)
+        for child in current:
+            await self._unchanged(child)
+        await self._prepare_all(todo, arrivals)
+        if task.known:
+            # An earlier version may have brought what this one does not have any more.
+            ours = {child.document_id for child in (*todo, *current)}
+            before = await self.ledger.children(self.tenant, task.document_id)
+            for gone in (child for child in before if child not in ours):
+                async with self.ledger.transaction(self.tenant) as tx:
+                    await tx.delete(gone)
+
+    async def consume(self) -> None:
         """Embed and store waves in order; the model gets the next one before it has finished the last."""
         flying: deque[asyncio.Task[None]] = deque()
         stored: asyncio.Task[None] | None = None
         try:
-            while wave := await belt.wave():
-                stored = asyncio.create_task(self._embed_and_store(tenant, kb.name, wave, stored, tally))
+            while wave := await self.belt.wave():
+                stored = asyncio.create_task(self._embed_and_store(wave, stored))
                 flying.append(stored)
                 if len(flying) > IN_FLIGHT:
                     await flying.popleft()
@@ -190,136 +243,65 @@ class IngestPipeline:
                 task.cancel()
             await asyncio.gather(*flying, return_exceptions=True)
 
-    async def _embed_and_store(
-        self,
-        tenant: str,
-        kb_name: str,
-        wave: Sequence[Prepared],
-        before: asyncio.Task[None] | None,
-        tally: Tally,
-    ) -> None:
-        vectors, model = await self._embed(tenant, kb_name, wave, tally)
+    async def _embed_and_store(self, wave: Sequence[Prepared], before: asyncio.Task[None] | None) -> None:
+        kb = await self.ledger.kb(self.tenant, self.kb_name)
+        embedded = await embed(self.ledger, self.embedder, self.tenant, kb, wave, self.tally)
         if before:
             await before
-        await self._store(tenant, kb_name, wave, vectors, model, tally)
+        stored = await store(self.ledger, self.tenant, self.kb_name, wave, embedded, self.tally)
+        for document in stored:
+            self.tally.updated += document.task.known
+            self.tally.added += not document.task.known
+            self.tally.chunks += len(document.chunks)
+            uri = document.task.item.uri
+            self.tally.warnings += [f"{uri}: {warning}" for warning in document.parsed.warnings]
+            self.tally.ended(uri)
+        await self._verify(wave, embedded, stored)
 
-    async def _embed(
-        self, tenant: str, kb_name: str, wave: Sequence[Prepared], tally: Tally
-    ) -> tuple[Matrix | None, str]:
-        """One row per chunk of the wave, and the model that made them; no rows when no model could be reached."""
-        texts = [chunk.contextual for document in wave for chunk in document.chunks]
-        kb = await self._ledger.kb(tenant, kb_name)
-        known = await self._ledger.known_vectors(tenant, kb, texts) if kb else {}
-        missing = [text for text in dict.fromkeys(texts) if text not in known]
-        model = kb.space.model if kb and kb.space else ""
-        rows = dict(known)
-        if missing:
-            try:
-                embedded = await self._embedder.embed(missing, "document")
-            except (ModelUnavailable, ModelMismatch):
-                raise
-            except ModelError as error:
-                logger.warning("stored without vectors: %s", error)
-                tally.degraded[f"embedding: {error}"] = None
-                return None, ""
-            if model and embedded.model != model:
-                tally.foreign(embedded.model, model)
-                return None, ""
-            model = embedded.model
-            rows.update(zip(missing, embedded.vectors, strict=True))
-            tally.skipped_chunks += len(embedded.failed)
-        return np.stack([rows[text] for text in texts]), model
-
-    async def _store(
-        self,
-        tenant: str,
-        kb_name: str,
-        wave: Sequence[Prepared],
-        vectors: Matrix | None,
-        model: str,
-        tally: Tally,
-    ) -> None:
-        async with self._ledger.transaction(tenant) as tx:
-            kb = await tx.open_kb(kb_name)
-            if vectors is not None and kb.space and kb.space.model != model:
-                # The wave before opened the Space while a fallback embedded this one.
-                tally.foreign(model, kb.space.model)
-                vectors = None
-            if vectors is not None:
-                kb = await tx.open_space(kb, model, vectors.shape[1])
-            start = 0
+    async def _verify(self, wave: Sequence[Prepared], embedded: Embedded, stored: Sequence[Prepared]) -> None:
+        kb = await self.ledger.kb(self.tenant, self.kb_name)
+        if kb is None:
+            return
+        sample = {id(document) for document in stored[:VERIFIED_PER_WAVE]}
+        comparable = kb.space is not None and kb.space.model == embedded.model
+        vectors = embedded.vectors if comparable else None
+        start = 0
+        with self.tally.times.measure("verify", len(sample)):
             for document in wave:
                 end = start + len(document.chunks)
-                version = _version(tenant, kb_name, document, None if vectors is None else vectors[start:end])
-                number = await tx.stage(kb, version)
-                await tx.activate(kb, version.document_id, number)
+                if id(document) in sample:
+                    rows = None if vectors is None else vectors[start:end]
+                    for problem in await self.verifier.problems(self.tenant, kb, document, rows):
+                        await self._unverified(document, problem)
                 start = end
-        for document in wave:
-            tally.updated += document.known
-            tally.added += not document.known
-            tally.chunks += len(document.chunks)
-            tally.warnings += [f"{document.item.uri}: {warning}" for warning in document.parsed.warnings]
-            tally.ended(document.item.uri)
 
+    async def _unverified(self, document: Prepared, problem: str) -> None:
+        # Deleted or replaced since it was stored, it is rightly not found.
+        live = await self.ledger.document(self.tenant, document.task.document_id)
+        if live and live.content_hash == document.content_hash:
+            self.tally.degraded[f"verify: {document.task.item.uri}: {problem}"] = None
 
-class Belt:
-    """Carries prepared documents from the producer to the consumer, a bounded number at a time."""
+    async def _failed(self, task: Task, failure: Failure) -> None:
+        self.tally.fail(failure)
+        task.group.failures.append(failure)
+        await self._closed(task.group)
 
-    def __init__(self, room: int) -> None:
-        self._queue: asyncio.Queue[Prepared | None] = asyncio.Queue()
-        self._room = asyncio.Semaphore(room)
+    async def _unchanged(self, task: Task) -> None:
+        self.tally.unchanged += 1
+        self.tally.ended(task.item.uri)
+        task.group.stored += 1
+        await self._closed(task.group)
 
-    async def put(self, document: Prepared) -> None:
-        """Wait for room, then hand over."""
-        await self._room.acquire()
-        self._queue.put_nowait(document)
+    async def _skipped(self, document: Prepared, other: str) -> None:
+        uri = document.task.item.uri
+        self.tally.duplicates += 1
+        self.tally.warnings.append(f"{uri}: left out, since it is nearly the same as document {other}")
+        failure = Failure(uri, "near_duplicate", f"{uri} is nearly the same as document {other}")
+        document.task.group.failures.append(failure)
+        await self._closed(document.task.group)
 
-    def end(self) -> None:
-        """Nothing more will come."""
-        self._queue.put_nowait(None)
-
-    async def wave(self) -> list[Prepared]:
-        """The next documents, as many as fill the model's batches; empty at the end."""
-        wave: list[Prepared] = []
-        chunks = 0
-        while chunks < WAVE_CHUNKS:
-            document = await self._queue.get()
-            if document is None:
-                self.end()
-                break
-            self._room.release()
-            wave.append(document)
-            chunks += len(document.chunks)
-        return wave
-
-
-def _next_batch(items: Iterator[Item | Failure]) -> list[Item | Failure]:
-    """A few items, fewer when they are large: all of them are in memory at once."""
-    batch: list[Item | Failure] = []
-    size = 0
-    for entry in items:
-        batch.append(entry)
-        size += len(entry.content) if isinstance(entry, Item) else 0
-        if len(batch) == LOOK_UP or size >= LOOK_UP_BYTES:
-            break
-    return batch
-
-
-def _version(tenant: str, kb_name: str, document: Prepared, vectors: Matrix | None) -> NewVersion:
-    item = document.item
-    return NewVersion(
-        document_id=document_id(tenant, kb_name, item.source, item.external_id),
-        source=item.source,
-        external_id=item.external_id,
-        uri=item.uri,
-        title=document.parsed.title,
-        content_hash=document.content_hash,
-        text=document.parsed.text,
-        media_type=document.parsed.media_type,
-        metadata=document.metadata,
-        recipe=document.recipe,
-        modified_at=item.modified_at,
-        chunks=document.chunks,
-        terms=document.terms,
-        vectors=vectors,
-    )
+    async def _closed(self, group: Group) -> None:
+        """One task less to wait for."""
+        group.waiting -= 1
+        if group.ended:
+            await self.settle(group)

@@ -1,49 +1,89 @@
-"""The stages before the model: extract, normalize, chunk."""
+"""The stages before the model: EXTRACT, NORMALIZE, CHUNK and ENRICH, in this order."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from ragstone.core.analyzer import FINGERPRINT, analyze
 from ragstone.core.errors import EmptyDocument, ParserLimit
 from ragstone.core.ids import content_hash
 from ragstone.core.metadata import clean_metadata
 from ragstone.core.protocols import Chunker
-from ragstone.core.types import Chunk, Document, Failure, Item, Metadata, Parsed
+from ragstone.core.settings import EnrichSettings
+from ragstone.core.types import Attachment, Chunk, Document, Failure, Item, Json, Metadata, Parsed
 from ragstone.ingest import parsers
-from ragstone.ingest.parsers.cleaning import one_line, printable
-from ragstone.ingest.parsers.draft import MAX_TITLE, Draft
+from ragstone.ingest.enrich import FINGERPRINT as ENRICH
+from ragstone.ingest.enrich import enrich
+from ragstone.ingest.enrich.near_duplicates import bands, signature
+from ragstone.ingest.extract import ParseFile, Parts, extract
+from ragstone.ingest.normalize import normalize
+from ragstone.ingest.parsers.cleaning import printable
+from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
+from ragstone.ingest.tally import StageTimes, at_stage
+from ragstone.ingest.task import Task
 
-ParseFile = Callable[[bytes, str], Awaitable[Parsed]]
+Summarize = Callable[[Parsed], Awaitable[str]]
+ChunkerFor = Callable[[str], Chunker]
+"""The chunker for a source type or, for a kind of file that wants its own, for that kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A document cut into chunks, waiting for its vectors."""
 
-    item: Item
+    task: Task
     content_hash: str
     recipe: str
     parsed: Parsed
     metadata: Metadata
     chunks: tuple[Chunk, ...]
     terms: tuple[str, ...]
-    known: bool
-    """Whether an earlier version of it is live."""
+    attachments: tuple[Attachment, ...] = ()
+    signature: bytes = b""
+    bands: tuple[int, ...] = ()
+
+    @property
+    def made_from(self) -> str:
+        """Names the content and the way: equal names mean equal chunks."""
+        return made_from(self.content_hash, self.recipe)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How documents are made: all that decides what becomes of the same bytes."""
+
+    chunker_for: ChunkerFor
+    model: str
+    max_chunks: int = 100_000
+    options: ParseOptions = DEFAULT
+    enrich: EnrichSettings = field(default_factory=EnrichSettings)
+    chunking: str = ""
+    """Fingerprint of the chunking settings beyond the default chunker's own."""
 
 
 class Preparer:
     """Turns items into chunks; knows when there is nothing to do."""
 
-    def __init__(self, parse: ParseFile, chunker: Chunker, model: str, max_chunks: int) -> None:
+    def __init__(self, parse: ParseFile, way: Way, summarize: Summarize | None = None) -> None:
         self._parse = parse
-        self._chunker = chunker
-        self._max_chunks = max_chunks
-        self.model = model
-        self._way = f"{parsers.FINGERPRINT}|{FINGERPRINT}|{chunker.fingerprint}|{model}"
+        self._way = way
+        self._summarize = summarize
+        self.model = way.model
+        self.near_duplicates = way.enrich.near_duplicates
+        self._fingerprint = "|".join(
+            (
+                parsers.FINGERPRINT,
+                FINGERPRINT,
+                way.chunker_for("").fingerprint,
+                way.chunking,
+                f"{ENRICH} {way.enrich.model_dump_json()}",
+                f"ocr={way.options.ocr} tables={way.options.tables}",
+                way.model,
+            )
+        )
 
     def is_current(self, item: Item, known: Document | None) -> bool:
         """Whether the live version was made from this content in this way and lacks nothing."""
@@ -51,45 +91,99 @@ class Preparer:
             known is not None
             and known.embedded
             and known.content_hash == content_hash(item.content)
-            and known.recipe == self._recipe(item)
+            and known.recipe == self.recipe(item)
         )
 
-    async def prepare(self, item: Item, known: bool) -> Prepared:
-        """Extract the text, cut it, analyse it. Raises `ParseError` for what cannot be a document."""
-        if isinstance(item.content, bytes):
-            parsed = await self._parse(item.content, item.uri)
-        else:
-            parsed = plain_text(item.content, item.uri, item.title)
-        return await asyncio.to_thread(self._cut, item, parsed, known)
+    def recipe(self, item: Item) -> str:
+        """Names the way this item is made into a document."""
+        # A file that was only touched keeps its recipe; one with new metadata from its source does not.
+        given = {
+            key: value for key, value in item.metadata.items() if key not in ("modified_date", "scraped_date")
+        }
+        return content_hash(
+            json.dumps([self._fingerprint, item.uri, item.title, given], sort_keys=True, default=str)
+        )[:32]
 
-    def _cut(self, item: Item, parsed: Parsed, known: bool) -> Prepared:
-        title = one_line(item.title)[:MAX_TITLE] or parsed.title or item.uri.rsplit("/", 1)[-1]
-        parsed = replace(parsed, title=title)
-        chunks = tuple(self._chunker.chunk(parsed))
+    async def prepare(self, task: Task, parts: Parts, times: StageTimes) -> Prepared:
+        """Extract the text, cut it, analyse it. Raises `ParseError` for what cannot be a document."""
+        item = task.item
+        at_stage(task, "extract")
+        with times.measure("extract"):
+            parsed = await extract(
+                item,
+                self._parse,
+                self._way.options,
+                parts,
+                lambda done, total: at_stage(task, "extract", pages=done, pages_total=total),
+            )
+        prepared = await asyncio.to_thread(self._cut, task, parsed, times)
+        if self._summarize:
+            with times.measure("enrich", 0):
+                summary = await self._summarize(prepared.parsed)
+            said = {"summary": summary} if summary else {}
+            prepared = replace(prepared, metadata=clean_metadata({**prepared.metadata, **said}))
+        return prepared
+
+    def _cut(self, task: Task, parsed: Parsed, times: StageTimes) -> Prepared:
+        item = task.item
+        at_stage(task, "normalize")
+        with times.measure("normalize"):
+            normalized = normalize(item, parsed, detect=self._way.enrich.language)
+            parsed, metadata = normalized.parsed, normalized.metadata
+        at_stage(task, "chunk")
+        with times.measure("chunk") as out:
+            chunks = self._chunks(item, parsed)
+            out.append(len(chunks))
+        at_stage(task, "enrich", chunks_total=len(chunks))
+        with times.measure("enrich", len(chunks)):
+            found = enrich(parsed, self._way.enrich)
+            terms = tuple(" ".join(analyze(chunk.contextual)) for chunk in chunks)
+            signed = signature(parsed.text) if self.near_duplicates != "off" else b""
+        return Prepared(
+            # What waits for the model need not be kept twice.
+            task=replace(task, item=replace(item, content=b"")),
+            content_hash=content_hash(item.content),
+            recipe=self.recipe(item),
+            parsed=replace(parsed, attachments=()),
+            metadata=clean_metadata({**found, **_kept(metadata)}),
+            chunks=chunks,
+            terms=terms,
+            attachments=parsed.attachments,
+            signature=signed,
+            bands=bands(signed) if signed else (),
+        )
+
+    def _chunks(self, item: Item, parsed: Parsed) -> tuple[Chunk, ...]:
+        chunks = tuple(self._way.chunker_for(chunking_kind(item, parsed)).chunk(parsed))
         if not chunks:
             raise EmptyDocument(f"{item.uri} holds no text")
-        if len(chunks) > self._max_chunks:
+        most = self._way.max_chunks
+        if len(chunks) > most:
             raise ParserLimit(
-                f"{item.uri} would make {len(chunks)} chunks; limits.document_chunks allows {self._max_chunks}",
+                f"{item.uri} would make {len(chunks)} chunks; limits.document_chunks allows {most}",
                 hint="split the file, or raise the limit",
             )
-        return Prepared(
-            item=replace(item, content=b""),  # what waits for the model need not be kept twice
-            content_hash=content_hash(item.content),
-            recipe=self._recipe(item),
-            parsed=parsed,
-            metadata=clean_metadata({**parsed.metadata, **item.metadata}),
-            chunks=chunks,
-            terms=tuple(" ".join(analyze(chunk.contextual)) for chunk in chunks),
-            known=known,
-        )
+        return chunks
 
-    def _recipe(self, item: Item) -> str:
-        # A file that was only touched keeps its recipe; one with new metadata from its source does not.
-        given = {key: value for key, value in item.metadata.items() if key != "modified_date"}
-        return content_hash(
-            json.dumps([self._way, item.uri, item.title, given], sort_keys=True, default=str)
-        )[:32]
+
+def _kept(metadata: Metadata) -> Metadata:
+    """Without what only the chunker needed."""
+    return {key: value for key, value in metadata.items() if key != "symbols"}
+
+
+def chunking_kind(item: Item, parsed: Parsed) -> str:
+    """What a document is to be cut as: source code and mail by what they are, others by where they come from."""
+    if parsed.media_type == "message/rfc822":
+        return "email"
+    if parsed.blocks and all(block.kind == "code" for block in parsed.blocks):
+        return "code"
+    source_type: Json = item.metadata.get("source_type", "")
+    return source_type if isinstance(source_type, str) else ""
+
+
+def made_from(hashed: str, recipe: str) -> str:
+    """Names content together with the way a document is made of it."""
+    return content_hash(f"{hashed}|{recipe}")[:32]
 
 
 def unusable(item: Item) -> Failure | None:
@@ -104,11 +198,21 @@ def unusable(item: Item) -> Failure | None:
     return None
 
 
-def plain_text(text: str, name: str, title: str = "") -> Parsed:
-    """Text that is already text: a title stands above it, paragraphs are what blank lines keep apart."""
-    draft = Draft(name)
-    if title:
-        draft.add("heading", title, level=1, label=title)
-    for paragraph in text.replace("\r\n", "\n").split("\n\n"):
-        draft.add("paragraph", paragraph)
-    return draft.finish("text/plain", title=title)
+def attached(parent: Prepared, parent_id: str) -> list[Item]:
+    """The items that a document's attachments are: each with the metadata of what it came in with."""
+    item = parent.task.item
+    given: Mapping[str, Json] = {
+        key: value for key, value in parent.metadata.items() if key not in ("keywords", "entities", "summary")
+    }
+    return [
+        Item(
+            source=item.source,
+            external_id=f"{item.external_id}#{number}:{one.name}",
+            uri=f"{item.uri}#{one.name}",
+            content=one.content,
+            metadata={**given, "filename": one.name, "parent_doc_id": parent_id, "attachment": True},
+            modified_at=item.modified_at,
+            media_type=one.media_type,
+        )
+        for number, one in enumerate(parent.attachments, start=1)
+    ]

@@ -6,13 +6,17 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ragstone.core.protocols import Embedder
-from ragstone.core.settings import ChunkingSettings
+from ragstone.core.settings import ChunkingSettings, EnrichSettings, LimitSettings
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Document, Failure, IngestReport, Item, KnowledgeBase, Parsed
+from ragstone.ingest.arrivals import Listing
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.parsers.dispatch import parse
-from ragstone.ingest.pipeline import IngestPipeline, Progress
-from ragstone.ingest.prepare import Preparer
+from ragstone.ingest.parsers.options import ParseOptions
+from ragstone.ingest.pipeline import IngestPipeline
+from ragstone.ingest.prepare import Preparer, Way
+from ragstone.ingest.tally import Progress
+from ragstone.ingest.verify import Verifier
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
 from ragstone.stores.residents import Residents
@@ -20,8 +24,8 @@ from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 from ragstone.testing.fakes import FakeEmbedder
 
 
-async def parsed(content: bytes, name: str) -> Parsed:
-    return parse(content, name)
+async def parsed(content: bytes, name: str, options: ParseOptions) -> Parsed:
+    return parse(content, name, options)
 
 
 class Kit:
@@ -31,6 +35,18 @@ class Kit:
         self.ledger = SqliteLedger(folder, [Fts5Writer()])
         self.embedder = FakeEmbedder()
         self.max_chunks = 1000
+        self.enrich = EnrichSettings()
+
+    def pipeline(self, embedder: Embedder | None = None, model: str | None = None) -> IngestPipeline:
+        model_in_use = embedder or self.embedder
+        chunker = build_chunker(ChunkingSettings(strategy="sentence", size=8, overlap=0), WordTokenizer())
+        way = Way(lambda kind: chunker, model or model_in_use.model.id, self.max_chunks, enrich=self.enrich)
+        verifier = Verifier(
+            self.ledger,
+            SqliteVectorIndex(self.ledger, Residents(16)),
+            SqliteLexicalIndex(self.ledger, Residents(16)),
+        )
+        return IngestPipeline(self.ledger, Preparer(parsed, way), model_in_use, verifier, LimitSettings())
 
     async def run(
         self,
@@ -39,12 +55,10 @@ class Kit:
         embedder: Embedder | None = None,
         model: str | None = None,
         seen: list[Progress] | None = None,
+        listings: Sequence[Listing] = (),
     ) -> IngestReport:
-        model_in_use = embedder or self.embedder
-        chunker = build_chunker(ChunkingSettings(strategy="sentence", size=8, overlap=0), WordTokenizer())
-        preparer = Preparer(parsed, chunker, model or model_in_use.model.id, self.max_chunks)
-        pipeline = IngestPipeline(self.ledger, preparer, model_in_use)
-        return await pipeline.run("t", "default", items, seen.append if seen is not None else None)
+        on_progress = seen.append if seen is not None else None
+        return await self.pipeline(embedder, model).run("t", "default", items, on_progress, listings=listings)
 
     async def kb(self) -> KnowledgeBase:
         kb = await self.ledger.kb("t", "default")

@@ -11,7 +11,9 @@ from tests.unit.ingest.kit import Kit, counts, item
 
 from ragstone.core.errors import StoreFull
 from ragstone.core.types import Document, Embeddings, Failure, Item, Role
-from ragstone.ingest.pipeline import LOOK_UP, WAVE_CHUNKS, Progress
+from ragstone.ingest.belt import WAVE_CHUNKS
+from ragstone.ingest.entries import LOOK_UP
+from ragstone.ingest.tally import Progress
 from ragstone.testing.fakes import FakeEmbedder
 
 WORDS = ("pier", "buoy", "gull", "rope", "crane", "ferry", "anchor", "tide")
@@ -82,10 +84,10 @@ async def test_an_item_that_comes_twice_in_a_run_is_one_document(kit: Kit) -> No
     [
         (b"", "empty.txt", "empty_document"),
         (b" \n\n ", "blank.txt", "empty_document"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(64), "picture.txt", "unsupported_format"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(64), "picture.txt", "parse_failed"),
         (bytes(2000), "zeros.txt", "parse_failed"),
         (b"One\x00 two.", "nul.txt", "parse_failed"),
-        (b"a,b", "table.csv", "unsupported_format"),
+        (b"a,b", "table.xyz", "unsupported_format"),
         (b"%PDF-1.7 cut off", "cut.pdf", "parse_failed"),
         (b"PK\x03\x04 cut off", "cut.docx", "parse_failed"),
         ("", "text", "empty_document"),

@@ -9,7 +9,7 @@ from tests.unit.ingest.kit import Kit, counts, item
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.types import Embeddings, Role
-from ragstone.ingest.pipeline import WAVE_CHUNKS
+from ragstone.ingest.belt import WAVE_CHUNKS
 from ragstone.models.fallback import FallbackEmbedder
 from ragstone.stores.residents import Residents
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex

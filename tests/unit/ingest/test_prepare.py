@@ -12,14 +12,28 @@ from ragstone.core.settings import ChunkingSettings
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Block, Document, Failure, Item, Parsed
 from ragstone.ingest.chunkers import build_chunker
+from ragstone.ingest.extract import plain_text
 from ragstone.ingest.parsers.draft import broken_rules
-from ragstone.ingest.prepare import Preparer, plain_text, unusable
+from ragstone.ingest.parsers.options import ParseOptions
+from ragstone.ingest.prepare import Prepared, Preparer, Way, unusable
+from ragstone.ingest.tally import StageTimes
+from ragstone.ingest.task import Group, Task
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ITEM = Item("mail", "42", "mail/42", "The ferry leaves at nine.", metadata={"year": 2026})
 
 
-async def parse(content: bytes, name: str) -> Parsed:
+class NoParts:
+    """Keeps nothing."""
+
+    async def load(self, part: str) -> bytes | None:
+        return None
+
+    async def save(self, part: str, data: bytes) -> None:
+        raise AssertionError(part)
+
+
+async def parse(content: bytes, name: str, options: ParseOptions) -> Parsed:
     """A parser that finds one paragraph, a title and a little metadata."""
     text = content.decode()
     metadata = {"author": "Ada", "year": 1999}
@@ -28,12 +42,16 @@ async def parse(content: bytes, name: str) -> Parsed:
 
 def preparer(*, size: int = 8, model: str = "model@1", max_chunks: int = 100) -> Preparer:
     chunker = build_chunker(ChunkingSettings(strategy="sentence", size=size, overlap=0), WordTokenizer())
-    return Preparer(parse, chunker, model, max_chunks)
+    return Preparer(parse, Way(lambda kind: chunker, model, max_chunks))
+
+
+async def prepared_by(by: Preparer, item: Item) -> Prepared:
+    return await by.prepare(Task(item, Group()), NoParts(), StageTimes())
 
 
 async def live(item: Item, by: Preparer, **changes: Any) -> Document:
     """The document that the ledger would hold after this item was ingested."""
-    prepared = await by.prepare(item, known=False)
+    prepared = await prepared_by(by, item)
     document = Document(
         id="d",
         kb="default",
@@ -58,21 +76,23 @@ async def live(item: Item, by: Preparer, **changes: Any) -> Document:
 
 async def test_text_is_cut_and_analysed() -> None:
     item = replace(ITEM, content="The ferry leaves at nine. Dogs travel for two crowns.")
-    prepared = await preparer().prepare(item, known=True)
+    prepared = await prepared_by(preparer(), item)
     assert [chunk.text for chunk in prepared.chunks] == [
         "The ferry leaves at nine.",
         "Dogs travel for two crowns.",
     ]
     assert prepared.terms == ("ferri leav nine", "dog travel two crown")
     assert prepared.content_hash == content_hash(item.content)
-    assert prepared.known
 
 
 async def test_bytes_go_through_the_parser_and_what_the_source_says_wins() -> None:
-    prepared = await preparer().prepare(replace(ITEM, content=b"Some words."), known=False)
+    prepared = await prepared_by(preparer(), replace(ITEM, content=b"Some words."))
     assert prepared.parsed.text == "Some words."
-    assert prepared.metadata == {"author": "Ada", "year": 2026}
-    assert not prepared.known
+    assert {key: prepared.metadata[key] for key in ("author", "year", "source")} == {
+        "author": "Ada",
+        "year": 2026,
+        "source": "mail",
+    }
 
 
 @pytest.mark.parametrize(
@@ -90,20 +110,20 @@ async def test_bytes_go_through_the_parser_and_what_the_source_says_wins() -> No
 async def test_the_title_is_the_source_s_then_the_parser_s_then_the_name(
     content: bytes | str, given: str, title: str
 ) -> None:
-    prepared = await preparer().prepare(replace(ITEM, content=content, title=given), known=False)
+    prepared = await prepared_by(preparer(), replace(ITEM, content=content, title=given))
     assert prepared.parsed.title == title
 
 
 async def test_metadata_that_cannot_be_stored_is_refused() -> None:
     with pytest.raises(InputError, match="metadata 'year' holds set, which is not JSON"):
-        await preparer().prepare(replace(ITEM, metadata={"year": {1}}), known=False)
+        await prepared_by(preparer(), replace(ITEM, metadata={"year": {1}}))
 
 
 async def test_a_document_that_makes_too_many_chunks_is_refused() -> None:
     item = replace(ITEM, content="One two three. " * 9)
-    assert len((await preparer(max_chunks=5).prepare(item, known=False)).chunks) == 5
+    assert len((await prepared_by(preparer(max_chunks=5), item)).chunks) == 5
     with pytest.raises(ParserLimit) as caught:
-        await preparer(max_chunks=4).prepare(item, known=False)
+        await prepared_by(preparer(max_chunks=4), item)
     assert str(caught.value) == "mail/42 would make 5 chunks; limits.document_chunks allows 4"
     assert caught.value.hint == "split the file, or raise the limit"
 

@@ -21,7 +21,7 @@ from ragstone.stores.lease_clock import boot_id, lease_now
 
 JOB = (
     "SELECT j.id, j.kind, k.name, j.state, j.priority, j.document_id, j.source, j.external_id, j.uri, "
-    "j.content_hash, j.size, j.facts, j.progress, j.attempts, j.token, j.error_code, j.error, j.created_at, "
+    "j.content_hash, j.size, j.facts, j.progress, j.attempts, j.token, j.worker, j.error_code, j.error, j.created_at, "
     "j.started_at, j.finished_at FROM jobs j JOIN knowledge_bases k ON k.id = j.kb_id WHERE j.tenant_id = ?"
 )
 KEPT_JOBS = 10_000
@@ -65,29 +65,28 @@ def claim(
     most: int,
     most_bytes: int,
 ) -> list[Job]:
-    """Take the next jobs of one kb and kind. What was tried before is taken alone: it may be what killed a worker."""
+    """Take the next jobs of one kb, kind and number of attempts; those that lost a worker before come first."""
     reclaim(connection, tenant_id, attempts)
     first = connection.execute(
-        "SELECT kb_id, kind, priority FROM jobs WHERE tenant_id = ? AND state = 'pending' "
-        "AND (not_before <= ? OR boot <> ?) ORDER BY priority, attempts > 0, seq LIMIT 1",
+        "SELECT kb_id, kind, priority, attempts FROM jobs WHERE tenant_id = ? AND state = 'pending' "
+        "AND (not_before <= ? OR boot <> ?) ORDER BY priority, attempts = 0, seq LIMIT 1",
         (tenant_id, lease_now(), boot_id()),
     ).fetchone()
     if first is None:
         return []
+    share = _share(most, first[3], attempts) if first[1] == "document" else 1
     rows = connection.execute(
-        "SELECT id, size, attempts FROM jobs WHERE tenant_id = ? AND state = 'pending' AND kb_id = ? AND kind = ? "
-        "AND priority = ? AND (not_before <= ? OR boot <> ?) ORDER BY attempts > 0, seq LIMIT ?",
-        (tenant_id, *first, lease_now(), boot_id(), most if first[1] == "document" else 1),
+        "SELECT id, size FROM jobs WHERE tenant_id = ? AND state = 'pending' AND kb_id = ? AND kind = ? "
+        "AND priority = ? AND attempts = ? AND (not_before <= ? OR boot <> ?) ORDER BY seq LIMIT ?",
+        (tenant_id, *first, lease_now(), boot_id(), share),
     ).fetchall()
     taken: list[str] = []
     room = most_bytes
-    for identity, size, tried in rows:
-        if taken and (tried or size > room):
+    for identity, size in rows:
+        if taken and size > room:
             break
         taken.append(identity)
         room -= size
-        if tried:
-            break
     moment = canonical(now())
     for identity in taken:
         connection.execute(
@@ -96,6 +95,11 @@ def claim(
             (worker, boot_id(), lease_now() + lease_seconds, moment, identity),
         )
     return [_by_id(connection, tenant_id, identity) for identity in taken]
+
+
+def _share(most: int, tried: int, attempts: int) -> int:
+    """How many jobs to take together: fewer with each death, one alone at last, so that only the guilty one fails."""
+    return 1 if tried >= attempts - 1 else max(1, int(most // 6**tried))
 
 
 def reclaim(connection: sqlite3.Connection, tenant_id: str, attempts: int) -> None:
@@ -338,12 +342,12 @@ def _by_id(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> Job:
 
 
 def _job(row: Sequence[Any]) -> Job:
-    facts, progress, attempts, token, code, error, created, started, finished = row[11:]
+    facts, progress, attempts, token, worker, code, error, created, started, finished = row[11:]
     made = parse_moment(created)
     assert made is not None
     identity, kind, kb, state, priority, document_id, source, external_id, uri, hashed, size = row[:11]
     return Job(
         *(identity, kind, kb, state, priority, document_id, source, external_id, uri, hashed, size),
-        *(json.loads(facts), JobProgress(**json.loads(progress)), attempts, token, code, error, made),
+        *(json.loads(facts), JobProgress(**json.loads(progress)), attempts, token, worker, code, error, made),
         *(parse_moment(started) if started else None, parse_moment(finished) if finished else None),
     )

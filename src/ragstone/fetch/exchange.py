@@ -1,0 +1,156 @@
+"""One request and its answer, over a pool of connections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import httpcore2
+import httpx2
+
+from ragstone.core.errors import AddressRefused, FetchError
+from ragstone.fetch.body import Damaged, TooLarge, read_body
+from ragstone.fetch.retry import passes
+from ragstone.fetch.urls import parse_url, port_of, shown
+
+REDIRECTS = (301, 302, 303, 307, 308)
+# What may go to another host than the one it was meant for. A list of what must not would miss somebody's key.
+HARMLESS = frozenset(
+    {"accept", "accept-encoding", "accept-language", "if-modified-since", "if-none-match", "user-agent"}
+)
+_HINTS = {
+    401: "it wants credentials",
+    403: "it refuses this client; fetch.user_agent says who is asking",
+    404: "check the address",
+    407: "proxies are not used",
+    410: "it is gone for good; remove it from the source",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What came back: the address it came from after redirects, and the unpacked body."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of one address."""
+
+    method: str
+    url: httpx2.URL
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: bytes
+    max_bytes: int
+    timeout: float
+
+    @property
+    def shown(self) -> str:
+        return shown(str(self.url))
+
+
+class Passing(Exception):
+    """A trouble that may be over soon, and what to say if it is not."""
+
+    def __init__(self, error: FetchError, retry_after: str | None = None) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.retry_after = retry_after
+
+
+async def exchange(pool: httpcore2.AsyncConnectionPool, request: Request) -> Fetched | Request:
+    """The answer, or the request to make instead where the answer leads elsewhere."""
+    response = await pool.handle_async_request(_wire(request))
+    try:
+        headers = _headers(response)
+        if response.status in REDIRECTS and "location" in headers:
+            return redirected(request, response.status, headers["location"])
+        if response.status == 304:
+            return Fetched(str(request.url), 304, headers, b"")
+        if not 200 <= response.status < 300:
+            raise _unwelcome(request, response.status, headers)
+        return Fetched(str(request.url), response.status, headers, await _content(request, response, headers))
+    finally:
+        await response.aclose()
+
+
+def redirected(request: Request, status: int, location: str) -> Request:
+    """The request that a redirect asks for; to another host it carries nothing that was meant for the first."""
+    url = parse_url(location, request.url)
+    method, body = request.method, request.body
+    if status in (301, 302, 303):
+        method, body = "GET", b""
+    headers = {name: value for name, value in request.headers.items() if body or name != "content-type"}
+    if not _same_host(request.url, url):
+        if body:
+            raise AddressRefused(
+                f"{request.shown} asks to send the request's content on to {url.host}",
+                hint="use the address it leads to, if that host is trusted",
+            )
+        headers = {name: value for name, value in headers.items() if name in HARMLESS}
+    return replace(request, method=method, url=url, headers=headers, body=body)
+
+
+def _same_host(here: httpx2.URL, there: httpx2.URL) -> bool:
+    """Whether both are one server; the step from http to https on the usual ports is no change."""
+    if here.host != there.host:
+        return False
+    upgrade = (here.scheme, there.scheme) == ("http", "https") and (port_of(here), port_of(there)) == (
+        80,
+        443,
+    )
+    return upgrade or (here.scheme, port_of(here)) == (there.scheme, port_of(there))
+
+
+def _wire(request: Request) -> httpcore2.Request:
+    url = request.url
+    headers = {"host": url.netloc.decode("ascii"), **request.headers}
+    if request.body or request.method != "GET":
+        headers["content-length"] = str(len(request.body))
+    seconds = dict.fromkeys(("connect", "read", "write", "pool"), request.timeout)
+    return httpcore2.Request(
+        request.method,
+        httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+        headers=list(headers.items()),
+        content=request.body,
+        extensions={"timeout": seconds},
+    )
+
+
+def _headers(response: httpcore2.Response) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in response.headers:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
+async def _content(request: Request, response: httpcore2.Response, headers: Mapping[str, str]) -> bytes:
+    declared = headers.get("content-length", "")
+    length = int(declared[:20]) if declared.isdecimal() else 0
+    try:
+        return await read_body(
+            response.aiter_stream(), headers.get("content-encoding", ""), request.max_bytes, length
+        )
+    except TooLarge:
+        raise FetchError(
+            f"{request.shown} is larger than {request.max_bytes / 1024 / 1024:g} MB",
+            hint="raise fetch.max_mb, or leave it out",
+            status=response.status,
+        ) from None
+    except Damaged as problem:
+        raise Passing(
+            FetchError(f"the body of {request.shown} cannot be read: {problem}", status=response.status)
+        ) from problem
+
+
+def _unwelcome(request: Request, status: int, headers: Mapping[str, str]) -> FetchError | Passing:
+    hint = _HINTS.get(status, "try again later" if passes(status) else "")
+    error = FetchError(f"{request.shown} answered {status}", hint=hint, status=status)
+    return Passing(error, headers.get("retry-after")) if passes(status) else error

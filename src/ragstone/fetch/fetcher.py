@@ -1,0 +1,158 @@
+"""The guarded fetcher: public addresses only, bounded in bytes and time, patient with passing troubles."""
+
+from __future__ import annotations
+
+import asyncio
+import json as jsons
+from collections.abc import Awaitable, Callable, Mapping
+from urllib.parse import urlencode
+
+import httpcore2
+
+from ragstone.core.errors import FetchError
+from ragstone.core.settings import FetchSettings
+from ragstone.core.types import Json
+from ragstone.fetch.exchange import Fetched, Passing, Request, exchange
+from ragstone.fetch.guard import Guard, Resolve, Unresolved
+from ragstone.fetch.pinned import open_pool
+from ragstone.fetch.retry import pause
+from ragstone.fetch.urls import parse_url
+
+__all__ = ["Fetched", "Fetcher", "Wait"]
+
+Wait = Callable[[float], Awaitable[None]]
+
+
+class Fetcher:
+    """Fetches addresses that users and documents give. Keeps no cookies, uses no proxy, sends no credentials on."""
+
+    def __init__(
+        self, settings: FetchSettings, resolve: Resolve | None = None, *, wait: Wait = asyncio.sleep
+    ) -> None:
+        self.settings = settings
+        self.wait = wait
+        self._guard = Guard(settings.allow, resolve)
+        self._pool: httpcore2.AsyncConnectionPool | None = None
+
+    async def get(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        params: Mapping[str, str | int] | None = None,
+        max_bytes: int | None = None,
+    ) -> Fetched:
+        """What stands at an address; a 304 to conditional headers is an answer too.
+
+        Raises `AddressRefused` where nothing may be fetched from, and `FetchError` for everything else.
+        """
+        return await self._send(self._request("GET", url, headers, params, b"", max_bytes))
+
+    async def post(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        form: Mapping[str, str] | None = None,
+        json: Json = None,
+        content: bytes | None = None,
+    ) -> Fetched:
+        """Send a form, JSON or bytes, and return the answer. It may be sent again after a passing trouble."""
+        body, kind = content or b"", ""
+        if form is not None:
+            body, kind = urlencode(form).encode(), "application/x-www-form-urlencoded"
+        elif json is not None:
+            body, kind = jsons.dumps(json).encode(), "application/json"
+        given = {"content-type": kind, **_lower(headers)} if kind else headers
+        return await self._send(self._request("POST", url, given, None, body, None))
+
+    async def address(self, host: str, port: int) -> str:
+        """A checked address of a host, for protocols other than HTTP: connect to it and to nothing else."""
+        return (await self._guard.addresses(host, port))[0]
+
+    async def close(self) -> None:
+        if self._pool is not None:
+            await self._pool.aclose()
+            self._pool = None
+
+    def _request(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None,
+        params: Mapping[str, str | int] | None,
+        body: bytes,
+        max_bytes: int | None,
+    ) -> Request:
+        parsed = parse_url(url)
+        defaults = {
+            "user-agent": self.settings.user_agent,
+            "accept": "*/*",
+            "accept-encoding": "gzip, deflate",
+        }
+        return Request(
+            method=method,
+            url=parsed.copy_merge_params(params) if params else parsed,
+            headers=defaults | _lower(headers),
+            body=body,
+            max_bytes=self.settings.max_mb * 1024 * 1024 if max_bytes is None else max_bytes,
+            timeout=self.settings.timeout,
+        )
+
+    async def _send(self, request: Request) -> Fetched:
+        for attempt in range(self.settings.retries):
+            try:
+                return await self._attempt(request)
+            except Passing as trouble:
+                await self.wait(pause(attempt, trouble.retry_after))
+        try:
+            return await self._attempt(request)
+        except Passing as trouble:
+            raise trouble.error from trouble
+
+    async def _attempt(self, request: Request) -> Fetched:
+        """One try, redirects and all, in our own words when it fails."""
+        try:
+            async with asyncio.timeout(self.settings.timeout):
+                return await self._follow(request)
+        except (TimeoutError, httpcore2.TimeoutException) as problem:
+            raise Passing(
+                FetchError(
+                    f"{request.shown} did not answer within {self.settings.timeout:g} s",
+                    hint="try again later, or raise fetch.timeout",
+                )
+            ) from problem
+        except Unresolved as problem:
+            if problem.passing:
+                raise Passing(problem) from problem
+            raise
+        except (httpcore2.LocalProtocolError, httpcore2.UnsupportedProtocol) as problem:
+            raise FetchError(
+                f"the request to {request.shown} cannot be sent: {problem!s:.200}",
+                hint="check the headers it is configured with",
+            ) from problem
+        except (httpcore2.NetworkError, httpcore2.ProtocolError) as problem:
+            raise Passing(
+                FetchError(
+                    f"{request.shown} cannot be reached or broke off: {problem!s:.200}",
+                    hint="check the address and that the server runs",
+                )
+            ) from problem
+
+    async def _follow(self, request: Request) -> Fetched:
+        if self._pool is None:
+            self._pool = open_pool(self._guard)
+        first = request
+        for _ in range(self.settings.redirects + 1):
+            answer = await exchange(self._pool, request)
+            if isinstance(answer, Fetched):
+                return answer
+            request = answer
+        raise FetchError(
+            f"{first.shown} leads on more than {self.settings.redirects} times",
+            hint="use the address it leads to, or raise fetch.redirects",
+        )
+
+
+def _lower(headers: Mapping[str, str] | None) -> dict[str, str]:
+    return {name.lower(): value for name, value in (headers or {}).items()}

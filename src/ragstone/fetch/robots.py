@@ -1,0 +1,91 @@
+"""What a site's robots.txt asks of crawlers (RFC 9309)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from ragstone.core.errors import AddressRefused, FetchError
+from ragstone.fetch.fetcher import Fetcher
+from ragstone.fetch.urls import parse_url, shown
+
+MAX_BYTES = 500 * 1024
+LONGEST_DELAY = 60.0
+"""A site that asks for more is visited once a minute, so that no crawl lasts for ever."""
+_AGENT = re.compile(r"\s*user[- ]?agent\s*[:\s]\s*([^#\s]*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What one site asks of one crawler."""
+
+    agent: str
+    parsed: Any = None
+    """None where there are no rules."""
+    delay: float = 0.0
+    sitemaps: tuple[str, ...] = field(default=())
+
+    def allow(self, url: str) -> bool:
+        """Whether the page may be fetched."""
+        return self.parsed is None or bool(self.parsed.can_fetch(url, self.agent))
+
+
+class Robots:
+    """Reads each site's robots.txt once."""
+
+    def __init__(self, fetcher: Fetcher) -> None:
+        self._fetcher = fetcher
+        self._agent = re.split(r"[/\s]", fetcher.settings.user_agent.strip() or "ragstone", maxsplit=1)[
+            0
+        ].lower()
+        self._known: dict[str, Rules] = {}
+
+    async def rules(self, url: str) -> Rules:
+        """The rules of a page's site.
+
+        No file means no rules. Raises `FetchError` when there may be one and it cannot be read: until it can,
+        nothing of the site may be fetched, and a caller must not take that for an empty site.
+        """
+        site = parse_url(url).copy_with(raw_path=b"/robots.txt")
+        place = str(site)
+        if place not in self._known:
+            self._known[place] = await self._read(place)
+        return self._known[place]
+
+    async def _read(self, place: str) -> Rules:
+        try:
+            answer = await self._fetcher.get(place, max_bytes=MAX_BYTES)
+        except AddressRefused:
+            raise
+        except FetchError as problem:
+            # A host that limits requests has not said that it has no rules.
+            if 400 <= problem.status < 500 and problem.status != 429:
+                return Rules(self._agent)
+            raise FetchError(
+                f"{shown(place)} cannot be read, so nothing of this site is fetched: {problem}",
+                hint="try again later, or set fetch.robots to false",
+                status=problem.status,
+            ) from problem
+        return read_rules(answer.content.decode("utf-8", "replace"), self._agent)
+
+
+def read_rules(text: str, agent: str) -> Rules:
+    """Parse a robots.txt for one crawler."""
+    from protego import Protego
+
+    parsed = Protego.parse(_of_concern(text.removeprefix("\ufeff"), agent))
+    delay = parsed.crawl_delay(agent) or 0.0
+    return Rules(agent, parsed, min(delay, LONGEST_DELAY), tuple(parsed.sitemaps))
+
+
+def _of_concern(text: str, agent: str) -> str:
+    """The file with all other crawlers under one name."""
+    # The parser keeps every rule once for each name of its group, and a hostile file has thousands of both.
+    lines = []
+    for line in text.splitlines():
+        named = _AGENT.match(line)
+        if named and named[1].lower() not in ("*", agent):
+            line = "User-agent: somebody-else"
+        lines.append(line)
+    return "\n".join(lines)

@@ -1,0 +1,116 @@
+"""EMBED: the chunks of a wave → one vector each. A long document is embedded in slices that survive a crash."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
+from ragstone.core.protocols import Embedder, Ledger
+from ragstone.core.types import KnowledgeBase, Matrix, Vector
+from ragstone.ingest.belt import LONG_CHUNKS
+from ragstone.ingest.parts import LedgerParts
+from ragstone.ingest.prepare import Prepared
+from ragstone.ingest.tally import Tally, at_stage
+
+logger = logging.getLogger(__name__)
+SLICE_CHUNKS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """One row per chunk of the wave, and the model that made them; no rows when no model could be reached."""
+
+    vectors: Matrix | None
+    model: str
+
+
+class Foreign(Exception):
+    """Another model than that of the index answered."""
+
+    def __init__(self, model: str) -> None:
+        super().__init__(model)
+        self.model = model
+
+
+async def embed(
+    ledger: Ledger,
+    embedder: Embedder,
+    tenant: str,
+    kb: KnowledgeBase | None,
+    wave: Sequence[Prepared],
+    tally: Tally,
+) -> Embedded:
+    """Vectors for a wave. Text that the index already holds is not embedded again."""
+    texts = [chunk.contextual for document in wave for chunk in document.chunks]
+    known = await ledger.known_vectors(tenant, kb, texts) if kb else {}
+    space = kb.space.model if kb and kb.space else ""
+    try:
+        with tally.times.measure("embed", len(texts)):
+            if len(wave) == 1 and len(texts) >= LONG_CHUNKS:
+                rows, model = await _long(ledger, embedder, tenant, wave[0], known, space, tally)
+            else:
+                rows, model = await _missing(embedder, texts, known, space, tally)
+    except (ModelUnavailable, ModelMismatch):
+        raise
+    except ModelError as error:
+        logger.warning("stored without vectors: %s", error)
+        tally.degraded[f"embedding: {error}"] = None
+        return Embedded(None, "")
+    except Foreign as problem:
+        tally.foreign(problem.model, space)
+        return Embedded(None, "")
+    return Embedded(np.stack([rows[text] for text in texts]), model)
+
+
+async def _missing(
+    embedder: Embedder, texts: Sequence[str], known: Mapping[str, Vector], space: str, tally: Tally
+) -> tuple[dict[str, Vector], str]:
+    rows = dict(known)
+    missing = [text for text in dict.fromkeys(texts) if text not in known]
+    if not missing:
+        return rows, space
+    embedded = await embedder.embed(missing, "document")
+    if space and embedded.model != space:
+        raise Foreign(embedded.model)
+    rows.update(zip(missing, embedded.vectors, strict=True))
+    tally.skipped_chunks += len(embedded.failed)
+    return rows, embedded.model
+
+
+async def _long(
+    ledger: Ledger,
+    embedder: Embedder,
+    tenant: str,
+    document: Prepared,
+    known: Mapping[str, Vector],
+    space: str,
+    tally: Tally,
+) -> tuple[dict[str, Vector], str]:
+    """The same slice by slice: what a worker that died had embedded is read back."""
+    parts = LedgerParts(ledger, tenant, document.task.document_id, document.made_from)
+    texts = [chunk.contextual for chunk in document.chunks]
+    rows = dict(known)
+    model = space
+    dimension = embedder.model.dimension
+    for first in range(0, len(texts), SLICE_CHUNKS):
+        wanted = [text for text in dict.fromkeys(texts[first : first + SLICE_CHUNKS]) if text not in rows]
+        if wanted:
+            part = f"vectors:{first}:{len(wanted)}:{(model or embedder.model.id)[:32]}"
+            kept = await parts.load(part)
+            if kept is not None and len(kept) == len(wanted) * dimension * 2:
+                vectors = np.frombuffer(kept, np.float16).astype(np.float32).reshape(len(wanted), dimension)
+                rows.update(zip(wanted, vectors, strict=True))
+                model = model or embedder.model.id
+            else:
+                rows, model = await _missing(embedder, wanted, rows, model, tally)
+                made = np.stack([rows[text] for text in wanted])
+                if made.shape[1] == dimension:
+                    await parts.save(part, made.astype(np.float16).tobytes())
+        at_stage(
+            document.task, "embed", chunks=min(first + SLICE_CHUNKS, len(texts)), chunks_total=len(texts)
+        )
+    return rows, model

@@ -1,0 +1,48 @@
+"""Tells an address of the operator's how jobs ended."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from urllib.parse import urlsplit
+
+from ragstone.core.clock import canonical
+from ragstone.core.jobs import Notice
+from ragstone.core.settings import FetchSettings, JobSettings
+from ragstone.fetch import Fetcher
+
+SIGNATURE = "X-Ragstone-Signature"
+
+
+class Webhook:
+    """Posts notices as JSON, at least once each, oldest first. The address is the operator's and so is trusted."""
+
+    def __init__(self, jobs: JobSettings, fetch: FetchSettings) -> None:
+        assert jobs.webhook is not None
+        host = urlsplit(jobs.webhook).hostname or ""
+        self._address = jobs.webhook
+        self._secret = jobs.webhook_secret
+        self._fetcher = Fetcher(fetch.model_copy(update={"allow": (*fetch.allow, host)}))
+
+    async def tell(self, tenant: str, notice: Notice) -> None:
+        """Raises `FetchError` when nobody took it: it is told again later."""
+        body = json.dumps(
+            {
+                "event": f"job.{notice.kind}",
+                "tenant": tenant,
+                "job_id": notice.job_id,
+                "document_id": notice.document_id,
+                "uri": notice.uri,
+                "message": notice.message,
+                "at": canonical(notice.created_at),
+            }
+        ).encode()
+        headers = {"Content-Type": "application/json"}
+        if self._secret:
+            digest = hmac.new(self._secret.get_secret_value().encode(), body, hashlib.sha256).hexdigest()
+            headers[SIGNATURE] = f"sha256={digest}"
+        await self._fetcher.post(self._address, headers=headers, content=body)
+
+    async def close(self) -> None:
+        await self._fetcher.close()

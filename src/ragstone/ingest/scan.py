@@ -1,0 +1,54 @@
+"""An optional malware scanner: a command of the operator's that sees every file before a parser does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from ragstone.core.errors import InputError, SettingsError
+from ragstone.ingest.parsers.cleaning import printable
+
+SECONDS = 120.0
+
+
+class Refused(InputError):
+    """The scanner found something."""
+
+    code = "malware"
+
+
+async def scan(command: Sequence[str], content: bytes, name: str) -> None:
+    """Run the command on a private copy of the file; an exit code other than 0 refuses it."""
+    with tempfile.TemporaryDirectory(prefix="ragstone-scan-") as folder:
+        copy = Path(folder) / "file"
+        await asyncio.to_thread(_write, copy, content)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                str(copy),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+            )
+        except OSError as problem:
+            raise SettingsError(
+                f"the malware scanner {command[0]} cannot be run: {problem.strerror}",
+                hint="check extract.scan_command; nothing is ingested without it",
+            ) from problem
+        try:
+            said, _ = await asyncio.wait_for(process.communicate(), SECONDS)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            raise Refused(f"{name} was not scanned within {SECONDS:.0f} s") from None
+    if process.returncode:
+        words = printable(" ".join(said.decode("utf-8", "replace").replace(str(copy), name).split()))
+        raise Refused(f"{name} was refused by the malware scanner: {words or process.returncode}")
+
+
+def _write(place: Path, content: bytes) -> None:
+    with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)

@@ -1,0 +1,147 @@
+"""RSS and Atom: checked as XML first, then read by feedparser."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from time import struct_time
+from typing import Any
+
+from ragstone.core.errors import AddressRefused, SourceError
+from ragstone.core.ids import content_hash
+from ragstone.fetch import Fetched, canonical_url, shown
+from ragstone.ingest.parsers.cleaning import one_line
+from ragstone.ingest.parsers.decoding import decode
+from ragstone.ingest.sources.pages import CHARSET, declared_charset
+from ragstone.ingest.sources.safe_xml import BrokenXml, read_records
+
+MAX_BYTES = 10 * 1024 * 1024
+MAX_TAGS = 200_000
+MAX_ENTRIES = 5000
+"""More than these cost feedparser tens of seconds."""
+_DECLARATION = re.compile(r"\s*<\?xml[^>]{0,300}\?>")
+_ENCODING = re.compile(rb"\s*<\?xml[^>]{0,300}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
+_ENTRY = re.compile(r"<(?:\w+:)?(?:item|entry)[\s>]", re.IGNORECASE)
+_ROOT = re.compile(r"<\w")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One article of a feed."""
+
+    id: str
+    """What the feed calls it; empty when it says nothing."""
+    link: str
+    title: str
+    content: str
+    is_html: bool
+    author: str
+    published: datetime | None
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with anything that a reader would see."""
+        parts = (self.id, self.link, self.title, self.content, self.author, str(self.published))
+        return content_hash("\x1f".join(parts))[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A feed as it was read; `broken` when its XML is not well-formed and this is what could be had."""
+
+    title: str
+    entries: tuple[Entry, ...]
+    broken: bool = False
+
+
+def read_feed(fetched: Fetched) -> Feed:
+    """Read a feed. Raises `SourceError` for one that is hostile, and for what is none."""
+    name = shown(fetched.url)
+    if len(fetched.content) > MAX_BYTES:
+        raise SourceError(
+            f"{name} is larger than {MAX_BYTES // 1024 // 1024} MB", hint="ask for a shorter feed"
+        )
+    text = _text(fetched, name)
+    broken = _check(text, name)
+    # A stream and not the bytes: feedparser takes bytes for the name of a file and tries to open it.
+    import feedparser
+
+    parsed = feedparser.parse(
+        io.BytesIO(text.encode()), sanitize_html=False, resolve_relative_uris=False, response_headers={}
+    )
+    if not parsed.get("version") and not parsed.entries:
+        raise SourceError(
+            f"{name} is no RSS or Atom feed", hint="give the address of the feed, not of the page"
+        )
+    title = one_line(str(parsed.feed.get("title", "")))
+    return Feed(title, tuple(_entry(entry, fetched.url) for entry in parsed.entries), broken)
+
+
+def _text(fetched: Fetched, name: str) -> str:
+    """The feed's characters, without its declaration: its encoding is settled here and not guessed again."""
+    declared = _ENCODING.match(fetched.content[:400])
+    stated = declared[1].decode("ascii") if declared else ""
+    charset = declared_charset(fetched) or (stated if CHARSET.fullmatch(stated) else "")
+    text = decode(fetched.content, name, declared=charset).text
+    return _DECLARATION.sub("", text.removeprefix("\ufeff"), count=1)
+
+
+def _check(text: str, name: str) -> bool:
+    """Refuse what reaches outside or is too much; whether the XML is broken."""
+    if text.count("<") > MAX_TAGS or sum(1 for _ in _ENTRY.finditer(text)) > MAX_ENTRIES:
+        raise SourceError(
+            f"{name} has more than {MAX_ENTRIES:,} entries or {MAX_TAGS:,} tags",
+            hint="ask for a shorter feed",
+        )
+    root = _ROOT.search(text)
+    prolog = text[: root.start()].lower() if root else text.lower()
+    if "<!doctype" in prolog or "<!entity" in prolog:
+        # Said here as well, since feedparser reads these even where the XML is broken.
+        raise SourceError(
+            f"{name} declares a document type or entities",
+            hint="feeds need none; ask whoever publishes it for one without",
+        )
+    try:
+        read_records(text.encode(), name)
+    except BrokenXml:
+        return True
+    return False
+
+
+def _entry(entry: Any, base: str) -> Entry:
+    bodies = [*entry.get("content", []), entry.get("summary_detail") or {}]
+    body: Mapping[str, Any] = max(bodies, key=lambda part: len(part.get("value") or ""))
+    identity, link = str(entry.get("id") or "").strip(), str(entry.get("link") or "").strip()
+    if link == identity and "://" not in link:
+        link = ""  # feedparser gives the id where there is no link
+    return Entry(
+        id=identity[:1000],
+        link=_link(link, base),
+        title=one_line(str(entry.get("title") or "")),
+        content=str(body.get("value") or ""),
+        is_html=body.get("type") != "text/plain",
+        author=one_line(str(entry.get("author") or ""))[:300],
+        published=_moment(entry),
+    )
+
+
+def _link(link: str, base: str) -> str:
+    try:
+        return canonical_url(link, base) if link else ""
+    except AddressRefused:
+        return ""
+
+
+def _moment(entry: Any) -> datetime | None:
+    for key in ("published_parsed", "updated_parsed"):
+        # feedparser warns when it is asked for the one and gives the other.
+        parts = dict.get(entry, key)
+        if isinstance(parts, struct_time):
+            try:
+                return datetime(*parts[:6], tzinfo=UTC)
+            except ValueError:
+                continue
+    return None

@@ -1,0 +1,39 @@
+"""What there is under folders that were named, so that what is no longer there can go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ragstone.core.errors import RagstoneError
+from ragstone.core.settings import LimitSettings
+from ragstone.core.types import Failure, Item
+from ragstone.ingest.arrivals import Listing
+from ragstone.ingest.sources.files import SOURCE
+from ragstone.ingest.sources.reading import list_documents
+from ragstone.ingest.sources.walk import as_text, find, real
+
+
+def folder_listings(paths: Sequence[Path], limits: LimitSettings) -> list[Listing]:
+    """One listing per folder that could be seen whole; a file that was named by itself says nothing about others."""
+    listed = ((path, _listed(path, limits)) for path in paths if path.is_dir())
+    return [
+        Listing(SOURCE, ids, under=as_text(real(path).as_posix()).rstrip("/") + "/")
+        for path, ids in listed
+        if ids is not None
+    ]
+
+
+def _listed(folder: Path, limits: LimitSettings) -> frozenset[str] | None:
+    """All external ids under a folder; None when a part of it cannot be seen, which reading it will report."""
+    ids: set[str] = set()
+    try:
+        for entry in find(folder):
+            if isinstance(entry, Failure):
+                return None
+            external_id = as_text(real(entry.path).as_posix())
+            ids.add(external_id)
+            ids.update(list_documents(entry, Item(SOURCE, external_id, entry.shown, b""), limits))
+    except (OSError, RagstoneError):
+        return None
+    return frozenset(ids)

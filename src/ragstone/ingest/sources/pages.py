@@ -1,0 +1,189 @@
+"""Web pages, read one by one. What each was like is kept, so that a page that has not changed costs little."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Annotated, Protocol
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator
+
+from ragstone.core.clock import canonical, now
+from ragstone.core.errors import AddressRefused, FetchError
+from ragstone.core.ids import content_hash
+from ragstone.core.types import Failure, Item, Json
+from ragstone.fetch import Fetched, canonical_url, shown
+
+GONE = (404, 410)
+# Encodings that the web really uses: others of Python's are slow on hostile input or are no encodings of text.
+CHARSET = re.compile(
+    r"iso-8859-\d{1,2}|latin-?1|windows-\d{3,4}|cp\d{3,4}|koi8-[ru]|macintosh|shift[_-]jis|euc-(?:jp|kr)"
+    r"|iso-2022-jp|gb(?:2312|k|18030)|big5|tis-620|utf-16(?:le|be)?",
+    re.IGNORECASE,
+)
+
+
+def _checked(address: str) -> str:
+    try:
+        return canonical_url(address)
+    except AddressRefused as problem:
+        raise ValueError(f"{problem}; {problem.hint}") from problem
+
+
+WebAddress = Annotated[str, AfterValidator(_checked)]
+"""An http or https address as settings hold it, in its one spelling."""
+Words = Annotated[
+    tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
+]
+"""Some texts as settings hold them; one may be written without a list."""
+
+
+class Gets(Protocol):
+    """The fetcher, polite or not."""
+
+    async def get(self, url: str, *, headers: Mapping[str, str] | None = None) -> Fetched: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a page was like when it was last read."""
+
+    hash: str
+    scraped: str
+    etag: str = ""
+    modified: str = ""
+    lastmod: str = ""
+    """What a sitemap said of it then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What became of a page: an entry, or nothing when it is as it was; `gone` when there is none any more."""
+
+    entry: Item | Failure | None = None
+    gone: bool = False
+    fetched: Fetched | None = None
+
+
+class PageReader:
+    """Reads pages for one source. Its memory is the source's cursor."""
+
+    def __init__(self, name: str, gets: Gets, cursor: Json) -> None:
+        self._name = name
+        self._gets = gets
+        self._sights = {url: Sight(**sight) for url, sight in ((cursor or {}).get("pages") or {}).items()}
+
+    @property
+    def cursor(self) -> Json:
+        """What to remember: only what is known, since there may be thousands of pages."""
+        return {
+            "pages": {
+                url: {name: value for name, value in asdict(sight).items() if value}
+                for url, sight in self._sights.items()
+            }
+        }
+
+    def lastmod(self, url: str) -> str:
+        """What a sitemap said of the page when it was last read."""
+        sight = self._sights.get(url)
+        return sight.lastmod if sight else ""
+
+    def keep_only(self, urls: frozenset[str]) -> None:
+        """Forget pages that are no longer of concern."""
+        self._sights = {url: sight for url, sight in self._sights.items() if url in urls}
+
+    async def read(self, url: str, *, lastmod: str = "") -> Reading:
+        """Fetch a page, if it has changed since it was last read."""
+        known = self._sights.get(url)
+        try:
+            fetched = await self._gets.get(url, headers=_conditions(known))
+        except FetchError as problem:
+            if problem.status in GONE:
+                self._sights.pop(url, None)
+                return Reading(gone=True)
+            return Reading(Failure(shown(url), problem.code, str(problem)))
+        if fetched.status == 304:
+            if known:
+                self._sights[url] = replace(known, lastmod=lastmod)
+            return Reading(fetched=fetched)
+        return Reading(self.item(url, fetched, lastmod=lastmod), fetched=fetched)
+
+    def item(self, url: str, fetched: Fetched, *, lastmod: str = "") -> Item:
+        """The document that a page is.
+
+        The date of scraping is that of the first time this content was seen. Were it the date of the last visit,
+        a page would differ from itself every day and be made anew each time.
+        """
+        known = self._sights.get(url)
+        digest = content_hash(fetched.content)[:32]
+        scraped = known.scraped if known and known.hash == digest else canonical(now())
+        self._sights[url] = Sight(
+            hash=digest,
+            scraped=scraped,
+            etag=fetched.headers.get("etag", ""),
+            modified=fetched.headers.get("last-modified", ""),
+            lastmod=lastmod,
+        )
+        return Item(
+            source=self._name,
+            external_id=url,
+            uri=fetched.url,
+            content=in_known_charset(fetched),
+            metadata={
+                "source_type": "web",
+                "url": fetched.url,
+                "scraped_date": scraped,
+                "domain": urlsplit(fetched.url).hostname or "",
+            },
+            modified_at=http_date(fetched.headers.get("last-modified", "")),
+            media_type=media_type(fetched),
+        )
+
+
+def _conditions(known: Sight | None) -> dict[str, str]:
+    asked = {"if-none-match": known.etag, "if-modified-since": known.modified} if known else {}
+    return {name: value for name, value in asked.items() if value}
+
+
+def media_type(fetched: Fetched) -> str:
+    """What the server says the content is, without parameters."""
+    return fetched.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def http_date(text: str) -> datetime | None:
+    """A date as HTTP and mail write it, in UTC."""
+    try:
+        moment = parsedate_to_datetime(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def in_known_charset(fetched: Fetched) -> bytes:
+    """The content, in UTF-8 with its mark if only the header tells in which encoding it is: the header stays here."""
+    charset = declared_charset(fetched)
+    try:
+        fetched.content.decode()
+    except UnicodeDecodeError:
+        pass
+    else:
+        return fetched.content
+    try:
+        return codecs.BOM_UTF8 + fetched.content.decode(charset).encode() if charset else fetched.content
+    except (UnicodeError, LookupError):
+        return fetched.content
+
+
+def declared_charset(fetched: Fetched) -> str:
+    """The encoding that the header names, if it is one that may be used."""
+    for parameter in fetched.headers.get("content-type", "").split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        charset = value.strip().strip("\"'")
+        if name.strip().lower() == "charset" and CHARSET.fullmatch(charset):
+            return charset
+    return ""

@@ -1,0 +1,160 @@
+"""The pages that a site's sitemap lists (sitemaps.org, plain or gzipped, with an index or without)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from ragstone.core.errors import AddressRefused, FetchError, RagstoneError, SourceError
+from ragstone.core.settings import Section
+from ragstone.core.types import Failure, Item, Json, Page
+from ragstone.fetch import PoliteFetcher, canonical_url, shown
+from ragstone.fetch.body import Damaged, TooLarge, unzip
+from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.pages import PageReader, WebAddress, Words
+from ragstone.ingest.sources.safe_xml import read_records
+
+MAX_SITEMAPS = 100
+MAX_BYTES = 50 * 1024 * 1024
+PAGE_ITEMS = 16
+
+
+class SitemapConfig(Section):
+    """Which sitemap is read, and which of its pages."""
+
+    url: WebAddress
+    """The address of the sitemap itself, such as https://example.com/sitemap.xml."""
+    include: Words = ()
+    """Patterns over a page's path, such as `/docs/*`; all pages when there is none."""
+    exclude: Words = ()
+    max_pages: int = Field(default=1000, ge=1, le=10_000)
+
+
+@dataclass
+class Listing:
+    """The pages that were listed so far, each with its `lastmod`."""
+
+    pages: dict[str, str] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    cut: bool = False
+
+
+class SitemapSource:
+    """Reads the pages of one host that its sitemap lists. The protocol lets a sitemap speak for its own host only."""
+
+    def __init__(self, config: SitemapConfig, name: str, context: SourceContext) -> None:
+        self._config = config
+        self._name = name
+        self._fetcher = PoliteFetcher(context.fetcher)
+        self._host = _host(config.url)
+
+    async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
+        """Pages that are new or have another date than last time; those no longer listed are removed."""
+        listing = await self._list()
+        reader = PageReader(self._name, self._fetcher, cursor)
+        urls = frozenset(listing.pages)
+        complete = not (listing.failures or listing.cut)
+        if complete or listing.cut:
+            # With a sitemap missing, what is known of its pages is kept until it can be read again.
+            reader.keep_only(urls)
+        due = [url for url, date in listing.pages.items() if not date or date != reader.lastmod(url)]
+        if listing.failures:
+            yield Page(tuple(listing.failures), reader.cursor)
+        gone: set[str] = set()
+        for start in range(0, len(due), PAGE_ITEMS):
+            entries: list[Item | Failure] = []
+            missing: list[str] = []
+            for url in due[start : start + PAGE_ITEMS]:
+                reading = await reader.read(url, lastmod=listing.pages[url])
+                if reading.entry:
+                    entries.append(reading.entry)
+                if reading.gone:
+                    missing.append(url)
+            gone.update(missing)
+            yield Page(tuple(entries), reader.cursor, tuple(missing))
+        yield Page((), reader.cursor, listed=urls - gone if complete else None)
+
+    async def close(self) -> None:
+        """The fetcher is the operator's: nothing to close."""
+
+    async def _list(self) -> Listing:
+        listing = Listing()
+        queue = deque([self._config.url])
+        seen = {self._config.url}
+        while queue:
+            place = queue.popleft()
+            try:
+                further = await self._read(place, listing)
+            except RagstoneError as problem:
+                if place == self._config.url:
+                    raise
+                listing.failures.append(Failure(shown(place), problem.code, str(problem)))
+                continue
+            for address in further:
+                if address not in seen and len(seen) < MAX_SITEMAPS:
+                    seen.add(address)
+                    queue.append(address)
+                elif address not in seen:
+                    listing.cut = True
+        if listing.cut:
+            most = self._config.max_pages
+            found = f"{shown(self._config.url)} lists more than {most} pages or {MAX_SITEMAPS} sitemaps"
+            listing.failures.append(Failure(shown(self._config.url), "too_large", found))
+        return listing
+
+    async def _read(self, place: str, listing: Listing) -> list[str]:
+        """Take the pages of one sitemap down, and return the sitemaps that it leads to."""
+        fetched = await self._fetcher.get(place)
+        records = read_records(
+            _unpacked(fetched.content, place), shown(place), frozenset({"url", "sitemap"}), 50_000
+        )
+        listing.cut = listing.cut or records.cut
+        further = []
+        for kind, texts in records.found:
+            try:
+                address = canonical_url(texts.get("loc", ""), place)
+            except AddressRefused:
+                continue
+            if kind == "sitemap":
+                further.append(address)
+            elif self._wants(address) and address not in listing.pages:
+                if len(listing.pages) == self._config.max_pages:
+                    listing.cut = True
+                    break
+                listing.pages[address] = texts.get("lastmod", "")[:40]
+        return further
+
+    def _wants(self, address: str) -> bool:
+        return _host(address) == self._host and wanted(address, self._config.include, self._config.exclude)
+
+
+def wanted(address: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
+    """Whether a page's path fits a pattern of `include`, if there are any, and none of `exclude`."""
+    path = urlsplit(address).path
+    return (not include or any(fnmatchcase(path, pattern) for pattern in include)) and not any(
+        fnmatchcase(path, pattern) for pattern in exclude
+    )
+
+
+def _host(address: str) -> str:
+    # Sites answer with and without the prefix, and their sitemaps mix both.
+    return urlsplit(address).netloc.removeprefix("www.")
+
+
+def _unpacked(content: bytes, place: str) -> bytes:
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    try:
+        return unzip(content, MAX_BYTES)
+    except TooLarge:
+        raise FetchError(
+            f"{shown(place)} unpacks to more than {MAX_BYTES // 1024 // 1024} MB",
+            hint="the protocol allows no larger sitemaps; split it",
+        ) from None
+    except Damaged as problem:
+        raise SourceError(f"{shown(place)} is a damaged gzip file: {problem}") from problem

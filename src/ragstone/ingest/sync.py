@@ -1,0 +1,138 @@
+"""FETCH for a configured source: what is new is queued, what is gone is removed, and the cursor moves with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ragstone.core.clock import canonical, parse_moment
+from ragstone.core.errors import LeaseLost
+from ragstone.core.ids import content_hash
+from ragstone.core.jobs import Job, NewJob, Priority, SourceRecord, Ticket
+from ragstone.core.protocols import Ledger, Source
+from ragstone.core.types import Failure, Item, KnowledgeBase, Page
+from ragstone.ingest.arrivals import Arrivals, Listing
+from ragstone.ingest.prepare import Preparer, unusable
+from ragstone.ingest.tally import Tally
+from ragstone.ingest.task import Group, Task
+
+
+@dataclass
+class SyncReport:
+    """What a look at a source found."""
+
+    queued: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    moved: int = 0
+    failed: list[Failure] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        counts = {
+            "queued": self.queued,
+            "unchanged": self.unchanged,
+            "removed": self.removed,
+            "moved": self.moved,
+            "failed": len(self.failed),
+        }
+        said = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "nothing new"
+        reasons = "; ".join(failure.error for failure in self.failed[:3])
+        return f"{said} ({reasons})" if reasons else said
+
+
+@dataclass
+class Sync:
+    """One look at one source."""
+
+    ledger: Ledger
+    preparer: Preparer
+    tenant: str
+    kb: KnowledgeBase
+    record: SourceRecord
+    ticket: Ticket | None = None
+    report: SyncReport = field(default_factory=SyncReport)
+
+    async def run(self, source: Source, *, afresh: bool = False) -> SyncReport:
+        """Read the source from its cursor on, or from the beginning; each page is taken in whole or not at all."""
+        tally = Tally()
+        arrivals: Arrivals | None = None
+        async for page in source.fetch(None if afresh else self.record.cursor):
+            if arrivals is None:
+                listings = [] if page.listed is None else [Listing(self.record.name, page.listed)]
+                arrivals = Arrivals(self.ledger, self.preparer, self.tenant, self.kb, tally, listings)
+                await arrivals.begin()
+            await self._take_in(page, arrivals)
+        if arrivals is not None:
+            await arrivals.end()
+        self.report.removed += tally.removed
+        self.report.moved += tally.moved
+        return self.report
+
+    async def _take_in(self, page: Page, arrivals: Arrivals) -> None:
+        tasks = []
+        for entry in page.items:
+            failure = entry if isinstance(entry, Failure) else unusable(entry)
+            if failure:
+                self.report.failed.append(failure)
+            elif isinstance(entry, Item):
+                tasks.append(Task(entry, Group()))
+        todo, current = await arrivals.changed(tasks)
+        self.report.unchanged += len(current)
+        jobs = [await new_job(self.ledger, self.tenant, task, Priority.BATCH) for task in todo]
+        gone = await self.ledger.find(self.tenant, self.kb, self.record.name, page.removed)
+        async with self.ledger.transaction(self.tenant) as tx:
+            if self.ticket and not await tx.holds(self.ticket):
+                raise LeaseLost(f"another worker reads source '{self.record.name}' by now")
+            for job in jobs:
+                await tx.enqueue(self.kb, job)
+            for document in gone.values():
+                self.report.removed += await tx.delete(document.id)
+            await tx.advance(self.record.id, page.cursor)
+        self.report.queued += len(jobs)
+
+
+async def new_job(
+    ledger: Ledger, tenant: str, task: Task, priority: Priority, *, keep: bool = False, notify: bool = False
+) -> NewJob:
+    """Put an item's content where any worker finds it, and say what is to be done with it."""
+    item = task.item
+    content = (
+        item.content if isinstance(item.content, bytes) else item.content.encode("utf-8", "surrogatepass")
+    )
+    original = await ledger.keep_original(tenant, task.document_id, content)
+    return NewJob(
+        kind="document",
+        source=item.source,
+        external_id=item.external_id,
+        uri=item.uri,
+        priority=priority,
+        document_id=task.document_id,
+        content_hash=content_hash(item.content),
+        size=len(content),
+        facts={
+            "title": item.title,
+            "metadata": dict(item.metadata),
+            "media_type": item.media_type,
+            "modified_at": canonical(item.modified_at) if item.modified_at else None,
+            "original": original,
+            "text": isinstance(item.content, str),
+            "keep": keep,
+        },
+        notify=notify,
+    )
+
+
+async def load_item(ledger: Ledger, tenant: str, job: Job) -> Item:
+    """The item that a job was made of; `NotFoundError` when it has been deleted since."""
+
+    facts = job.facts
+    content = await ledger.original(tenant, job.document_id, facts["original"])
+    return Item(
+        source=job.source,
+        external_id=job.external_id,
+        uri=job.uri,
+        content=content.decode("utf-8", "surrogatepass") if facts["text"] else content,
+        title=facts["title"],
+        metadata=facts["metadata"],
+        modified_at=parse_moment(facts["modified_at"]) if facts["modified_at"] else None,
+        media_type=facts["media_type"],
+    )

@@ -1,0 +1,32 @@
+"""What may be uploaded: checked before anything is kept."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from ragstone.core.errors import EmptyDocument, InputError, ParserLimit, UnsupportedFormat
+from ragstone.ingest.parsers.cleaning import printable
+from ragstone.ingest.parsers.dispatch import KINDS
+
+SOURCE = "upload"
+CONTAINERS = frozenset({".zip", ".mbox"})
+
+
+def checked_upload(content: bytes, filename: str, file_mb: int) -> str:
+    """The name a file goes by: its own without folders. Raises for what no parser would take."""
+    name = PurePosixPath(filename.replace("\\", "/")).name.replace("\0", "").strip()
+    if name in ("", ".", ".."):
+        raise InputError(f"{printable(filename)!r} is no file name", hint="give the file's own name")
+    name = printable(name.encode("utf-8", "replace").decode())
+    suffix = PurePosixPath(name).suffix.lower()
+    if suffix and suffix not in KINDS and suffix not in CONTAINERS:
+        allowed = ", ".join(sorted({*KINDS, *CONTAINERS}))
+        raise UnsupportedFormat(f"{name} is of a kind that is not allowed", hint=f"allowed are: {allowed}")
+    if not content:
+        raise EmptyDocument(f"{name} is empty", hint="put text in it")
+    if len(content) >= file_mb * 1024 * 1024:
+        raise ParserLimit(
+            f"{name} has {len(content) / 1024 / 1024:.0f} MB; limits.file_mb allows less than {file_mb}",
+            hint="split the file, or raise the limit",
+        )
+    return name

@@ -1,0 +1,50 @@
+"""VERIFY: what was stored is asked for, by its own words and by its own vector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragstone.core.analyzer import analyze
+from ragstone.core.filters import parse_filter
+from ragstone.core.protocols import Ledger, LexicalIndex, VectorIndex
+from ragstone.core.types import Candidate, KnowledgeBase, Matrix
+from ragstone.ingest.prepare import Prepared
+
+NEAREST = 0.98
+"""A vector that was stored in half precision is still this near to itself."""
+TERMS = 24
+DEPTH = 20
+
+
+class Verifier:
+    """Looks documents up the way a search would."""
+
+    def __init__(self, ledger: Ledger, vectors: VectorIndex, lexical: LexicalIndex) -> None:
+        self._ledger = ledger
+        self._vectors = vectors
+        self._lexical = lexical
+
+    async def problems(
+        self, tenant: str, kb: KnowledgeBase, document: Prepared, vectors: Matrix | None
+    ) -> list[str]:
+        """Why a document that was just stored cannot be found; empty when it can."""
+        problems = []
+        sample = max(range(len(document.chunks)), key=lambda index: len(document.chunks[index].text))
+        where = parse_filter({"document_id": document.task.document_id})
+        words = " ".join(dict.fromkeys(document.chunks[sample].text.split()[:TERMS]))
+        if analyze(words):
+            found = await self._lexical.search(tenant, kb, words, DEPTH, where)
+            if not await self._is_of(tenant, kb, document, found):
+                problems.append("it was not found by its own words")
+        if vectors is not None and vectors[sample].any():
+            near = await self._vectors.search(tenant, kb, vectors[sample], 1, where)
+            if not near or near[0].score < NEAREST:
+                score = f"{near[0].score:.3f}" if near else "nothing"
+                problems.append(f"its own vector found {score} where 1.000 was expected")
+        return problems
+
+    async def _is_of(
+        self, tenant: str, kb: KnowledgeBase, document: Prepared, found: Sequence[Candidate]
+    ) -> bool:
+        chunks = await self._ledger.chunks(tenant, kb, [candidate.chunk_id for candidate in found])
+        return any(chunk.document_id == document.task.document_id for chunk in chunks.values())

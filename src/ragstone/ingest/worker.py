@@ -1,0 +1,267 @@
+"""Takes jobs and ends them: every one completes, or fails with a reason."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import platform
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from ragstone.core.errors import (
+    LeaseLost,
+    ModelMismatch,
+    ModelUnavailable,
+    NotFoundError,
+    RagstoneError,
+)
+from ragstone.core.ids import opaque_id
+from ragstone.core.jobs import Job, JobProgress, Queue, Ticket
+from ragstone.core.protocols import Ledger
+from ragstone.core.settings import JobSettings
+from ragstone.ingest.pipeline import IngestPipeline
+from ragstone.ingest.rota import Rota
+from ragstone.ingest.sync import load_item
+from ragstone.ingest.task import Group, Task
+
+logger = logging.getLogger(__name__)
+MOST_JOBS = 32
+MOST_BYTES = 32 * 1024 * 1024
+SWEEP_SECONDS = 10.0
+
+RunSync = Callable[[str, Job], Awaitable[str]]
+"""Looks at the source of a sync job and says what it found."""
+Chores = Callable[[str], Awaitable[None]]
+"""What is due for a tenant besides jobs: schedules, webhooks, leftovers."""
+
+
+class Worker:
+    """Works on the jobs of all tenants, several at once."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        ledger: Ledger,
+        pipeline: IngestPipeline,
+        settings: JobSettings,
+        run_sync: RunSync,
+        chores: Chores,
+        only: str | None = None,
+    ) -> None:
+        self._queue = queue
+        self._ledger = ledger
+        self._pipeline = pipeline
+        self._settings = settings
+        self._run_sync = run_sync
+        self._chores = chores
+        self.name = f"{platform.node()}:{os.getpid()}:{opaque_id()[:6]}"
+        self._rota = Rota(queue, min(SWEEP_SECONDS, settings.lease_seconds), only)
+        self._busy = 0
+
+    async def run(self, *, until_idle: bool = False) -> None:
+        """Work until cancelled or, if asked to, until nothing is left that could be done now."""
+        chores = asyncio.create_task(self._do_chores())
+        slots = [asyncio.create_task(self._slot(until_idle)) for _ in range(self._settings.workers)]
+        try:
+            await asyncio.gather(*slots)
+        finally:
+            for task in (chores, *slots):
+                task.cancel()
+            await asyncio.gather(chores, *slots, return_exceptions=True)
+
+    async def _slot(self, until_idle: bool) -> None:
+        while True:
+            if await self._one_turn():
+                continue
+            if until_idle and not self._busy and await self._nothing_left():
+                return
+            await self._rota.rest()
+
+    async def _one_turn(self) -> bool:
+        """Give one tenant a turn; False when there was nothing to do for anyone."""
+        for tenant in await self._rota.turns():
+            settings = self._settings
+            jobs = await self._queue.claim(
+                tenant,
+                self.name,
+                lease_seconds=settings.lease_seconds,
+                attempts=settings.attempts,
+                most=MOST_JOBS,
+                most_bytes=MOST_BYTES,
+            )
+            if not jobs:
+                await self._rota.idle(tenant)
+                continue
+            self._rota.had_turn(tenant)
+            self._busy += 1
+            try:
+                await self._work(tenant, jobs)
+            finally:
+                self._busy -= 1
+            return True
+        return False
+
+    async def _nothing_left(self) -> bool:
+        for tenant in await self._rota.tenants():
+            counts = await self._queue.counts(tenant)
+            if counts.get("pending") or counts.get("running"):
+                return False
+        return True
+
+    async def _work(self, tenant: str, jobs: Sequence[Job]) -> None:
+        held = Held(self._queue, tenant, jobs, self._settings)
+        beating = asyncio.create_task(held.beat())
+        try:
+            if jobs[0].kind == "sync":
+                message = await self._run_sync(tenant, jobs[0])
+                await self._queue.complete(tenant, jobs[0].ticket, message)
+                held.drop(jobs[0].ticket)
+            else:
+                await self._documents(tenant, jobs, held)
+        except LeaseLost as lost:
+            logger.warning("%s", lost)
+        except RagstoneError as error:
+            await held.give_up(error)
+            if isinstance(error, ModelUnavailable):
+                raise
+        except asyncio.CancelledError:
+            await asyncio.shield(held.release())
+            raise
+        except Exception as error:
+            logger.exception("a defect ended %d jobs", len(jobs))
+            await held.give_up(_Defect(f"a defect: {type(error).__name__}: {error!s:.200}"))
+        finally:
+            beating.cancel()
+            await asyncio.gather(beating, return_exceptions=True)
+
+    async def _documents(self, tenant: str, jobs: Sequence[Job], held: Held) -> None:
+        tasks = []
+        for job in jobs:
+            try:
+                item = await load_item(self._ledger, tenant, job)
+            except NotFoundError as error:
+                await held.fail(job.ticket, error.code, str(error))
+                continue
+            tasks.append(Task(item, held.groups[job.ticket], document_id=job.document_id))
+        await self._pipeline.run(tenant, jobs[0].kb, tasks, settle=held.settle)
+        for job in jobs:
+            if held.groups[job.ticket].stored:
+                await self._tidy(tenant, job)
+
+    async def _tidy(self, tenant: str, job: Job) -> None:
+        """Originals that nobody needs any more go: those of earlier versions, and this one unless it is to be kept."""
+        names = await self._queue.older_originals(tenant, job)
+        for name in (*names, *([] if job.facts["keep"] else [job.facts["original"]])):
+            await self._ledger.drop_original(tenant, job.document_id, name)
+
+    async def _do_chores(self) -> None:
+        while True:
+            for tenant in await self._rota.tenants():
+                try:
+                    await self._chores(tenant)
+                except RagstoneError as error:
+                    logger.warning("chores for a tenant were put off: %s", error)
+            await asyncio.sleep(min(SWEEP_SECONDS, 1.0))
+
+
+class _Defect(RagstoneError):
+    code = "internal"
+    retryable = True
+
+
+class Held:
+    """The jobs that a worker holds at the moment, and how far each is."""
+
+    def __init__(self, queue: Queue, tenant: str, jobs: Sequence[Job], settings: JobSettings) -> None:
+        self._queue = queue
+        self._tenant = tenant
+        self._settings = settings
+        self._jobs = {job.ticket: job for job in jobs}
+        self._open = set(self._jobs)
+        self._started = time.monotonic()
+        self.groups = {ticket: Group(ticket) for ticket in self._jobs}
+
+    async def beat(self) -> None:
+        """Renew the leases until told to stop; a job that was cancelled or taken is let go of."""
+        while True:
+            await asyncio.sleep(self._settings.lease_seconds / 3)
+            self._open -= {ticket for ticket in self._open if self.groups[ticket].ended}
+            progress = {ticket: self._progress(ticket) for ticket in self._open}
+            if not progress:
+                continue
+            try:
+                void = await self._queue.heartbeat(self._tenant, progress, self._settings.lease_seconds)
+            except RagstoneError as error:
+                # The lease may run out: then another worker takes over, and the tickets here are void.
+                logger.warning("the leases were not renewed: %s", error)
+                continue
+            self._open -= void
+
+    def _progress(self, ticket: Ticket) -> JobProgress:
+        progress = self.groups[ticket].progress
+        spent = time.monotonic() - self._started
+        left = spent * (100 - progress.percent) / progress.percent if progress.percent else None
+        return replace(progress, eta_seconds=None if left is None else round(left, 1))
+
+    async def settle(self, group: Group) -> None:
+        """End the job of a group that `store` has not ended."""
+        ticket = group.ticket
+        if ticket is None or ticket not in self._open:
+            return
+        if group.stored:
+            with suppress(LeaseLost):
+                await self._queue.complete(self._tenant, ticket, "")
+        elif group.failures:
+            failure = group.failures[0]
+            await self._end_badly(ticket, failure.code, failure.error, group.retryable)
+        else:
+            await self._end_badly(
+                ticket, "empty_document", f"{self._jobs[ticket].uri} holds no documents", False
+            )
+        self.drop(ticket)
+
+    async def give_up(self, error: RagstoneError) -> None:
+        """A failure that was not one document's ended the run: what it held is tried again, or fails with it."""
+        for ticket in [ticket for ticket in self._open if not self.groups[ticket].ended]:
+            if isinstance(error, ModelUnavailable):
+                await self._put_back(ticket, error.code, str(error), counts=False)
+            else:
+                retryable = error.retryable and not isinstance(error, ModelMismatch)
+                await self._end_badly(ticket, error.code, str(error), retryable)
+            self.drop(ticket)
+
+    async def release(self) -> None:
+        """Hand back what is not done, as if it had never been taken."""
+        for ticket in [ticket for ticket in self._open if not self.groups[ticket].ended]:
+            await self._put_back(ticket, "", "", counts=False)
+
+    async def fail(self, ticket: Ticket, code: str, error: str) -> None:
+        """End one job with a reason."""
+        with suppress(LeaseLost):
+            await self._queue.fail(self._tenant, ticket, code, error)
+        self.groups[ticket].waiting = 0
+        self.drop(ticket)
+
+    def drop(self, ticket: Ticket) -> None:
+        """It has ended: nothing more is to be done for it."""
+        self._open.discard(ticket)
+
+    async def _end_badly(self, ticket: Ticket, code: str, error: str, retryable: bool) -> None:
+        job = self._jobs[ticket]
+        if retryable and job.attempts < self._settings.attempts:
+            wait = self._settings.retry_seconds * 2 ** (job.attempts - 1)
+            await self._put_back(ticket, code, error, wait=wait)
+        else:
+            with suppress(LeaseLost):
+                await self._queue.fail(self._tenant, ticket, code, error)
+
+    async def _put_back(
+        self, ticket: Ticket, code: str, error: str, *, wait: float = 0.0, counts: bool = True
+    ) -> None:
+        with suppress(LeaseLost):
+            await self._queue.put_back(
+                self._tenant, ticket, wait_seconds=wait, code=code, error=error, counts=counts
+            )

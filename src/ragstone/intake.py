@@ -1,0 +1,308 @@
+"""What comes in and is worked on later: uploads, configured sources, their jobs, and the workers that do them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from ragstone.core.clock import now
+from ragstone.core.errors import InputError, NotFoundError, RagstoneError, SourceError
+from ragstone.core.ids import check_name, content_hash, document_id
+from ragstone.core.jobs import (
+    DocumentStatus,
+    Job,
+    JobState,
+    NewJob,
+    Notice,
+    Priority,
+    Queue,
+    SourceBook,
+    SourceRecord,
+)
+from ragstone.core.protocols import Ledger, Source
+from ragstone.core.settings import Settings
+from ragstone.core.types import Failure, Item, KnowledgeBase, Metadata
+from ragstone.ingest.notify import Webhook
+from ragstone.ingest.pipeline import IngestPipeline
+from ragstone.ingest.prepare import Preparer
+from ragstone.ingest.schedule import next_run
+from ragstone.ingest.sync import Sync, new_job
+from ragstone.ingest.task import Group, Task
+from ragstone.ingest.uploads import SOURCE, checked_upload
+from ragstone.ingest.worker import Worker
+
+WEB = "web"
+RESERVED = ("files", WEB, SOURCE)
+"""Names under which documents come in that no configured source brings."""
+
+BuildSource = Callable[[str, str, Mapping[str, Any]], Source]
+"""Makes a source of a kind, with a name and a configuration."""
+
+
+class Intake:
+    """Queues work and does it. `tenant` and `kb` default to those of the settings in every method."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        ledger: Ledger,
+        queue: Queue,
+        book: SourceBook,
+        pipeline: IngestPipeline,
+        preparer: Preparer,
+        build_source: BuildSource,
+        webhook: Webhook | None,
+    ) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._queue = queue
+        self._book = book
+        self._pipeline = pipeline
+        self._preparer = preparer
+        self._build_source = build_source
+        self._webhook = webhook
+
+    async def upload(
+        self,
+        content: bytes,
+        filename: str,
+        *,
+        title: str = "",
+        metadata: Metadata | None = None,
+        external_id: str | None = None,
+        priority: Priority = Priority.UPLOAD,
+        tenant: str | None = None,
+        kb: str | None = None,
+    ) -> DocumentStatus:
+        """Take in a file to be worked on in the background. When this returns, it will not be lost.
+
+        Equal bytes are one document unless an `external_id` tells them apart.
+        """
+        owner, name = self._scope(tenant, kb)
+        uri = checked_upload(content, filename, self._settings.limits.file_mb)
+        item = Item(
+            source=SOURCE,
+            external_id=external_id or content_hash(content),
+            uri=uri,
+            content=content,
+            title=title,
+            metadata={"source_type": "upload", "filename": uri, **(metadata or {})},
+            modified_at=None,
+        )
+        async with self._ledger.transaction(owner) as tx:
+            scope = await tx.open_kb(name)
+        identity = document_id(owner, name, SOURCE, item.external_id)
+        live = (await self._ledger.find(owner, scope, SOURCE, [item.external_id])).get(item.external_id)
+        if not self._preparer.is_current(item, live):
+            await self._queue_document(owner, scope, Task(item, Group(), document_id=identity), priority)
+        return await self.status(identity, tenant=owner)
+
+    async def _queue_document(self, tenant: str, kb: KnowledgeBase, task: Task, priority: Priority) -> None:
+        wanted = await new_job(self._ledger, tenant, task, priority, keep=True, notify=True)
+        async with self._ledger.transaction(tenant) as tx:
+            job = await tx.enqueue(kb, wanted)
+        if job.facts["original"] != wanted.facts["original"]:
+            # The same bytes were on their way already: the job has its own copy.
+            await self._ledger.drop_original(tenant, task.document_id, wanted.facts["original"])
+        await self._queue.ring(tenant)
+
+    async def status(self, document_id: str, *, tenant: str | None = None) -> DocumentStatus:
+        """What has become of a document."""
+        found = await self._ledger.status(self._scope(tenant)[0], document_id)
+        if found is None:
+            raise NotFoundError(f"no document {document_id}", hint="list them with: ragstone documents")
+        return found
+
+    async def jobs(
+        self,
+        *,
+        states: Sequence[JobState] = (),
+        source: str | None = None,
+        limit: int = 100,
+        tenant: str | None = None,
+    ) -> list[Job]:
+        """Newest first."""
+        return await self._queue.jobs(self._scope(tenant)[0], states, source, limit)
+
+    async def job(self, job_id: str, *, tenant: str | None = None) -> Job:
+        found = await self._queue.job(self._scope(tenant)[0], job_id)
+        if found is None:
+            raise NotFoundError(f"no job {job_id}", hint="list them with: ragstone jobs")
+        return found
+
+    async def cancel(self, job_id: str, *, tenant: str | None = None) -> bool:
+        """Stop a job that has not ended; False when it has."""
+        job = await self.job(job_id, tenant=tenant)
+        return await self._queue.cancel(self._scope(tenant)[0], job.id)
+
+    async def retry(self, job_id: str, *, tenant: str | None = None) -> bool:
+        """Try a job that failed or was cancelled once more; False when it did neither."""
+        job = await self.job(job_id, tenant=tenant)
+        owner = self._scope(tenant)[0]
+        again = await self._queue.retry(owner, job.id)
+        await self._queue.ring(owner)
+        return again
+
+    async def notices(
+        self, *, unread: bool = False, limit: int = 100, tenant: str | None = None
+    ) -> list[Notice]:
+        """How uploads and syncs ended, newest first."""
+        return await self._queue.notices(self._scope(tenant)[0], unread=unread, limit=limit)
+
+    async def mark_read(self, notices: Sequence[int], *, tenant: str | None = None) -> None:
+        await self._queue.mark_read(self._scope(tenant)[0], notices)
+
+    async def fetch_pages(self, urls: Sequence[str]) -> list[Item | Failure]:
+        """Web pages as items, known by their addresses, however they come in."""
+        source = self._build_source("web", WEB, {"urls": list(urls)})
+        async with aclosing(_Closing(source)):
+            return [item async for page in source.fetch(None) for item in page.items]
+
+    async def add_source(
+        self,
+        kind: str,
+        name: str,
+        config: Mapping[str, Any],
+        *,
+        schedule: str = "manual",
+        tenant: str | None = None,
+        kb: str | None = None,
+    ) -> SourceRecord:
+        """Configure a connector; what it lacks or has too much is said now, not at its first run."""
+        owner, scope = self._scope(tenant, kb)
+        check_name(name, "source")
+        if name in RESERVED:
+            raise InputError(f"'{name}' is what is ingested without a source", hint="choose another name")
+        first = next_run(schedule, now())
+        await self._build_source(kind, name, config).close()
+        async with self._ledger.transaction(owner) as tx:
+            found = await tx.open_kb(scope)
+        return await self._book.add(owner, found, name, kind, config, schedule, first)
+
+    async def sources(self, *, tenant: str | None = None, kb: str | None = None) -> list[SourceRecord]:
+        return await self._book.all(self._scope(tenant)[0], kb)
+
+    async def source(self, name: str, *, tenant: str | None = None, kb: str | None = None) -> SourceRecord:
+        owner, scope = self._scope(tenant, kb)
+        found = await self._book.get(owner, scope, name)
+        if found is None:
+            raise NotFoundError(
+                f"knowledge base '{scope}' has no source '{name}'",
+                hint="list them with: ragstone sources list",
+            )
+        return found
+
+    async def sync(
+        self, name: str, *, afresh: bool = False, tenant: str | None = None, kb: str | None = None
+    ) -> Job:
+        """Queue a look at a source; `afresh` forgets its cursor and reads all of it."""
+        record = await self.source(name, tenant=tenant, kb=kb)
+        owner = self._scope(tenant)[0]
+        job = await self._queue_sync(owner, record, afresh)
+        await self._queue.ring(owner)
+        return job
+
+    async def sync_all(self, *, tenant: str | None = None) -> list[Job]:
+        """Queue a fresh look at every source of every kb."""
+        owner = self._scope(tenant)[0]
+        jobs = [await self._queue_sync(owner, record, True) for record in await self._book.all(owner)]
+        await self._queue.ring(owner)
+        return jobs
+
+    async def pause(
+        self, name: str, paused: bool = True, *, tenant: str | None = None, kb: str | None = None
+    ) -> None:
+        """Let a source's schedule rest, or go on."""
+        record = await self.source(name, tenant=tenant, kb=kb)
+        await self._book.pause(self._scope(tenant)[0], record.id, paused)
+
+    async def remove_source(
+        self, name: str, *, keep_documents: bool = False, tenant: str | None = None, kb: str | None = None
+    ) -> int:
+        """Remove a source and, unless they are to be kept, its documents; how many went."""
+        record = await self.source(name, tenant=tenant, kb=kb)
+        owner, scope = self._scope(tenant, kb)
+        for job in await self._queue.jobs(owner, ("pending", "running"), name, limit=1_000_000):
+            await self._queue.cancel(owner, job.id)
+        removed = 0
+        found = await self._ledger.kb(owner, scope)
+        if found and not keep_documents:
+            for identity, _ in (await self._ledger.belongings(owner, found, name)).values():
+                async with self._ledger.transaction(owner) as tx:
+                    removed += await tx.delete(identity)
+        await self._book.remove(owner, record.id)
+        return removed
+
+    def worker(self, *, only: str | None = None) -> Worker:
+        """What works on the jobs of all tenants, or only of one."""
+        return Worker(
+            self._queue,
+            self._ledger,
+            self._pipeline,
+            self._settings.jobs,
+            run_sync=self._run_sync,
+            chores=self._chores,
+            only=only,
+        )
+
+    async def _queue_sync(self, tenant: str, record: SourceRecord, afresh: bool) -> Job:
+        kb = await self._ledger.kb(tenant, record.kb)
+        assert kb is not None  # a source goes with its kb
+        job = NewJob(
+            kind="sync",
+            source=record.name,
+            external_id=record.name,
+            uri=f"source:{record.name}",
+            priority=Priority.SYNC,
+            facts={"afresh": afresh},
+            notify=True,
+        )
+        async with self._ledger.transaction(tenant) as tx:
+            return await tx.enqueue(kb, job)
+
+    async def _run_sync(self, tenant: str, job: Job) -> str:
+        record = await self._book.get(tenant, job.kb, job.source)
+        kb = await self._ledger.kb(tenant, job.kb)
+        if record is None or kb is None:
+            raise SourceError(f"there is no source '{job.source}' any more")
+        following = next_run(record.schedule, now())
+        try:
+            source = self._build_source(record.kind, record.name, record.config)
+            async with aclosing(_Closing(source)):
+                sync = Sync(self._ledger, self._preparer, tenant, kb, record, job.ticket)
+                report = await sync.run(source, afresh=bool(job.facts.get("afresh")))
+        except RagstoneError as error:
+            await self._book.ran(tenant, record.id, str(error), following)
+            raise
+        await self._book.ran(tenant, record.id, "", following)
+        await self._queue.ring(tenant)
+        return str(report)
+
+    async def _chores(self, tenant: str) -> None:
+        """Start what is scheduled, and tell the webhook what has ended."""
+        for record in await self._book.due(tenant, now()):
+            await self._book.reschedule(tenant, record.id, next_run(record.schedule, now()))
+            await self._queue_sync(tenant, record, afresh=False)
+            await self._queue.ring(tenant)
+        if self._webhook:
+            for notice in await self._queue.unsent(tenant):
+                await self._webhook.tell(tenant, notice)
+                await self._queue.mark_sent(tenant, notice.id)
+
+    def _scope(self, tenant: str | None, kb: str | None = None) -> tuple[str, str]:
+        # Only None means the default: an empty name is a mistake that must not reach somebody's data.
+        return (
+            self._settings.tenant if tenant is None else tenant,
+            self._settings.kb if kb is None else kb,
+        )
+
+
+class _Closing:
+    """Lets `aclosing` close a source."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    async def aclose(self) -> None:
+        await self._source.close()

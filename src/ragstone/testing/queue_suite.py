@@ -1,0 +1,304 @@
+"""What every `Queue` must keep to, as tests to inherit.
+
+    from ragstone.testing.queue_suite import QueueSuite
+
+    class TestMyQueue(QueueSuite):
+        async def open(self, folder):
+            return MyLedger(folder), MyQueue(folder)
+
+A lease of less than no time has run out when it begins: so nothing here has to wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ragstone.core.errors import LeaseLost
+from ragstone.core.ids import content_hash, document_id
+from ragstone.core.jobs import Job, JobProgress, NewJob, Priority, Queue
+from ragstone.core.protocols import Ledger
+
+T = "acme"
+LONG, OVER = 60.0, -1.0
+Stores = tuple[Ledger, Queue]
+
+
+def document_job(
+    name: str, *, content: str = "words", priority: Priority = Priority.BATCH, size: int = 1
+) -> NewJob:
+    """A job for the document of that name."""
+    return NewJob(
+        kind="document",
+        source="test",
+        external_id=name,
+        uri=f"test:{name}",
+        priority=priority,
+        document_id=document_id(T, "default", "test", name),
+        content_hash=content_hash(content),
+        size=size,
+        facts={"title": name, "original": ""},
+        notify=True,
+    )
+
+
+async def put(ledger: Ledger, *jobs: NewJob, kb: str = "default") -> list[Job]:
+    """Queue jobs in one transaction."""
+    async with ledger.transaction(T) as tx:
+        scope = await tx.open_kb(kb)
+        return [await tx.enqueue(scope, job) for job in jobs]
+
+
+async def take(
+    queue: Queue, *, lease: float = LONG, attempts: int = 3, most: int = 32, most_bytes: int = 1000
+) -> list[Job]:
+    return await queue.claim(
+        T, "worker", lease_seconds=lease, attempts=attempts, most=most, most_bytes=most_bytes
+    )
+
+
+def names(jobs: list[Job]) -> list[str]:
+    return [job.external_id for job in jobs]
+
+
+class QueueSuite:
+    """Inherit and say how to open a ledger with its queue: jobs end once, in order, and only for who holds them."""
+
+    async def open(self, folder: Path) -> Stores:
+        """An empty ledger and its queue, whose data live with this folder."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    async def stores(self, tmp_path: Path) -> AsyncIterator[Stores]:
+        ledger, queue = await self.open(tmp_path)
+        yield ledger, queue
+        await ledger.close()
+
+    async def test_a_job_is_taken_once_and_completed(self, stores: Stores) -> None:
+        ledger, queue = stores
+        (queued,) = await put(ledger, document_job("a"))
+        assert (queued.state, queued.attempts) == ("pending", 0)
+        (job,) = await take(queue)
+        assert (job.id, job.state, job.attempts) == (queued.id, "running", 1)
+        assert await take(queue) == []
+        await queue.complete(T, job.ticket, "done")
+        found = await queue.job(T, job.id)
+        assert found is not None
+        assert (found.state, found.error, found.progress.percent) == ("completed", "", 100)
+        assert await queue.counts(T) == {"completed": 1}
+
+    async def test_what_is_rolled_back_was_never_queued(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"))
+
+        async def break_off() -> None:
+            async with ledger.transaction(T) as tx:
+                await tx.enqueue(await tx.open_kb("default"), document_job("b"))
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await break_off()
+        assert names(await take(queue)) == ["a"]
+
+    async def test_the_sooner_priority_goes_first_then_the_older_job(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("batch 1"), document_job("batch 2"))
+        await put(ledger, document_job("upload", priority=Priority.UPLOAD))
+        assert names(await take(queue)) == ["upload"]
+        assert names(await take(queue)) == ["batch 1", "batch 2"]
+
+    async def test_a_claim_is_bounded_by_count_and_by_bytes(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, *(document_job(name, size=400) for name in "abcde"))
+        assert names(await take(queue, most=1)) == ["a"]
+        assert names(await take(queue, most_bytes=900)) == ["b", "c"]
+        assert names(await take(queue, most_bytes=1)) == ["d"]
+
+    async def test_a_claim_is_of_one_kb(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"))
+        other = replace(document_job("b"), document_id=document_id(T, "other", "test", "b"))
+        await put(ledger, other, kb="other")
+        assert [job.kb for job in await take(queue)] == ["default"]
+        assert [job.kb for job in await take(queue)] == ["other"]
+
+    async def test_who_lost_a_lease_cannot_end_the_job(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"), document_job("b"))
+        lost = await take(queue, lease=OVER)
+        assert names(lost) == ["a", "b"]
+        again, _ = await take(queue)
+        assert (again.external_id, again.attempts) == ("a", 2)
+        for stale in lost:
+            with pytest.raises(LeaseLost):
+                await queue.complete(T, stale.ticket, "")
+            with pytest.raises(LeaseLost):
+                await queue.fail(T, stale.ticket, "x", "y")
+        async with ledger.transaction(T) as tx:
+            assert not await tx.holds(lost[0].ticket)
+            assert await tx.holds(again.ticket)
+
+    async def test_what_lost_a_worker_is_taken_first_in_ever_smaller_shares(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, *(document_job(str(number)) for number in range(20)))
+        assert len(await take(queue, lease=OVER, most=12)) == 12
+        assert names(await take(queue, lease=OVER, most=12)) == ["0", "1"]
+        assert names(await take(queue, most=12)) == ["0"]
+        assert names(await take(queue, most=12)) == ["1"]
+        assert names(await take(queue, most=12)) == ["2", "3"]
+
+    async def test_a_stale_ticket_undoes_the_whole_transaction(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"))
+        (lost,) = await take(queue, lease=OVER)
+        await take(queue)
+
+        async def finish_late() -> None:
+            async with ledger.transaction(T) as tx:
+                await tx.enqueue(await tx.open_kb("default"), document_job("b"))
+                await tx.complete(lost.ticket, JobProgress())
+
+        with pytest.raises(LeaseLost):
+            await finish_late()
+        assert names(await queue.jobs(T)) == ["a"]
+
+    async def test_after_the_last_attempt_a_job_is_put_aside_with_a_reason(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"))
+        for _ in range(3):
+            assert len(await take(queue, lease=OVER)) == 1
+        assert await take(queue) == []
+        (dead,) = await queue.jobs(T, ("failed",))
+        assert (dead.error_code, dead.attempts) == ("worker_died", 3)
+        assert dead.error == "test:a ended its worker 3 times; it is put aside until someone retries it"
+        assert await queue.retry(T, dead.id)
+        (again,) = await take(queue)
+        assert again.attempts == 1
+
+    async def test_a_heartbeat_keeps_a_job_and_writes_its_progress(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"))
+        (job,) = await take(queue, lease=OVER)
+        progress = JobProgress("embed", chunks=3, chunks_total=9, percent=40, eta_seconds=1.5)
+        assert await queue.heartbeat(T, {job.ticket: progress}, LONG) == set()
+        assert await take(queue) == []
+        found = await queue.job(T, job.id)
+        assert found is not None
+        assert found.progress == progress
+
+    async def test_a_heartbeat_tells_which_jobs_were_cancelled(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"), document_job("b"))
+        a, b = await take(queue)
+        assert await queue.cancel(T, a.id)
+        assert not await queue.cancel(T, a.id)
+        void = await queue.heartbeat(T, {a.ticket: JobProgress(), b.ticket: JobProgress()}, LONG)
+        assert void == {a.ticket}
+        with pytest.raises(LeaseLost):
+            await queue.complete(T, a.ticket, "")
+
+    async def test_what_is_put_back_waits_and_may_not_count(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"))
+        (job,) = await take(queue)
+        await queue.put_back(
+            T, job.ticket, wait_seconds=1000, code="remote_failed", error="down", counts=True
+        )
+        assert await take(queue) == []
+        wait = await queue.next_due(T)
+        assert wait is not None
+        assert 900 < wait <= 1000
+        assert await queue.cancel(T, job.id)
+        assert await queue.retry(T, job.id)
+        (job,) = await take(queue)
+        await queue.put_back(T, job.ticket, wait_seconds=0, code="", error="", counts=False)
+        (job,) = await take(queue)
+        assert job.attempts == 1
+
+    async def test_equal_content_is_queued_once_and_newer_content_takes_over(self, stores: Stores) -> None:
+        ledger, queue = stores
+        (first,) = await put(ledger, document_job("a"))
+        (same,) = await put(ledger, document_job("a", priority=Priority.UPLOAD))
+        assert (same.id, same.priority) == (first.id, Priority.UPLOAD)
+        (running,) = await take(queue)
+        (newer,) = await put(ledger, document_job("a", content="other words"))
+        assert newer.id != running.id
+        with pytest.raises(LeaseLost):
+            await queue.complete(T, running.ticket, "")
+        old = await queue.job(T, running.id)
+        assert old is not None
+        assert (old.state, old.error_code) == ("cancelled", "superseded")
+        assert names(await take(queue)) == ["a"]
+
+    async def test_racing_workers_never_take_the_same_job(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, *(document_job(str(number)) for number in range(60)))
+        taken = await asyncio.gather(*(take(queue, most=3) for _ in range(25)))
+        ids = [job.id for jobs in taken for job in jobs]
+        assert len(ids) == len(set(ids)) == 60
+
+    async def test_a_deleted_document_takes_its_jobs_along(self, stores: Stores) -> None:
+        ledger, queue = stores
+        (queued,) = await put(ledger, document_job("a"))
+        (job,) = await take(queue)
+        async with ledger.transaction(T) as tx:
+            assert await tx.delete(queued.document_id)
+        assert await queue.job(T, queued.id) is None
+        with pytest.raises(LeaseLost):
+            await queue.complete(T, job.ticket, "")
+        assert await ledger.status(T, queued.document_id) is None
+
+    async def test_a_document_is_where_its_job_is_until_it_is_live(self, stores: Stores) -> None:
+        ledger, queue = stores
+
+        async def status() -> tuple[str, str]:
+            found = await ledger.status(T, document_job("a").document_id)
+            assert found is not None
+            return found.status, found.processing_error
+
+        await put(ledger, document_job("a"))
+        assert await status() == ("pending", "")
+        (job,) = await take(queue)
+        assert await status() == ("processing", "")
+        await queue.fail(T, job.ticket, "parse_failed", "it is damaged")
+        assert await status() == ("failed", "it is damaged")
+        assert await ledger.document(T, job.document_id) is None
+
+    async def test_notices_say_how_jobs_ended(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"), document_job("b"), replace(document_job("c"), notify=False))
+        a, b, c = await take(queue)
+        await queue.complete(T, a.ticket, "all well")
+        await queue.fail(T, b.ticket, "parse_failed", "it is damaged")
+        await queue.complete(T, c.ticket, "nobody asked")
+        newest = await queue.notices(T)
+        assert [(one.kind, one.uri, one.message) for one in newest] == [
+            ("failed", "test:b", "it is damaged"),
+            ("completed", "test:a", "all well"),
+        ]
+        await queue.mark_read(T, [newest[0].id])
+        assert [one.uri for one in await queue.notices(T, unread=True)] == ["test:a"]
+        assert [one.uri for one in await queue.unsent(T)] == ["test:a", "test:b"]
+        await queue.mark_sent(T, newest[1].id)
+        assert [one.uri for one in await queue.unsent(T)] == ["test:b"]
+
+    async def test_bells_ring_for_their_tenant(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"))
+        before = await queue.bells()
+        assert list(before) == [T]
+        await queue.ring(T)
+        assert (await queue.bells())[T] != before[T]
+
+    async def test_an_unknown_tenant_or_job_is_nothing(self, stores: Stores) -> None:
+        ledger, queue = stores
+        assert await queue.job("nobody", "0" * 32) is None
+        assert await queue.jobs("nobody") == []
+        await put(ledger, document_job("a"))
+        assert await queue.job(T, "0" * 32) is None
+        assert not await queue.cancel(T, "0" * 32)
+        assert not await queue.retry(T, "0" * 32)

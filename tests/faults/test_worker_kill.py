@@ -1,0 +1,192 @@
+"""kill -9 of workers at random moments: every document ends, and what is live equals an undisturbed run.
+
+`RAGSTONE_WORKER_KILLS=500 pytest tests/faults/test_worker_kill.py -s` is the long run. Leases last a second, and
+the number of attempts is raised: here every death is the test's doing, not the document's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.faults import worker_process
+from tests.faults.mixed_documents import mixed_documents
+from tests.faults.worker_process import POISON, open_engine
+
+from ragstone.core.jobs import Job
+from ragstone.engine import Engine
+
+KILLS = int(os.environ.get("RAGSTONE_WORKER_KILLS", "12"))
+DOCUMENTS = 200 if KILLS > 50 else 60
+LEASE = 1.0
+Live = dict[str, tuple[str, tuple[str, ...]]]
+
+
+class Workers:
+    """Three worker processes; one that was killed is replaced."""
+
+    def __init__(self, folder: Path, attempts: int = 1000) -> None:
+        self._command = [sys.executable, worker_process.__file__, str(folder), str(LEASE), str(attempts)]
+        self.running = [self._start() for _ in range(3)]
+        self.kills = 0
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(self._command, stdout=subprocess.PIPE)
+
+    def kill_one(self, chance: random.Random) -> int:
+        """Kill a worker and start another in its place; the process id of the one that is dead."""
+        at_work = [number for number, process in enumerate(self.running) if _is_ready(process)]
+        number = chance.choice(at_work if at_work and chance.random() < 0.9 else range(len(self.running)))
+        process = self.running[number]
+        self._end(process)
+        self.running[number] = self._start()
+        self.kills += 1
+        return process.pid
+
+    def replace_dead(self) -> int:
+        """Start anew what has ended by itself; how many had."""
+        dead = [number for number, process in enumerate(self.running) if process.poll() is not None]
+        for number in dead:
+            self._end(self.running[number])
+            self.running[number] = self._start()
+        return len(dead)
+
+    def stop(self) -> None:
+        for process in self.running:
+            self._end(process)
+
+    @staticmethod
+    def _end(process: subprocess.Popen[bytes]) -> None:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _is_ready(process: subprocess.Popen[bytes]) -> bool:
+    return bool(select.select([process.stdout], [], [], 0)[0])
+
+
+async def upload_all(engine: Engine, files: dict[str, bytes]) -> None:
+    for name, content in files.items():
+        await engine.intake.upload(content, name, external_id=name)
+
+
+async def unfinished(engine: Engine) -> int:
+    return len(await engine.intake.jobs(states=("pending", "running"), limit=10_000))
+
+
+async def what_is_live(engine: Engine) -> Live:
+    """Content hash and chunk texts of every live document, by external id."""
+    live: Live = {}
+    after = ""
+    while page := await engine.documents(after=after, limit=1000):
+        for document in page:
+            chunks = await engine.chunks(document.id)
+            live[document.external_id] = (
+                document.content_hash,
+                tuple(one.chunk.contextual for one in chunks),
+            )
+        after = page[-1].id
+    return live
+
+
+async def outcomes(engine: Engine) -> dict[str, tuple[str, str]]:
+    jobs: list[Job] = await engine.intake.jobs(limit=10_000)
+    return {job.external_id: (job.state, job.error_code) for job in jobs}
+
+
+async def undisturbed(folder: Path, files: dict[str, bytes]) -> tuple[Live, dict[str, tuple[str, str]]]:
+    async with open_engine(folder) as engine:
+        await upload_all(engine, files)
+        await engine.intake.worker().run(until_idle=True)
+        return await what_is_live(engine), await outcomes(engine)
+
+
+@pytest.mark.req("R-ING-16", "R-ING-18")
+@pytest.mark.timeout(3600)
+async def test_workers_may_die_at_any_moment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = mixed_documents(DOCUMENTS)
+    expected, ends = await undisturbed(tmp_path / "undisturbed", files)
+    assert {state for state, _ in ends.values()} == {"completed", "failed"}
+    chance = random.Random(7)
+    kills = rounds = 0
+    seconds: list[float] = []
+    while kills < KILLS:
+        rounds += 1
+        waits: list[asyncio.Task[list[float]]] = []
+        folder = tmp_path / f"round {rounds}"
+        async with open_engine(folder) as engine:
+            await upload_all(engine, files)
+            workers = Workers(folder)
+            try:
+                while await unfinished(engine):
+                    await asyncio.sleep(chance.uniform(0.05, 2.5))
+                    if workers.kills + kills < KILLS:
+                        running = await engine.intake.jobs(states=("running",), limit=1000)
+                        killed = f":{workers.kill_one(chance)}:"
+                        held = {job.id: job.attempts for job in running if killed in job.worker}
+                        waits.append(asyncio.create_task(redelivered(engine, held)))
+            finally:
+                workers.stop()
+            seconds += [wait for waited in await asyncio.gather(*waits) for wait in waited]
+            kills += workers.kills
+            assert await outcomes(engine) == ends
+            assert await what_is_live(engine) == expected
+    with capsys.disabled():
+        print(f"\n{kills} workers killed in {rounds} rounds of {len(files)} files; {_spread(seconds)}")
+
+
+def _spread(seconds: list[float]) -> str:
+    if not seconds:
+        return "none of them held a job"
+    ordered = sorted(seconds)
+    p95 = ordered[int(len(ordered) * 0.95)]
+    soon = sum(wait <= 2 * LEASE for wait in ordered) / len(ordered)
+    return (
+        f"{len(ordered)} jobs were held and taken up again, 95 % within {p95:.2f} s, {soon:.1%} within two leases "
+        f"of {LEASE:g} s"
+    )
+
+
+async def redelivered(engine: Engine, held: dict[str, int]) -> list[float]:
+    """How long it took until each job that a killed worker held was tried again, or had ended."""
+    started = time.monotonic()
+    waits = []
+    while held:
+        for identity, attempts in list(held.items()):
+            job = await engine.intake.job(identity)
+            if job.attempts > attempts or job.state not in ("pending", "running"):
+                waits.append(time.monotonic() - started)
+                del held[identity]
+        await asyncio.sleep(0.05)
+    return waits
+
+
+async def test_a_document_that_ends_its_workers_is_put_aside_and_the_others_go_on(tmp_path: Path) -> None:
+    """FAULTS 5: three deaths, then a dead letter with a reason."""
+    files = {f"{number}.txt": f"Document {number} is harmless.".encode() for number in range(20)}
+    files["7.txt"] = f"A {POISON} document.".encode()
+    async with open_engine(tmp_path) as engine:
+        await upload_all(engine, files)
+        workers = Workers(tmp_path, attempts=3)
+        deaths = 0
+        try:
+            while await unfinished(engine):
+                await asyncio.sleep(0.1)
+                deaths += workers.replace_dead()
+        finally:
+            workers.stop()
+        ends = await outcomes(engine)
+        assert ends.pop("7.txt") == ("failed", "worker_died")
+        assert set(ends.values()) == {("completed", "")}
+        assert deaths == 3
+        (failed,) = await engine.intake.jobs(states=("failed",))
+        assert failed.error == "7.txt ended its worker 3 times; it is put aside until someone retries it"

@@ -1,0 +1,49 @@
+"""A worker that can be killed: `worker_process.py FOLDER LEASE_SECONDS ATTEMPTS`, with a model that takes its time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import ragstone.wiring
+from ragstone.core.settings import Settings
+from ragstone.core.types import Embeddings, Role
+from ragstone.engine import Engine
+from ragstone.testing.fakes import FakeEmbedder
+
+SECONDS_PER_TEXT = 0.002
+POISON = "poisonous"
+"""A text with this word ends the process that embeds it."""
+
+
+class SlowEmbedder(FakeEmbedder):
+    """Takes long enough to be killed while it works."""
+
+    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        if any(POISON in text for text in texts):
+            os._exit(9)
+        await asyncio.sleep(SECONDS_PER_TEXT * len(texts))
+        return await super().embed(texts, role)
+
+
+def open_engine(folder: Path, lease: float = 1.0, attempts: int = 1000, workers: int = 1) -> Engine:
+    ragstone.wiring.build_embedder = lambda _: SlowEmbedder()
+    settings = Settings(
+        data_dir=folder,
+        jobs={"lease_seconds": lease, "attempts": attempts, "retry_seconds": 0.0, "workers": workers},
+        chunking={"strategy": "sentence", "size": 40, "overlap": 0},
+    )
+    return ragstone.wiring.open_engine(settings)
+
+
+async def main() -> None:
+    async with open_engine(Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])) as engine:
+        print("ready", flush=True)
+        await engine.intake.worker().run()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

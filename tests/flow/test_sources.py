@@ -1,0 +1,194 @@
+"""Configured sources: what is new is queued, what is unchanged costs nothing, what is gone goes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from ragstone import Engine, Settings, open_engine
+from ragstone.core.clock import now
+from ragstone.core.errors import InputError, NotFoundError, SettingsError
+from ragstone.testing.fakes import FakeEmbedder
+
+
+@pytest.fixture
+async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engine]:
+    async with open_engine(Settings(data_dir=data_dir, jobs={"retry_seconds": 0})) as opened:
+        yield opened
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name in ("ferry", "bridge", "harbour"):
+        (folder / f"{name}.md").write_text(
+            f"# {name.title()}\n\nAll about the {name} and its winter service."
+        )
+    return folder
+
+
+async def work(engine: Engine) -> None:
+    await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+
+
+async def sync(engine: Engine, name: str = "docs", *, afresh: bool = False) -> str:
+    """What a sync says it found, after all that it queued was worked on."""
+    job = await engine.intake.sync(name, afresh=afresh)
+    await work(engine)
+    notices = {notice.job_id: notice.message for notice in await engine.intake.notices()}
+    return notices[job.id]
+
+
+async def live(engine: Engine) -> dict[str, str]:
+    return {document.external_id: document.id for document in await engine.documents()}
+
+
+@pytest.mark.req("R-ING-29", "R-ING-09")
+async def test_only_what_changed_is_worked_on(engine: Engine, docs: Path, fake_model: FakeEmbedder) -> None:
+    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    assert await sync(engine) == "3 queued"
+    before = await live(engine)
+    assert sorted(before) == ["bridge.md", "ferry.md", "harbour.md"]
+    fake_model.calls.clear()
+    assert await sync(engine) == "3 unchanged"
+    assert fake_model.calls == []
+    (docs / "ferry.md").write_text("# Ferry\n\nThe ferry has a new captain.")
+    assert await sync(engine) == "1 queued, 2 unchanged"
+    assert [len(texts) for texts, _ in fake_model.calls] == [1]
+    assert await live(engine) == before
+
+
+@pytest.mark.req("R-ING-29")
+async def test_what_is_deleted_at_the_source_is_found_no_more(engine: Engine, docs: Path) -> None:
+    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await sync(engine)
+    (docs / "bridge.md").unlink()
+    assert await sync(engine) == "2 unchanged, 1 removed"
+    assert sorted(await live(engine)) == ["ferry.md", "harbour.md"]
+    assert all(hit.title != "Bridge" for hit in (await engine.search("bridge")).hits)
+
+
+async def test_a_moved_file_keeps_its_id(engine: Engine, docs: Path, fake_model: FakeEmbedder) -> None:
+    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await sync(engine)
+    before = await live(engine)
+    (docs / "old").mkdir()
+    (docs / "ferry.md").rename(docs / "old" / "ferry.md")
+    fake_model.calls.clear()
+    assert await sync(engine) == "1 queued, 2 unchanged, 1 moved"
+    after = await live(engine)
+    assert after["old/ferry.md"] == before["ferry.md"]
+    assert fake_model.calls == []
+    (docs / "ferry.md").write_text("# Another ferry\n\nIt took the old place.")
+    await sync(engine)
+    third = await live(engine)
+    assert third["old/ferry.md"] == before["ferry.md"]
+    assert third["ferry.md"] != before["ferry.md"]
+
+
+async def test_a_folder_that_is_not_there_removes_nothing(engine: Engine, docs: Path) -> None:
+    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await sync(engine)
+    await asyncio.to_thread(docs.rename, docs.with_name("unmounted"))
+    assert "does not exist" in await sync(engine)
+    assert len(await live(engine)) == 3
+    assert "does not exist" in (await engine.intake.source("docs")).last_error
+
+
+@pytest.mark.req("R-ING-42")
+async def test_all_sources_are_read_afresh_in_one_go(engine: Engine, docs: Path) -> None:
+    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await engine.intake.add_source("files", "more", {"path": str(docs)}, kb="second")
+    jobs = await engine.intake.sync_all()
+    assert {(job.kb, job.source) for job in jobs} == {("default", "docs"), ("second", "more")}
+    await work(engine)
+    assert (await engine.stats()).documents == (await engine.stats(kb="second")).documents == 3
+
+
+@pytest.mark.req("R-ING-39")
+async def test_a_schedule_starts_a_source_when_its_time_has_come(
+    engine: Engine, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = await engine.intake.add_source("files", "docs", {"path": str(docs)}, schedule="hourly")
+    assert record.next_run_at is not None
+    await work(engine)
+    assert await engine.intake.jobs() == []
+    later = now() + timedelta(hours=2)
+    monkeypatch.setattr("ragstone.intake.now", lambda: later)
+    working = asyncio.create_task(engine.intake.worker().run())
+    try:
+        await asyncio.wait_for(_ended(engine, 4), 30)
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+    after = await engine.intake.source("docs")
+    assert after.next_run_at is not None
+    assert after.next_run_at > later
+    assert after.last_run_at is not None
+    assert len(await live(engine)) == 3
+
+
+async def _ended(engine: Engine, count: int) -> None:
+    while True:
+        if len(await engine.intake.jobs(states=("completed", "failed"))) >= count:
+            return
+        await asyncio.sleep(0.01)
+
+
+async def test_a_paused_source_rests(engine: Engine, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await engine.intake.add_source("files", "docs", {"path": str(docs)}, schedule="hourly")
+    await engine.intake.pause("docs")
+    later = now() + timedelta(hours=2)
+    monkeypatch.setattr("ragstone.intake.now", lambda: later)
+    await engine.intake._chores("default")
+    assert await engine.intake.jobs() == []
+    await engine.intake.pause("docs", paused=False)
+    await engine.intake._chores("default")
+    assert [job.kind for job in await engine.intake.jobs()] == ["sync"]
+
+
+async def test_removing_a_source_removes_its_documents(engine: Engine, docs: Path) -> None:
+    """FAULTS 36: delete by source removes all."""
+    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await engine.intake.upload(b"An upload stays.", "stay.txt")
+    await sync(engine)
+    assert await engine.intake.remove_source("docs") == 3
+    assert [document.uri for document in await engine.documents()] == ["stay.txt"]
+    with pytest.raises(NotFoundError):
+        await engine.intake.source("docs")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "config", "schedule", "error", "message"),
+    [
+        ("files", "Docs!", {"path": "/x"}, "manual", InputError, "not a valid name"),
+        ("files", "upload", {"path": "/x"}, "manual", InputError, "without a source"),
+        ("filez", "docs", {}, "manual", SettingsError, "Unsupported source provider: filez"),
+        ("files", "docs", {"pth": "/x"}, "manual", SettingsError, "pth"),
+        ("files", "docs", {"path": "/x"}, "sometimes", SettingsError, "sometimes"),
+        ("database", "rows", {"database": "nope"}, "manual", SettingsError, "rows"),
+    ],
+)
+async def test_a_source_that_cannot_work_is_refused_when_it_is_added(
+    engine: Engine,
+    kind: str,
+    name: str,
+    config: dict[str, str],
+    schedule: str,
+    error: type[Exception],
+    message: str,
+) -> None:
+    with pytest.raises(error, match=message):
+        await engine.intake.add_source(kind, name, config, schedule=schedule)
+    assert await engine.intake.sources() == []
+
+
+async def test_a_name_is_taken_once(engine: Engine, docs: Path) -> None:
+    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    with pytest.raises(InputError, match="already has a source 'docs'"):
+        await engine.intake.add_source("files", "docs", {"path": str(docs)})

@@ -1,0 +1,243 @@
+"""Uploads: taken in at once, worked on later, and always ended."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import zipfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from ragstone import Engine, Settings, open_engine
+from ragstone.core.errors import EmptyDocument, InputError, NotFoundError, ParserLimit, UnsupportedFormat
+from ragstone.core.jobs import Priority
+from ragstone.testing.fakes import FakeEmbedder
+
+
+@pytest.fixture
+async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engine]:
+    async with open_engine(Settings(data_dir=data_dir, jobs={"retry_seconds": 0})) as opened:
+        yield opened
+
+
+async def work(engine: Engine) -> None:
+    await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+
+
+async def found(engine: Engine, query: str) -> list[str]:
+    return [hit.text for hit in (await engine.search(query, arms="lexical")).hits]
+
+
+@pytest.mark.req("R-ING-07", "R-ING-12", "R-ING-16", "R-ING-18", "R-ING-44")
+async def test_an_upload_is_pending_then_found(engine: Engine) -> None:
+    taken = await engine.intake.upload(b"The ferry leaves at nine.", "ferry.txt", metadata={"line": "north"})
+    assert (taken.status, taken.uri, taken.chunk_count, taken.processed_at) == (
+        "pending",
+        "ferry.txt",
+        0,
+        None,
+    )
+    assert await found(engine, "ferry") == []
+    await work(engine)
+    done = await engine.intake.status(taken.document_id)
+    assert (done.status, done.chunk_count, done.processing_error) == ("completed", 1, "")
+    assert done.total_tokens > 0
+    assert done.processed_at is not None
+    assert await found(engine, "ferry") == ["The ferry leaves at nine."]
+    document = await engine.document(taken.document_id)
+    assert (document.metadata["line"], document.metadata["filename"]) == ("north", "ferry.txt")
+
+
+@pytest.mark.req("R-ING-16", "R-ING-21", "R-EXT-04")
+async def test_an_upload_that_cannot_be_read_fails_with_its_reason(engine: Engine) -> None:
+    taken = await engine.intake.upload(b"%PDF-1.7 cut", "cut.pdf")
+    await work(engine)
+    failed = await engine.intake.status(taken.document_id)
+    assert (failed.status, failed.processing_error) == ("failed", "cut.pdf is a damaged PDF")
+    (notice,) = await engine.intake.notices()
+    assert (notice.kind, notice.document_id, notice.message) == (
+        "failed",
+        taken.document_id,
+        "cut.pdf is a damaged PDF",
+    )
+
+
+@pytest.mark.req("R-ING-20")
+async def test_completion_is_noticed(engine: Engine) -> None:
+    taken = await engine.intake.upload(b"Words.", "a.txt")
+    await work(engine)
+    (notice,) = await engine.intake.notices(unread=True)
+    assert (notice.kind, notice.document_id) == ("completed", taken.document_id)
+    await engine.intake.mark_read([notice.id])
+    assert await engine.intake.notices(unread=True) == []
+
+
+async def test_twenty_clients_upload_the_same_bytes(engine: Engine) -> None:
+    """FAULTS 6: one document, one set of chunks, twenty equal ids."""
+    taken = await asyncio.gather(
+        *(engine.intake.upload(b"The same bytes for all.", f"{number}.txt") for number in range(20))
+    )
+    await work(engine)
+    assert len({one.document_id for one in taken}) == 1
+    assert (await engine.stats()).documents == 1
+    assert len(await engine.chunks(taken[0].document_id)) == 1
+    again = await engine.intake.upload(b"The same bytes for all.", "19.txt", external_id=None)
+    assert again.document_id == taken[0].document_id
+
+
+async def test_what_is_live_already_is_not_worked_on_again(engine: Engine, fake_model: FakeEmbedder) -> None:
+    first = await engine.intake.upload(b"Once is enough.", "once.txt")
+    await work(engine)
+    fake_model.calls.clear()
+    again = await engine.intake.upload(b"Once is enough.", "once.txt")
+    assert (again.status, again.document_id) == ("completed", first.document_id)
+    await work(engine)
+    assert fake_model.calls == []
+
+
+async def test_a_newer_upload_wins_over_one_that_waits(engine: Engine) -> None:
+    await engine.intake.upload(b"The old timetable.", "t.txt", external_id="timetable")
+    newer = await engine.intake.upload(b"The new timetable.", "t.txt", external_id="timetable")
+    await work(engine)
+    assert await engine.text(newer.document_id) == "The new timetable."
+    assert sorted(job.state for job in await engine.intake.jobs()) == ["cancelled", "completed"]
+
+
+async def test_a_document_answers_while_its_next_version_fails(engine: Engine) -> None:
+    """FAULTS 7: chunks never drop to zero."""
+    live = await engine.intake.upload(b"The tide is high.", "tide.txt", external_id="tide")
+    await work(engine)
+    await engine.intake.upload(b"\x00\x01\x02", "tide.txt", external_id="tide")
+    await work(engine)
+    status = await engine.intake.status(live.document_id)
+    assert status.status == "completed"
+    assert "tide.txt" in status.processing_error
+    assert await found(engine, "tide") == ["The tide is high."]
+
+
+@pytest.mark.req("R-ING-22")
+async def test_delete_removes_document_job_notice_and_file(engine: Engine, data_dir: Path) -> None:
+    taken = await engine.intake.upload(b"A secret canary sings.", "canary.txt")
+    await work(engine)
+    assert len(list((data_dir / "documents").rglob("*"))) == 3
+    assert await engine.delete(taken.document_id)
+    assert not any(path.is_file() for path in (data_dir / "documents").rglob("*"))
+    assert await engine.intake.jobs() == []
+    assert await engine.intake.notices() == []
+    with pytest.raises(NotFoundError):
+        await engine.intake.status(taken.document_id)
+    assert not await engine.delete(taken.document_id)
+
+
+async def test_what_is_deleted_while_it_waits_does_not_come_back(engine: Engine) -> None:
+    """FAULTS 9."""
+    taken = await engine.intake.upload(b"Never to be seen.", "gone.txt")
+    assert await engine.delete(taken.document_id)
+    await work(engine)
+    assert (await engine.stats()).documents == 0
+
+
+async def test_a_cancelled_job_ends_and_may_be_retried(engine: Engine) -> None:
+    taken = await engine.intake.upload(b"On second thought.", "thought.txt")
+    assert taken.job is not None
+    assert await engine.intake.cancel(taken.job.id)
+    await work(engine)
+    assert (await engine.intake.status(taken.document_id)).status == "cancelled"
+    assert await engine.intake.retry(taken.job.id)
+    await work(engine)
+    assert (await engine.intake.status(taken.document_id)).status == "completed"
+
+
+@pytest.mark.req("R-ING-13")
+@pytest.mark.parametrize(
+    ("name", "content", "error", "message"),
+    [
+        ("a.exe", b"MZ", UnsupportedFormat, "a.exe is of a kind that is not allowed"),
+        ("a.txt", b"", EmptyDocument, "a.txt is empty"),
+        ("", b"x", InputError, "'' is no file name"),
+        ("..", b"x", InputError, "'..' is no file name"),
+    ],
+)
+async def test_what_may_not_be_uploaded(
+    engine: Engine, name: str, content: bytes, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        await engine.intake.upload(content, name)
+    assert await engine.intake.jobs() == []
+
+
+@pytest.mark.req("R-ING-14")
+async def test_an_upload_of_the_limit_is_too_large(data_dir: Path, fake_model: FakeEmbedder) -> None:
+    settings = Settings(data_dir=data_dir, limits={"file_mb": 1})
+    async with open_engine(settings) as engine:
+        with pytest.raises(ParserLimit, match="allows less than 1"):
+            await engine.intake.upload(b"x" * 1024 * 1024, "a.txt")
+        assert (await engine.intake.upload(b"x " * 1000, "a.txt")).status == "pending"
+
+
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd.txt", "/etc/passwd.txt", "C:\\Windows\\passwd.txt", "a\0/passwd.txt"]
+)
+async def test_a_file_name_is_only_a_name(engine: Engine, data_dir: Path, name: str) -> None:
+    """FAULTS 30."""
+    taken = await engine.intake.upload(b"Harmless words.", name)
+    assert taken.uri == "passwd.txt"
+    assert not await asyncio.to_thread(lambda: list(data_dir.rglob("*passwd*")))
+
+
+@pytest.mark.req("R-ING-15")
+async def test_a_malware_scanner_may_refuse(data_dir: Path, fake_model: FakeEmbedder, tmp_path: Path) -> None:
+    scanner = tmp_path / "scanner.sh"
+    scanner.write_text('#!/bin/sh\nif grep -q VIRUS "$1"; then echo "found a VIRUS"; exit 1; fi\n')
+    scanner.chmod(0o700)
+    settings = Settings(data_dir=data_dir, extract={"scan_command": [str(scanner)]})
+    async with open_engine(settings) as engine:
+        good = await engine.intake.upload(b"Quite healthy.", "good.txt")
+        bad = await engine.intake.upload(b"A VIRUS inside.", "bad.txt")
+        await work(engine)
+        assert (await engine.intake.status(good.document_id)).status == "completed"
+        refused = await engine.intake.status(bad.document_id)
+        assert (refused.status, refused.processing_error) == (
+            "failed",
+            "bad.txt was refused by the malware scanner: found a VIRUS",
+        )
+
+
+async def test_an_archive_becomes_the_documents_in_it(engine: Engine) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("one.txt", "The first member.")
+        archive.writestr("two.md", "# Two\n\nThe second member.")
+        archive.writestr("../evil.txt", "Outside.")
+    taken = await engine.intake.upload(file.getvalue(), "all.zip")
+    await work(engine)
+    assert sorted(document.title for document in await engine.documents()) == ["Two", "one.txt"]
+    (job,) = await engine.intake.jobs()
+    assert job.state == "completed"
+    assert job.document_id == taken.document_id
+
+
+async def test_uploads_go_before_batches(engine: Engine) -> None:
+    await engine.intake.upload(b"Batch one.", "1.txt", priority=Priority.BATCH)
+    await engine.intake.upload(b"Urgent.", "2.txt")
+    await work(engine)
+    ended = sorted(await engine.intake.notices(), key=lambda notice: notice.id)
+    assert [notice.uri for notice in ended] == ["2.txt", "1.txt"]
+
+
+async def test_another_tenants_ids_are_unknown(engine: Engine) -> None:
+    """FAULTS 24."""
+    taken = await engine.intake.upload(b"Mine alone.", "mine.txt", tenant="one")
+    await engine.intake.upload(b"Other.", "other.txt", tenant="two")
+    assert taken.job is not None
+    for call in (
+        engine.intake.status(taken.document_id, tenant="two"),
+        engine.intake.job(taken.job.id, tenant="two"),
+        engine.intake.cancel(taken.job.id, tenant="two"),
+        engine.intake.retry(taken.job.id, tenant="two"),
+    ):
+        with pytest.raises(NotFoundError):
+            await call
+    assert [job.uri for job in await engine.intake.jobs(tenant="two")] == ["other.txt"]

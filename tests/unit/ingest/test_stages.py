@@ -1,0 +1,239 @@
+"""The stages of a run beside the plain case: long documents, attachments, moves, near duplicates, verification."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from email.message import EmailMessage
+
+import pytest
+from tests.unit.ingest.kit import Kit, counts, item
+
+from ragstone.core.errors import RemoteError
+from ragstone.core.ids import document_id
+from ragstone.core.jobs import STAGES
+from ragstone.core.settings import EnrichSettings
+from ragstone.core.types import Block, Candidate, Embeddings, Item, Parsed, Role
+from ragstone.ingest.arrivals import Listing
+from ragstone.ingest.belt import LONG_CHUNKS
+from ragstone.ingest.extract import SLICE_PAGES, extract
+from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
+from ragstone.testing.fakes import FakeEmbedder
+
+
+class KeptParts(dict[str, bytes]):
+    """Parts in memory."""
+
+    async def load(self, part: str) -> bytes | None:
+        return self.get(part)
+
+    async def save(self, part: str, data: bytes) -> None:
+        self[part] = data
+
+
+class PagedParser:
+    """Reads a document of `pages` pages, and dies at one of them the first time."""
+
+    def __init__(self, pages: int, dies_at: int = 0) -> None:
+        self.pages = pages
+        self.dies_at = dies_at
+        self.read: list[int] = []
+
+    async def __call__(self, content: bytes, name: str, options: ParseOptions) -> Parsed:
+        if options.first_page <= self.dies_at < options.first_page + options.window:
+            self.dies_at = 0
+            raise ConnectionResetError
+        last = min(self.pages, options.first_page + options.window - 1)
+        self.read += range(options.first_page, last + 1)
+        pieces = [f"Page {number}." for number in range(options.first_page, last + 1)]
+        text = "\n\n".join(pieces)
+        blocks = []
+        start = 0
+        for offset, piece in enumerate(pieces):
+            blocks.append(Block("paragraph", start, start + len(piece), page=options.first_page + offset))
+            start += len(piece) + 2
+        following = last + 1 if last < self.pages else None
+        return Parsed(text, tuple(blocks), metadata={"pages": self.pages}, next_page=following)
+
+
+async def test_a_long_document_goes_on_where_it_broke_off() -> None:
+    parser = PagedParser(4 * SLICE_PAGES - 7, dies_at=3 * SLICE_PAGES + 5)
+    kept = KeptParts()
+    book = Item("test", "book", "book.pdf", b"x" * 200_000)
+    with pytest.raises(ConnectionResetError):
+        await extract(book, parser, DEFAULT, kept)
+    assert parser.read == list(range(1, 3 * SLICE_PAGES + 1))
+    parser.read.clear()
+    seen: list[tuple[int, int]] = []
+    parsed = await extract(book, parser, DEFAULT, kept, lambda done, total: seen.append((done, total)))
+    assert parser.read == list(range(3 * SLICE_PAGES + 1, parser.pages + 1))
+    assert [done for done, _ in seen] == [SLICE_PAGES, 2 * SLICE_PAGES, 3 * SLICE_PAGES, parser.pages]
+    assert parsed.text == "\n\n".join(f"Page {number}." for number in range(1, parser.pages + 1))
+    assert [parsed.text[block.start : block.end] for block in parsed.blocks[-2:]] == [
+        f"Page {parser.pages - 1}.",
+        f"Page {parser.pages}.",
+    ]
+    assert parsed.blocks[-1].page == parser.pages
+
+
+class Breaks(FakeEmbedder):
+    """Fails once after some calls."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.left = after
+
+    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        if self.left == 0:
+            self.left = -1
+            raise RemoteError("the line went dead")
+        self.left -= 1
+        return await super().embed(texts, role)
+
+
+async def test_vectors_of_a_long_document_are_not_made_twice(kit: Kit) -> None:
+    text = " ".join(f"Sentence number {number} is here." for number in range(LONG_CHUNKS + 100))
+    long = item("long", text)
+    broken = Breaks(after=3)
+    with pytest.raises(RemoteError):
+        await kit.run([long], embedder=broken)
+    made = [text for texts, _ in broken.calls for text in texts]
+    assert len(made) == 3 * 64
+    assert counts(await kit.run([long])) == (1, 0, 0, 0)
+    again = kit.embedded_texts()
+    assert not set(made) & set(again)
+    assert len(made) + len(again) == LONG_CHUNKS + 100
+    assert await kit.by_meaning("sentence number 7") == {"long"}
+
+
+def mail(*attachments: tuple[str, str]) -> Item:
+    message = EmailMessage()
+    message["Subject"], message["From"] = "The timetable", "ada@ferry.example"
+    message["Message-ID"] = "<1@ferry.example>"
+    message.set_content("Ben, the new timetable is attached.")
+    for name, text in attachments:
+        message.add_attachment(text.encode(), maintype="text", subtype="plain", filename=name)
+    return Item("test", "mail", "mail.eml", message.as_bytes(), metadata={"source_type": "email"})
+
+
+@pytest.mark.req("R-ING-37", "R-ING-40", "R-NRM-10")
+async def test_attachments_become_documents_with_the_mails_metadata(kit: Kit) -> None:
+    report = await kit.run([mail(("a.txt", "The north line."), ("b.txt", "The south line."))])
+    assert counts(report) == (3, 0, 0, 0)
+    parent = await kit.document("mail")
+    child = await kit.document("mail#1:a.txt")
+    assert child.metadata["parent_doc_id"] == parent.id
+    assert child.metadata["sender"] == parent.metadata["sender"]
+    assert child.metadata["filename"] == "a.txt"
+    assert await kit.by_word("north") == {"mail#1:a.txt"}
+    async with kit.ledger.transaction("t") as tx:
+        assert await tx.delete(parent.id)
+    assert await kit.names() == []
+
+
+async def test_an_attachment_that_is_gone_from_the_mail_goes(kit: Kit) -> None:
+    await kit.run([mail(("a.txt", "The north line."), ("b.txt", "The south line."))])
+    report = await kit.run([mail(("a.txt", "The north line."))])
+    assert counts(report) == (0, 1, 1, 0)
+    assert await kit.names() == ["mail", "mail#1:a.txt"]
+
+
+async def test_an_attachment_that_cannot_be_read_is_named_and_the_mail_stays(kit: Kit) -> None:
+    report = await kit.run([mail(("a.pdf", "no PDF at all"))])
+    assert counts(report) == (1, 0, 0, 1)
+    assert report.failed[0].uri == "mail.eml#a.pdf"
+    assert await kit.names() == ["mail"]
+
+
+async def test_what_a_listing_no_longer_has_goes_and_what_moved_stays(kit: Kit) -> None:
+    await kit.run([item("a"), item("b"), item("c")])
+    moved = replace(item("b"), external_id="elsewhere/b", uri="test/elsewhere/b")
+    before = (await kit.document("b")).id
+    kit.embedded_texts()
+    report = await kit.run([item("a"), moved], listings=[Listing("test", frozenset({"a", "elsewhere/b"}))])
+    assert counts(report) == (0, 1, 1, 0)
+    assert (report.removed, report.moved) == (1, 1)
+    assert await kit.names() == ["a", "elsewhere/b"]
+    assert (await kit.document("elsewhere/b")).id == before
+    assert kit.embedded_texts() == []
+
+
+async def test_a_listing_minds_only_its_own_part(kit: Kit) -> None:
+    await kit.run([item("docs/a"), item("other/b")])
+    report = await kit.run([], listings=[Listing("test", frozenset(), under="docs/")])
+    assert report.removed == 1
+    assert await kit.names() == ["other/b"]
+
+
+LETTER = " ".join(
+    f"The {word} of the harbour is told in this sentence." for word in "abcdefghijklmnopqrstuvwxyz"
+)
+
+
+async def test_a_near_duplicate_says_so(kit: Kit) -> None:
+    await kit.run([item("first", LETTER)])
+    report = await kit.run([item("second", f"{LETTER} One more."), item("other", "Nothing of the kind.")])
+    assert counts(report) == (2, 0, 0, 0)
+    first = (await kit.document("first")).id
+    assert (await kit.document("second")).metadata["near_duplicate_of"] == first
+    assert "near_duplicate_of" not in (await kit.document("other")).metadata
+
+
+async def test_a_near_duplicate_may_be_left_out(kit: Kit) -> None:
+    await kit.run([item("first", LETTER)])
+    kit.enrich = EnrichSettings(near_duplicates="skip")
+    report = await kit.run([item("second", f"{LETTER} One more.")])
+    assert (counts(report), report.duplicates) == ((0, 0, 0, 0), 1)
+    first = (await kit.document("first")).id
+    assert report.warnings == (f"test/second: left out, since it is nearly the same as document {first}",)
+    assert await kit.names() == ["first"]
+
+
+@pytest.mark.req("R-ING-10", "R-ING-32")
+async def test_every_stage_is_timed_and_counted(kit: Kit) -> None:
+    report = await kit.run([item("a", "One two three. Four five six."), item("b")])
+    assert tuple(stage.stage for stage in report.stages) == STAGES
+    passed = {stage.stage: (stage.entered, stage.left) for stage in report.stages}
+    assert passed["extract"] == (2, 2)
+    assert passed["chunk"] == (2, 2)
+    assert passed["store"] == (2, 2)
+    assert passed["verify"] == (2, 2)
+    assert all(stage.ms >= 0 for stage in report.stages)
+
+
+@pytest.mark.req("R-ING-30", "R-ING-31")
+@pytest.mark.parametrize(
+    ("arm", "answer", "problem"),
+    [
+        ("_lexical", [], "it was not found by its own words"),
+        ("_vectors", [], "its own vector found nothing where 1.000 was expected"),
+        ("_vectors", [Candidate("x", 0.4)], "its own vector found 0.400 where 1.000 was expected"),
+    ],
+)
+async def test_what_cannot_be_found_again_is_reported(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, arm: str, answer: list[Candidate], problem: str
+) -> None:
+    pipeline = kit.pipeline()
+
+    async def blind(*_: object) -> list[Candidate]:
+        return answer
+
+    monkeypatch.setattr(getattr(pipeline._verifier, arm), "search", blind)
+    report = await pipeline.run("t", "default", [item("a")])
+    assert report.degraded == (f"verify: test/a: {problem}",)
+
+
+async def test_what_is_deleted_while_it_is_read_does_not_come_back(kit: Kit) -> None:
+    """FAULTS 9, for a run without a job."""
+    await kit.run([item("a")])
+    identity = document_id("t", "default", "test", "a")
+
+    class DeletesMeanwhile(FakeEmbedder):
+        async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+            async with kit.ledger.transaction("t") as tx:
+                assert await tx.delete(identity)
+            return await super().embed(texts, role)
+
+    report = await kit.run([item("a", "Other words now.")], embedder=DeletesMeanwhile())
+    assert [(failure.code, failure.uri) for failure in report.failed] == [("gone", "test/a")]
+    assert await kit.names() == []

@@ -1,0 +1,151 @@
+"""How workers end jobs when things go wrong around them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from tests.unit.ingest.kit import Kit
+
+from ragstone.core.errors import ModelUnavailable, RemoteError, StoreFull
+from ragstone.core.ids import document_id
+from ragstone.core.jobs import Job, Priority
+from ragstone.core.settings import JobSettings
+from ragstone.core.types import Embeddings, Item, Role
+from ragstone.ingest.sync import new_job
+from ragstone.ingest.task import Group, Task
+from ragstone.ingest.worker import Worker
+from ragstone.stores.ledger.sqlite_queue import SqliteQueue
+from ragstone.testing.fakes import FakeEmbedder
+
+T = "t"
+SETTINGS = JobSettings(retry_seconds=0, lease_seconds=30)
+
+
+async def queue_texts(kit: Kit, *texts: str) -> None:
+    for number, text in enumerate(texts):
+        item = Item("test", str(number), f"{number}.txt", text)
+        identity = document_id(T, "default", "test", str(number))
+        job = await new_job(kit.ledger, T, Task(item, Group(), document_id=identity), Priority.UPLOAD)
+        async with kit.ledger.transaction(T) as tx:
+            await tx.enqueue(await tx.open_kb("default"), job)
+
+
+def worker(kit: Kit, embedder: FakeEmbedder, settings: JobSettings = SETTINGS) -> Worker:
+    async def no_sync(tenant: str, job: Job) -> str:
+        raise AssertionError(job)
+
+    async def no_chores(tenant: str) -> None:
+        pass
+
+    return Worker(SqliteQueue(kit.ledger), kit.ledger, kit.pipeline(embedder), settings, no_sync, no_chores)
+
+
+async def jobs(kit: Kit) -> list[tuple[str, str, int]]:
+    found = await SqliteQueue(kit.ledger).jobs(T)
+    return sorted((job.uri, job.state, job.attempts) for job in found)
+
+
+async def test_a_failure_that_may_pass_is_tried_again(kit: Kit) -> None:
+    await queue_texts(kit, "The ferry.")
+    await worker(kit, FakeEmbedder(errors=[StoreFull("no space"), RemoteError("down")])).run(until_idle=True)
+    assert await jobs(kit) == [("0.txt", "completed", 3)]
+
+
+async def test_a_failure_that_stays_fails_with_its_reason(kit: Kit) -> None:
+    await queue_texts(kit, "The ferry.")
+    await worker(kit, FakeEmbedder(errors=[RemoteError("down")] * 3)).run(until_idle=True)
+    (job,) = await SqliteQueue(kit.ledger).jobs(T)
+    assert (job.state, job.error_code, job.error, job.attempts) == ("failed", "remote_failed", "down", 3)
+
+
+async def test_without_its_model_a_worker_stops_and_the_jobs_wait(kit: Kit) -> None:
+    """FAULTS 14: ingest pauses with a clear error."""
+    await queue_texts(kit, "The ferry.", "The bridge.")
+    missing = ModelUnavailable("no weights", hint="install them")
+    with pytest.raises(ModelUnavailable, match="no weights"):
+        await worker(kit, FakeEmbedder(errors=[missing])).run(until_idle=True)
+    assert await jobs(kit) == [("0.txt", "pending", 0), ("1.txt", "pending", 0)]
+
+
+class Waits(FakeEmbedder):
+    """Says when it is asked, and never answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        self.asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_a_worker_that_is_stopped_hands_its_jobs_back(kit: Kit) -> None:
+    await queue_texts(kit, "The ferry.")
+    waits = Waits()
+    running = asyncio.create_task(worker(kit, waits).run())
+    await waits.asked.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await jobs(kit) == [("0.txt", "pending", 0)]
+
+
+async def test_a_defect_costs_its_own_document_only(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    await queue_texts(kit, "The ferry.", "A trap.")
+
+    def spring(text: str) -> list[str]:
+        if "trap" in text:
+            raise RuntimeError("sprung")
+        return text.split()
+
+    monkeypatch.setattr("ragstone.ingest.prepare.analyze", spring)
+    await worker(kit, FakeEmbedder()).run(until_idle=True)
+    found = {job.uri: (job.state, job.error) for job in await SqliteQueue(kit.ledger).jobs(T)}
+    assert found == {
+        "0.txt": ("completed", ""),
+        "1.txt": ("failed", "1.txt met a defect: RuntimeError: sprung"),
+    }
+
+
+async def test_a_stale_worker_cannot_store_what_another_one_took_over(kit: Kit) -> None:
+    """FAULTS 4: the fencing token."""
+    await queue_texts(kit, "The ferry.")
+    queue = SqliteQueue(kit.ledger)
+
+    class TakenOver(FakeEmbedder):
+        async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+            # While this worker embeds, its lease has run out and another has the job.
+            running = await queue.jobs(T, ("running",))
+            await queue.heartbeat(T, {running[0].ticket: running[0].progress}, -1)
+            await queue.claim(T, "other", lease_seconds=60, attempts=9, most=1, most_bytes=1)
+            return await super().embed(texts, role)
+
+    running = asyncio.create_task(worker(kit, TakenOver()).run())
+    try:
+        while (await jobs(kit))[0][2] < 2:  # noqa: ASYNC110  (the ledger has no event to wait for)
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert await kit.names() == []
+    (job,) = await queue.jobs(T)
+    assert (job.state, job.worker, job.attempts) == ("running", "other", 2)
+
+
+async def test_tenants_take_turns(kit: Kit) -> None:
+    """A tenant with one document does not wait behind another one's batch."""
+    for tenant, count in (("large", 100), ("small", 1)):
+        for number in range(count):
+            item = Item("test", str(number), f"{tenant}/{number}", f"Document {number}.")
+            identity = document_id(tenant, "default", "test", str(number))
+            job = await new_job(kit.ledger, tenant, Task(item, Group(), document_id=identity), Priority.BATCH)
+            async with kit.ledger.transaction(tenant) as tx:
+                await tx.enqueue(await tx.open_kb("default"), job)
+    model = FakeEmbedder()
+    await worker(kit, model).run(until_idle=True)
+    # One claim of the large batch may go first, never two.
+    assert 1 in [len(texts) for texts, _ in model.calls][:2]
