@@ -88,7 +88,7 @@ def test_one_bad_file_does_not_stop_the_others(stone: Ragstone, folder: Path) ->
     assert [(failure.uri, failure.code) for failure in report.failed] == [
         ("pages/broken.pdf", "parse_failed"),
         ("pages/empty.txt", "empty_document"),
-        ("pages/table.xlsx", "unsupported_format"),
+        ("pages/table.xlsx", "parse_failed"),
     ]
     assert stone.ask(QUESTION, kb="hostile").status == "answered"
 

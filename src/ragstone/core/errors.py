@@ -32,7 +32,8 @@ class RagstoneError(Exception):
     """The root: a message for people, a stable `code` for programs, a `hint` that says what to do next."""
 
     code: ClassVar[str] = "error"
-    retryable: ClassVar[bool] = False
+    retryable: bool = False
+    """Whether the same may succeed later."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -114,6 +115,8 @@ class FetchError(RemoteError):
     def __init__(self, message: str, *, hint: str = "", status: int = 0) -> None:
         super().__init__(message, hint=hint)
         self.status = status
+        if 400 <= status < 500 and status not in (408, 425, 429):
+            self.retryable = False
 
 
 class AddressRefused(FetchError):

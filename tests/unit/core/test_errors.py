@@ -26,4 +26,16 @@ def test_an_error_says_what_and_what_next(error: type[RagstoneError]) -> None:
 
 
 def test_what_may_pass_is_worth_trying_again() -> None:
-    assert {error.code for error in EVERY if error.retryable} == {"store_busy", "store_full", "remote_failed"}
+    assert {error.code for error in EVERY if error.retryable} == {
+        "store_busy",
+        "store_full",
+        "remote_failed",
+        "fetch_failed",
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "retryable"), [(0, True), (404, False), (403, False), (429, True), (408, True), (503, True)]
+)
+def test_a_fetch_is_worth_another_try_unless_the_server_said_no(status: int, retryable: bool) -> None:
+    assert errors.FetchError("no", status=status).retryable == retryable

@@ -92,8 +92,8 @@ def test_a_schedule_that_cannot_be_is_refused_by_the_name_of_its_field(schedule:
     assert caught.value.hint
 
 
-def terms(first: int, last: int) -> st.SearchStrategy[tuple[str, frozenset[int]]]:
-    """A field's text and the values it names, made side by side."""
+def terms(first: int, last: int, whole: int = 0) -> st.SearchStrategy[tuple[str, frozenset[int]]]:
+    """A field's text and the values it names, made side by side; a star goes up to `whole`."""
     number = st.integers(first, last)
     step = st.integers(1, last)
     single = number.map(lambda n: (f"{n}", {n}))
@@ -104,14 +104,14 @@ def terms(first: int, last: int) -> st.SearchStrategy[tuple[str, frozenset[int]]
         lambda parts: (",".join(text for text, _ in parts), frozenset().union(*(v for _, v in parts)))
     )
     every = st.one_of(st.just(1), step).map(
-        lambda n: ("*" if n == 1 else f"*/{n}", frozenset(range(first, last + 1, n)))
+        lambda n: ("*" if n == 1 else f"*/{n}", frozenset(range(first, max(last, whole) + 1, n)))
     )
     return st.one_of(every, listed)
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    fields=st.tuples(terms(0, 59), terms(0, 23), terms(1, 28), terms(1, 12), terms(0, 6)),
+    fields=st.tuples(terms(0, 59), terms(0, 23), terms(1, 28, 31), terms(1, 12), terms(0, 6)),
     after=st.datetimes(datetime(2026, 1, 1), datetime(2029, 12, 31), timezones=st.just(UTC)),  # noqa: DTZ001
 )
 def test_the_next_run_agrees_with_trying_every_minute(
