@@ -1,4 +1,4 @@
-"""Every example of the README runs."""
+"""Every example of the README and of the pages it leads to runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[2] / "README.md"
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-PYTHON = [code for language, code in BLOCKS if language == "python"]
-CONSOLE = [line[2:] for language, code in BLOCKS if language == "console" for line in code.splitlines()]
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "sources.md"]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+PYTHON = [(page.stem, code) for page in PAGES for code in blocks(page, "python")]
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +33,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.parametrize("code", PYTHON, ids=range(len(PYTHON)))
-def test_python_examples_run(code: str, folder: Path) -> None:
+@pytest.mark.parametrize(("page", "code"), PYTHON, ids=range(len(PYTHON)))
+def test_python_examples_run(page: str, code: str, folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
     )
@@ -36,25 +42,38 @@ def test_python_examples_run(code: str, folder: Path) -> None:
     assert done.stdout
 
 
-def test_console_examples_run_in_order(folder: Path) -> None:
-    assert [shlex.split(line)[1] for line in CONSOLE] == ["ingest", "search", "ask"]
+@pytest.mark.parametrize(
+    ("page", "commands", "said"),
+    [
+        (
+            PAGES[0],
+            ["ingest", "search", "ask", "sources", "sources", "jobs"],
+            "Refunds take five working days.",
+        ),
+        (PAGES[1], ["sources", "sources", "sources", "ingest", "jobs", "worker"], "handbook"),
+    ],
+    ids=["README", "sources"],
+)
+def test_console_examples_run_in_order(page: Path, commands: list[str], said: str, folder: Path) -> None:
+    lines = [line[2:] for code in blocks(page, "console") for line in code.splitlines()]
+    assert [shlex.split(line)[1] for line in lines] == commands
     outputs = []
-    for line in CONSOLE:
-        command = [sys.executable, "-m", *shlex.split(line)]
+    for line in lines:
+        command = [sys.executable, "-m", *shlex.split(line), "--data-dir", page.stem]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, (line, done.stderr)
         outputs.append(done.stdout)
-    assert "Refunds take five working days." in outputs[-1]
+    assert any(said in output for output in outputs)
 
 
 def test_both_commands_are_shown() -> None:
-    text = README.read_text(encoding="utf-8")
+    text = PAGES[0].read_text(encoding="utf-8")
     assert "make demo" in text
     assert "make test" in text
 
 
 def test_links_lead_somewhere() -> None:
-    targets = re.findall(r"\]\(([^)#]+)\)", README.read_text(encoding="utf-8"))
+    targets = re.findall(r"\]\(([^)#]+)\)", PAGES[0].read_text(encoding="utf-8"))
     assert targets
-    missing = [target for target in targets if "://" not in target and not (README.parent / target).exists()]
+    missing = [target for target in targets if "://" not in target and not (ROOT / target).exists()]
     assert missing == []
