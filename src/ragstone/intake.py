@@ -178,7 +178,9 @@ class Intake:
         await self._build_source(kind, name, config).close()
         async with self._ledger.transaction(owner) as tx:
             found = await tx.open_kb(scope)
-        return await self._book.add(owner, found, name, kind, config, schedule, first)
+        added = await self._book.add(owner, found, name, kind, config, schedule, first)
+        await self._queue.ring(owner)
+        return added
 
     async def sources(self, *, tenant: str | None = None, kb: str | None = None) -> list[SourceRecord]:
         return await self._book.all(self._scope(tenant)[0], kb)
@@ -223,16 +225,19 @@ class Intake:
         """Remove a source and, unless they are to be kept, its documents; how many went."""
         record = await self.source(name, tenant=tenant, kb=kb)
         owner, scope = self._scope(tenant, kb)
-        for job in await self._queue.jobs(owner, ("pending", "running"), name, limit=1_000_000):
-            await self._queue.cancel(owner, job.id)
-        removed = 0
         found = await self._ledger.kb(owner, scope)
-        if found and not keep_documents:
-            for identity, _ in (await self._ledger.belongings(owner, found, name)).values():
-                async with self._ledger.transaction(owner) as tx:
-                    removed += await tx.delete(identity)
+        live = await self._ledger.belongings(owner, found, name) if found else {}
+        there = {identity for identity, _ in live.values()}
+        unborn = set()
+        for job in await self._queue.jobs(owner, source=name, limit=1_000_000):
+            if job.kb == scope and job.document_id not in there:
+                await self._queue.cancel(owner, job.id)
+                unborn.add(job.document_id)
+        for identity in (unborn - {""}) | (set() if keep_documents else there):
+            async with self._ledger.transaction(owner) as tx:
+                await tx.delete(identity)
         await self._book.remove(owner, record.id)
-        return removed
+        return 0 if keep_documents else len(there)
 
     def worker(self, *, only: str | None = None) -> Worker:
         """What works on the jobs of all tenants, or only of one."""

@@ -26,15 +26,16 @@ from ragstone.engine import Engine
 KILLS = int(os.environ.get("RAGSTONE_WORKER_KILLS", "12"))
 DOCUMENTS = 200 if KILLS > 50 else 60
 LEASE = 1.0
+WORKERS = 5
 Live = dict[str, tuple[str, tuple[str, ...]]]
 
 
 class Workers:
-    """Three worker processes; one that was killed is replaced."""
+    """Several worker processes; one that was killed is replaced."""
 
     def __init__(self, folder: Path, attempts: int = 1000) -> None:
         self._command = [sys.executable, worker_process.__file__, str(folder), str(LEASE), str(attempts)]
-        self.running = [self._start() for _ in range(3)]
+        self.running = [self._start() for _ in range(WORKERS)]
         self.kills = 0
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -128,7 +129,7 @@ async def test_workers_may_die_at_any_moment(tmp_path: Path, capsys: pytest.Capt
             workers = Workers(folder)
             try:
                 while await unfinished(engine):
-                    await asyncio.sleep(chance.uniform(0.05, 2.5))
+                    await asyncio.sleep(chance.uniform(0.05, 2.0))
                     if workers.kills + kills < KILLS:
                         running = await engine.intake.jobs(states=("running",), limit=1000)
                         killed = f":{workers.kill_one(chance)}:"

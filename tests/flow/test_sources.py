@@ -91,6 +91,37 @@ async def test_a_moved_file_keeps_its_id(engine: Engine, docs: Path, fake_model:
     assert third["ferry.md"] != before["ferry.md"]
 
 
+async def test_what_failed_is_not_tried_again_until_it_changes(engine: Engine, docs: Path) -> None:
+    (docs / "cut.pdf").write_bytes(b"%PDF-1.7 cut")
+    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    assert await sync(engine) == "4 queued"
+    assert await sync(engine) == "3 unchanged, 1 failed (docs/cut.pdf is a damaged PDF)"
+    assert await sync(engine, afresh=True) == "1 queued, 3 unchanged"
+    (docs / "cut.pdf").write_bytes(b"%PDF-1.7 cut elsewhere")
+    assert await sync(engine) == "1 queued, 3 unchanged"
+
+
+async def test_what_is_on_its_way_is_not_queued_twice(engine: Engine, docs: Path, data_dir: Path) -> None:
+    record = await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    for _ in range(2):
+        job = await engine.intake.sync("docs")
+        (claimed,) = await engine.intake._queue.claim(
+            "default", "test", lease_seconds=60, attempts=3, most=1, most_bytes=1
+        )
+        assert (claimed.id, claimed.source) == (job.id, record.name)
+        await engine.intake._run_sync("default", claimed)
+        await engine.intake._queue.complete("default", claimed.ticket, "")
+    assert len(await engine.intake.jobs(states=("pending",))) == 3
+    assert await asyncio.to_thread(lambda: len(list((data_dir / "documents").rglob("*/*/*")))) == 3
+    await work(engine)
+    assert (
+        await asyncio.to_thread(
+            lambda: [path for path in (data_dir / "documents").rglob("*") if path.is_file()]
+        )
+        == []
+    )
+
+
 async def test_a_folder_that_is_not_there_removes_nothing(engine: Engine, docs: Path) -> None:
     await engine.intake.add_source("files", "docs", {"path": str(docs)})
     await sync(engine)
@@ -159,6 +190,7 @@ async def test_removing_a_source_removes_its_documents(engine: Engine, docs: Pat
     await sync(engine)
     assert await engine.intake.remove_source("docs") == 3
     assert [document.uri for document in await engine.documents()] == ["stay.txt"]
+    assert {job.source for job in await engine.intake.jobs()} <= {"upload", "docs"}
     with pytest.raises(NotFoundError):
         await engine.intake.source("docs")
 

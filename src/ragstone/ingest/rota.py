@@ -47,10 +47,11 @@ class Rota:
         """Behind all others from now on."""
         self._order = [*(one for one in self._order if one != tenant), tenant]
 
-    async def idle(self, tenant: str) -> None:
-        """There was nothing to take: not before the next job or lease falls due."""
+    async def has_work(self, tenant: str) -> bool:
+        """Whether a job or a lease is due; if not, nobody looks again before the next one is."""
         wait = await self._queue.next_due(tenant)
         self._due[tenant] = float("inf") if wait is None else time.monotonic() + wait
+        return wait is not None and wait <= 0
 
     async def rest(self) -> None:
         """Wait a moment before looking again."""

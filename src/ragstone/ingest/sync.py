@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import content_hash
-from ragstone.core.jobs import Job, NewJob, Priority, SourceRecord, Ticket
+from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority, SourceRecord, Ticket
 from ragstone.core.protocols import Ledger, Source
 from ragstone.core.types import Failure, Item, KnowledgeBase, Page
 from ragstone.ingest.arrivals import Arrivals, Listing
@@ -50,9 +50,12 @@ class Sync:
     record: SourceRecord
     ticket: Ticket | None = None
     report: SyncReport = field(default_factory=SyncReport)
+    afresh: bool = False
+    """Whether what failed before is tried again."""
 
     async def run(self, source: Source, *, afresh: bool = False) -> SyncReport:
         """Read the source from its cursor on, or from the beginning; each page is taken in whole or not at all."""
+        self.afresh = afresh
         tally = Tally()
         arrivals: Arrivals | None = None
         async for page in source.fetch(None if afresh else self.record.cursor):
@@ -77,7 +80,8 @@ class Sync:
                 tasks.append(Task(entry, Group()))
         todo, current = await arrivals.changed(tasks)
         self.report.unchanged += len(current)
-        jobs = [await new_job(self.ledger, self.tenant, task, Priority.BATCH) for task in todo]
+        new = [task for task in todo if await self._is_news(task)]
+        jobs = [await new_job(self.ledger, self.tenant, task, Priority.BATCH) for task in new]
         gone = await self.ledger.find(self.tenant, self.kb, self.record.name, page.removed)
         async with self.ledger.transaction(self.tenant) as tx:
             if self.ticket and not await tx.holds(self.ticket):
@@ -88,6 +92,20 @@ class Sync:
                 self.report.removed += await tx.delete(document.id)
             await tx.advance(self.record.id, page.cursor)
         self.report.queued += len(jobs)
+
+    async def _is_news(self, task: Task) -> bool:
+        """Not what is on its way already, nor what failed before and has not changed since."""
+        status = await self.ledger.status(self.tenant, task.document_id)
+        job = status.job if status else None
+        if job is None or job.content_hash != content_hash(task.item.content):
+            return True
+        if job.state == "failed" and not self.afresh:
+            self.report.failed.append(Failure(job.uri, job.error_code, job.error))
+            return False
+        if job.state in ACTIVE:
+            self.report.unchanged += 1
+            return False
+        return True
 
 
 async def new_job(

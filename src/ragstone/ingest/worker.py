@@ -30,7 +30,11 @@ from ragstone.ingest.task import Group, Task
 logger = logging.getLogger(__name__)
 MOST_JOBS = 32
 MOST_BYTES = 32 * 1024 * 1024
-SWEEP_SECONDS = 10.0
+SWEEP_SECONDS = 30.0
+"""How often every tenant is looked at whose bell has not rung."""
+CHORES_SECONDS = 0.5
+BEAT_SECONDS = 2.0
+"""How old the progress that others see may be."""
 
 RunSync = Callable[[str, Job], Awaitable[str]]
 """Looks at the source of a sync job and says what it found."""
@@ -60,6 +64,7 @@ class Worker:
         self.name = f"{platform.node()}:{os.getpid()}:{opaque_id()[:6]}"
         self._rota = Rota(queue, min(SWEEP_SECONDS, settings.lease_seconds), only)
         self._busy = 0
+        self._chores_done: dict[str, tuple[int, float]] = {}
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until cancelled or, if asked to, until nothing is left that could be done now."""
@@ -83,6 +88,8 @@ class Worker:
     async def _one_turn(self) -> bool:
         """Give one tenant a turn; False when there was nothing to do for anyone."""
         for tenant in await self._rota.turns():
+            if not await self._rota.has_work(tenant):
+                continue
             settings = self._settings
             jobs = await self._queue.claim(
                 tenant,
@@ -93,7 +100,6 @@ class Worker:
                 most_bytes=MOST_BYTES,
             )
             if not jobs:
-                await self._rota.idle(tenant)
                 continue
             self._rota.had_turn(tenant)
             self._busy += 1
@@ -101,6 +107,7 @@ class Worker:
                 await self._work(tenant, jobs)
             finally:
                 self._busy -= 1
+                self._chores_done.pop(tenant, None)  # something has ended: there may be news to tell
             return True
         return False
 
@@ -159,12 +166,16 @@ class Worker:
 
     async def _do_chores(self) -> None:
         while True:
-            for tenant in await self._rota.tenants():
+            for tenant, bell in (await self._rota.tenants()).items():
+                heard, when = self._chores_done.get(tenant, (-1, 0.0))
+                if heard == bell and time.monotonic() - when < SWEEP_SECONDS:
+                    continue
+                self._chores_done[tenant] = bell, time.monotonic()
                 try:
                     await self._chores(tenant)
                 except RagstoneError as error:
                     logger.warning("chores for a tenant were put off: %s", error)
-            await asyncio.sleep(min(SWEEP_SECONDS, 1.0))
+            await asyncio.sleep(CHORES_SECONDS)
 
 
 class _Defect(RagstoneError):
@@ -187,7 +198,7 @@ class Held:
     async def beat(self) -> None:
         """Renew the leases until told to stop; a job that was cancelled or taken is let go of."""
         while True:
-            await asyncio.sleep(self._settings.lease_seconds / 3)
+            await asyncio.sleep(min(BEAT_SECONDS, self._settings.lease_seconds / 3))
             self._open -= {ticket for ticket in self._open if self.groups[ticket].ended}
             progress = {ticket: self._progress(ticket) for ticket in self._open}
             if not progress:

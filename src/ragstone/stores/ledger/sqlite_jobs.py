@@ -333,6 +333,7 @@ def _forget_old(connection: sqlite3.Connection) -> None:
         connection.execute(
             "DELETE FROM jobs WHERE seq < ? AND state IN ('completed', 'cancelled')", (newest - KEPT_JOBS,)
         )
+        connection.execute("DELETE FROM notices WHERE id <= (SELECT max(id) FROM notices) - ?", (KEPT_JOBS,))
 
 
 def _by_id(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> Job:
