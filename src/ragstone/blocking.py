@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ragstone.configure import load_settings
 from ragstone.core.errors import InputError
+from ragstone.core.jobs import DocumentStatus, Job, Notice, SourceRecord
 from ragstone.core.settings import Settings
 from ragstone.core.types import (
     Answer,
@@ -26,6 +27,9 @@ from ragstone.core.types import (
 )
 from ragstone.engine import Engine
 from ragstone.wiring import open_engine
+
+if TYPE_CHECKING:
+    from ragstone.intake import Intake
 
 T = TypeVar("T")
 
@@ -52,6 +56,17 @@ class Ragstone:
 
     def ingest_items(self, items: Iterable[Item | Failure], **options: Any) -> IngestReport:
         return self._run(self._engine.ingest_items(items, **options))
+
+    def ingest_urls(self, *urls: str, **options: Any) -> IngestReport:
+        return self._run(self._engine.ingest_urls(*urls, **options))
+
+    def preview(self, *paths: str | Path, **options: Any) -> IngestReport:
+        return self._run(self._engine.preview(*paths, **options))
+
+    @property
+    def intake(self) -> BlockingIntake:
+        """Uploads, sources and jobs; `intake.work()` does what is queued."""
+        return BlockingIntake(self._run(_intake_of(self._engine)), self._run)
 
     def search(self, query: str, **options: Any) -> SearchResult:
         return self._run(self._engine.search(query, **options))
@@ -123,6 +138,74 @@ class Ragstone:
         except KeyboardInterrupt:
             future.cancel()  # or the work would go on where nobody waits for it
             raise
+
+
+class _Run(Protocol):
+    def __call__(self, work: Coroutine[Any, Any, T]) -> T: ...
+
+
+class BlockingIntake:
+    """`Intake` without async, for the loop of a `Ragstone`."""
+
+    def __init__(self, intake: Intake, run: _Run) -> None:
+        self._intake = intake
+        self._run = run
+
+    def upload(self, content: bytes, filename: str, **options: Any) -> DocumentStatus:
+        return self._run(self._intake.upload(content, filename, **options))
+
+    def status(self, document_id: str, **options: Any) -> DocumentStatus:
+        return self._run(self._intake.status(document_id, **options))
+
+    def jobs(self, **options: Any) -> list[Job]:
+        return self._run(self._intake.jobs(**options))
+
+    def job(self, job_id: str, **options: Any) -> Job:
+        return self._run(self._intake.job(job_id, **options))
+
+    def cancel(self, job_id: str, **options: Any) -> bool:
+        return self._run(self._intake.cancel(job_id, **options))
+
+    def retry(self, job_id: str, **options: Any) -> bool:
+        return self._run(self._intake.retry(job_id, **options))
+
+    def counts(self, **options: Any) -> Mapping[str, int]:
+        return self._run(self._intake.counts(**options))
+
+    def notices(self, **options: Any) -> list[Notice]:
+        return self._run(self._intake.notices(**options))
+
+    def mark_read(self, notices: Sequence[int], **options: Any) -> None:
+        self._run(self._intake.mark_read(notices, **options))
+
+    def add_source(self, kind: str, name: str, config: Mapping[str, Any], **options: Any) -> SourceRecord:
+        return self._run(self._intake.add_source(kind, name, config, **options))
+
+    def sources(self, **options: Any) -> list[SourceRecord]:
+        return self._run(self._intake.sources(**options))
+
+    def source(self, name: str, **options: Any) -> SourceRecord:
+        return self._run(self._intake.source(name, **options))
+
+    def sync(self, name: str, **options: Any) -> Job:
+        return self._run(self._intake.sync(name, **options))
+
+    def sync_all(self, **options: Any) -> list[Job]:
+        return self._run(self._intake.sync_all(**options))
+
+    def pause(self, name: str, paused: bool = True, **options: Any) -> None:
+        self._run(self._intake.pause(name, paused, **options))
+
+    def remove_source(self, name: str, **options: Any) -> int:
+        return self._run(self._intake.remove_source(name, **options))
+
+    def work(self, *, only: str | None = None) -> None:
+        """Do what is queued until nothing is left that could be done now."""
+        self._run(self._intake.worker(only=only).run(until_idle=True))
+
+
+async def _intake_of(engine: Engine) -> Intake:
+    return engine.intake  # its parts belong to the loop, so they are made there
 
 
 async def _opened(settings: Settings) -> Engine:

@@ -143,7 +143,7 @@ class Engine:
         owner = self._tenant(tenant)
         scope = await self._parts.ledger.kb(owner, self._name(kb))
         return await preview(
-            self._parts.ledger, self._parts.preparer(self._model), owner, scope, items, listings
+            self._parts.ledger, self._parts.preparer(self._model), owner, scope, items, listings, limits
         )
 
     @property

@@ -27,10 +27,10 @@ from ragstone.ingest.notify import Webhook
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import Preparer
 from ragstone.ingest.schedule import next_run
-from ragstone.ingest.sync import Sync, new_job
+from ragstone.ingest.sync import Sync, SyncReport, new_job
 from ragstone.ingest.task import Group, Task
 from ragstone.ingest.uploads import SOURCE, checked_upload
-from ragstone.ingest.worker import Worker
+from ragstone.ingest.worker import OnEnd, Worker
 
 WEB = "web"
 RESERVED = ("files", WEB, SOURCE)
@@ -49,8 +49,8 @@ class Intake:
         ledger: Ledger,
         queue: Queue,
         book: SourceBook,
-        pipeline: IngestPipeline,
-        preparer: Preparer,
+        pipeline: Callable[[], IngestPipeline],
+        preparer: Callable[[], Preparer],
         build_source: BuildSource,
         webhook: Webhook | None,
     ) -> None:
@@ -94,7 +94,7 @@ class Intake:
             scope = await tx.open_kb(name)
         identity = document_id(owner, name, SOURCE, item.external_id)
         live = (await self._ledger.find(owner, scope, SOURCE, [item.external_id])).get(item.external_id)
-        if not self._preparer.is_current(item, live):
+        if not self._preparer().is_current(item, live):
             await self._queue_document(owner, scope, Task(item, Group(), document_id=identity), priority)
         return await self.status(identity, tenant=owner)
 
@@ -144,6 +144,10 @@ class Intake:
         await self._queue.ring(owner)
         return again
 
+    async def counts(self, *, tenant: str | None = None) -> Mapping[str, int]:
+        """How many jobs are in which state."""
+        return await self._queue.counts(self._scope(tenant)[0])
+
     async def notices(
         self, *, unread: bool = False, limit: int = 100, tenant: str | None = None
     ) -> list[Notice]:
@@ -157,7 +161,11 @@ class Intake:
         """Web pages as items, known by their addresses, however they come in."""
         source = self._build_source("web", WEB, {"urls": list(urls)})
         async with aclosing(_Closing(source)):
-            return [item async for page in source.fetch(None) for item in page.items]
+            pages = [page async for page in source.fetch(None)]
+        gone = [
+            Failure(url, "not_found", f"there is no page at {url}") for page in pages for url in page.removed
+        ]
+        return [*(item for page in pages for item in page.items), *gone]
 
     async def add_source(
         self,
@@ -239,16 +247,17 @@ class Intake:
         await self._book.remove(owner, record.id)
         return 0 if keep_documents else len(there)
 
-    def worker(self, *, only: str | None = None) -> Worker:
-        """What works on the jobs of all tenants, or only of one."""
+    def worker(self, *, only: str | None = None, on_end: OnEnd | None = None) -> Worker:
+        """What works on the jobs of all tenants, or only of one; `on_end` hears of each that has ended."""
         return Worker(
             self._queue,
             self._ledger,
-            self._pipeline,
+            self._pipeline(),
             self._settings.jobs,
             run_sync=self._run_sync,
             chores=self._chores,
             only=only,
+            on_end=on_end,
         )
 
     async def _queue_sync(self, tenant: str, record: SourceRecord, afresh: bool) -> Job:
@@ -266,7 +275,7 @@ class Intake:
         async with self._ledger.transaction(tenant) as tx:
             return await tx.enqueue(kb, job)
 
-    async def _run_sync(self, tenant: str, job: Job) -> str:
+    async def _run_sync(self, tenant: str, job: Job) -> SyncReport:
         record = await self._book.get(tenant, job.kb, job.source)
         kb = await self._ledger.kb(tenant, job.kb)
         if record is None or kb is None:
@@ -275,14 +284,14 @@ class Intake:
         try:
             source = self._build_source(record.kind, record.name, record.config)
             async with aclosing(_Closing(source)):
-                sync = Sync(self._ledger, self._preparer, tenant, kb, record, job.ticket)
+                sync = Sync(self._ledger, self._preparer(), tenant, kb, record, job.ticket)
                 report = await sync.run(source, afresh=bool(job.facts.get("afresh")))
         except RagstoneError as error:
             await self._book.ran(tenant, record.id, str(error), following)
             raise
         await self._book.ran(tenant, record.id, "", following)
         await self._queue.ring(tenant)
-        return str(report)
+        return report
 
     async def _chores(self, tenant: str) -> None:
         """Start what is scheduled, and tell the webhook what has ended."""

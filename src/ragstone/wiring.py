@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -89,7 +90,9 @@ def open_engine(settings: Settings | None = None) -> Engine:
         llm=llm,
         preparer=preparer,
         pipeline=pipeline,
-        intake=cache(lambda model: _intake(settings, stores, preparer(model), pipeline(model), closing)),
+        intake=cache(
+            lambda model: _intake(settings, stores, lambda: preparer(model), lambda: pipeline(model), closing)
+        ),
         answerer=cache(lambda: _answerer(settings, embedder, llm)),
         closing=closing,
     )
@@ -123,7 +126,11 @@ def _pipeline(settings: Settings, stores: Stores, preparer: Preparer, embedder: 
 
 
 def _intake(
-    settings: Settings, stores: Stores, preparer: Preparer, pipeline: IngestPipeline, closing: list[Closing]
+    settings: Settings,
+    stores: Stores,
+    preparer: Callable[[], Preparer],
+    pipeline: Callable[[], IngestPipeline],
+    closing: list[Closing],
 ) -> Intake:
     from ragstone.fetch import Fetcher
     from ragstone.ingest.notify import Webhook

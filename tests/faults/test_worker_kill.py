@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import select
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,9 @@ from ragstone.core.jobs import Job
 from ragstone.engine import Engine
 
 KILLS = int(os.environ.get("RAGSTONE_WORKER_KILLS", "12"))
-DOCUMENTS = 200 if KILLS > 50 else 60
+DOCUMENTS = 200 if KILLS > 20 else 60
 LEASE = 1.0
-WORKERS = 5
+WORKERS = 4
 Live = dict[str, tuple[str, tuple[str, ...]]]
 
 
@@ -34,45 +35,48 @@ class Workers:
     """Several worker processes; one that was killed is replaced."""
 
     def __init__(self, folder: Path, attempts: int = 1000) -> None:
-        self._command = [sys.executable, worker_process.__file__, str(folder), str(LEASE), str(attempts)]
+        command = [sys.executable, worker_process.__file__, str(folder), str(LEASE), str(attempts)]
+        self._nursery = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.running = [self._start() for _ in range(WORKERS)]
         self.kills = 0
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(self._command, stdout=subprocess.PIPE)
+    def _start(self) -> int:
+        assert self._nursery.stdin is not None
+        assert self._nursery.stdout is not None
+        self._nursery.stdin.write("start\n")
+        self._nursery.stdin.flush()
+        return int(self._nursery.stdout.readline())
 
     def kill_one(self, chance: random.Random) -> int:
         """Kill a worker and start another in its place; the process id of the one that is dead."""
-        at_work = [number for number, process in enumerate(self.running) if _is_ready(process)]
-        number = chance.choice(at_work if at_work and chance.random() < 0.9 else range(len(self.running)))
-        process = self.running[number]
-        self._end(process)
+        number = chance.randrange(len(self.running))
+        dead = self.running[number]
+        os.kill(dead, signal.SIGKILL)
         self.running[number] = self._start()
         self.kills += 1
-        return process.pid
+        return dead
 
     def replace_dead(self) -> int:
         """Start anew what has ended by itself; how many had."""
-        dead = [number for number, process in enumerate(self.running) if process.poll() is not None]
+        dead = [number for number, pid in enumerate(self.running) if not _is_alive(pid)]
         for number in dead:
-            self._end(self.running[number])
             self.running[number] = self._start()
         return len(dead)
 
     def stop(self) -> None:
-        for process in self.running:
-            self._end(process)
-
-    @staticmethod
-    def _end(process: subprocess.Popen[bytes]) -> None:
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        for pid in self.running:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._nursery.kill()
+        self._nursery.communicate()
 
 
-def _is_ready(process: subprocess.Popen[bytes]) -> bool:
-    return bool(select.select([process.stdout], [], [], 0)[0])
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 async def upload_all(engine: Engine, files: dict[str, bytes]) -> None:
@@ -129,7 +133,7 @@ async def test_workers_may_die_at_any_moment(tmp_path: Path, capsys: pytest.Capt
             workers = Workers(folder)
             try:
                 while await unfinished(engine):
-                    await asyncio.sleep(chance.uniform(0.05, 2.0))
+                    await asyncio.sleep(chance.uniform(0.2, 4.0))
                     if workers.kills + kills < KILLS:
                         running = await engine.intake.jobs(states=("running",), limit=1000)
                         killed = f":{workers.kill_one(chance)}:"

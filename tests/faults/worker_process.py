@@ -1,13 +1,15 @@
-"""A worker that can be killed: `worker_process.py FOLDER LEASE_SECONDS ATTEMPTS`, with a model that takes its time."""
+"""Workers that can be killed: `worker_process.py FOLDER LEASE_SECONDS ATTEMPTS`, with a model that takes its time."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import ragstone.ingest.worker
 import ragstone.wiring
 from ragstone.core.settings import Settings
 from ragstone.core.types import Embeddings, Role
@@ -29,6 +31,10 @@ class SlowEmbedder(FakeEmbedder):
         return await super().embed(texts, role)
 
 
+# Small claims, so that a second is long beside the time one takes.
+ragstone.ingest.worker.MOST_JOBS = 4
+
+
 def open_engine(folder: Path, lease: float = 1.0, attempts: int = 1000, workers: int = 1) -> Engine:
     ragstone.wiring.build_embedder = lambda _: SlowEmbedder()
     settings = Settings(
@@ -39,11 +45,25 @@ def open_engine(folder: Path, lease: float = 1.0, attempts: int = 1000, workers:
     return ragstone.wiring.open_engine(settings)
 
 
-async def main() -> None:
-    async with open_engine(Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])) as engine:
-        print("ready", flush=True)
+async def work(folder: Path, lease: float, attempts: int) -> None:
+    async with open_engine(folder, lease, attempts) as engine:
         await engine.intake.worker().run()
 
 
+def nursery(folder: Path, lease: float, attempts: int) -> None:
+    """Start a worker for each line that is read, and say its process id: a copy starts sooner than an interpreter."""
+    import ragstone.intake
+    import ragstone.making  # noqa: F401  (loaded before the copies are made)
+
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for _ in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            asyncio.run(work(folder, lease, attempts))
+            os._exit(0)
+        print(pid, flush=True)
+
+
 if __name__ == "__main__":
-    asyncio.run(main())
+    nursery(Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]))

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from ragstone import Item, Ragstone, Settings
+from ragstone.blocking import BlockingIntake
 from ragstone.core.errors import InputError, RagstoneError, SettingsError
 from ragstone.core.registry import UnknownAdapter
 from ragstone.core.types import Embeddings, Failure, Role
-from ragstone.ingest.pipeline import Progress
+from ragstone.ingest.tally import Progress
+from ragstone.intake import Intake
 from ragstone.testing.fakes import FakeEmbedder
 
 LETTER = Item("letters", "1", "letters/1", "The ferry leaves at nine.", title="Ferry")
@@ -50,6 +52,58 @@ def test_every_method_answers(fake_model: FakeEmbedder, data_dir: Path, tmp_path
         assert stone.delete(letter.id)
         assert stone.delete_kb("default") == 1
     assert fake_model.closed
+
+
+def test_what_is_taken_in_now_and_worked_on_later(
+    fake_model: FakeEmbedder, data_dir: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "wiki"
+    folder.mkdir()
+    (folder / "pier.txt").write_text("The pier has nine lamps.", encoding="utf-8")
+    with Ragstone(data_dir=data_dir) as stone:
+        intake = stone.intake
+        uploaded = intake.upload(b"The ferry leaves at nine.", "ferry.txt")
+        assert uploaded.job is not None
+        assert intake.cancel(uploaded.job.id)
+        assert intake.retry(uploaded.job.id)
+        assert intake.job(uploaded.job.id).state == "pending"
+        made = intake.add_source("files", "wiki", {"path": str(folder)})
+        assert intake.sources() == [made]
+        intake.pause("wiki")
+        assert intake.source("wiki").paused
+        assert intake.sync("wiki").kind == "sync"
+        intake.work()
+        assert intake.status(uploaded.document_id).status == "completed"
+        assert {job.state for job in intake.jobs()} == {"completed"}
+        assert stone.stats().documents == 2
+        notices = intake.notices()
+        assert {notice.uri for notice in notices} == {"ferry.txt", "source:wiki"}
+        intake.mark_read([notice.id for notice in notices])
+        assert intake.notices(unread=True) == []
+        assert [job.source for job in intake.sync_all()] == ["wiki"]
+        intake.work(only="default")
+        assert intake.remove_source("wiki") == 1
+        assert stone.stats().documents == 1
+
+
+def test_the_intake_has_every_method_of_the_engines() -> None:
+    def methods(kind: type) -> set[str]:
+        return {name for name, value in vars(kind).items() if callable(value) and not name.startswith("_")}
+
+    # Pages are fetched by `ingest_urls`; a worker that runs for ever is no thing for a script.
+    assert methods(BlockingIntake) == methods(Intake) - {"fetch_pages", "worker"} | {"work"}
+
+
+def test_what_would_be_done_and_pages_that_may_not_be_fetched(
+    fake_model: FakeEmbedder, data_dir: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.txt"
+    page.write_text("The pier has nine lamps.", encoding="utf-8")
+    with Ragstone(data_dir=data_dir) as stone:
+        assert stone.preview(page).added == 1
+        assert not data_dir.exists()
+        report = stone.ingest_urls("http://127.0.0.1:1/")
+        assert [failure.code for failure in report.failed] == ["address_refused"]
 
 
 def test_keywords_are_settings(fake_model: FakeEmbedder, data_dir: Path) -> None:

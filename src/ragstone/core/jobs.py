@@ -64,6 +64,8 @@ class JobProgress:
     chunks_total: int = 0
     percent: int = 0
     eta_seconds: float | None = None
+    found: Mapping[str, int] = field(default_factory=dict)
+    """What a look at a source found: how many were queued, unchanged, removed, moved, failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +172,10 @@ class Queue(Protocol):
         """Renew leases and write down progress; the tickets that are void."""
         ...
 
-    async def complete(self, tenant: str, ticket: Ticket, message: str) -> None:
-        """End a job that made no document."""
+    async def complete(
+        self, tenant: str, ticket: Ticket, message: str, found: Mapping[str, int] | None = None
+    ) -> None:
+        """End a job that made no document, with what it found."""
         ...
 
     async def fail(self, tenant: str, ticket: Ticket, code: str, error: str) -> None: ...

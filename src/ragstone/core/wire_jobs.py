@@ -34,6 +34,7 @@ def job_json(job: Job) -> JsonObject:
         "source": job.source,
         "priority": job.priority,
         "size": job.size,
+        "worker": job.worker,
         "pages": how_far.pages,
         "pages_total": how_far.pages_total,
         "chunks": how_far.chunks,

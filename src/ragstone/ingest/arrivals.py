@@ -35,20 +35,18 @@ class Arrivals:
     tenant: str
     kb: KnowledgeBase
     tally: Tally
-    listings: Sequence[Listing] = ()
     _gone: dict[tuple[str, str], str] = field(default_factory=dict)
     _lost: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _seen: set[tuple[str, str]] = field(default_factory=set)
 
-    async def begin(self) -> None:
-        """Find out what is no longer listed: it was moved, or it is gone."""
-        for listing in self.listings:
-            there = await self.ledger.belongings(self.tenant, self.kb, listing.source, listing.under)
-            for external_id, (identity, hashed) in there.items():
-                if external_id not in listing.listed:
-                    self._gone[listing.source, external_id] = identity
-                    if external_id.partition(MEMBER)[0] not in listing.listed:
-                        self._lost.setdefault((listing.source, hashed), []).append(external_id)
+    async def expect(self, listing: Listing) -> None:
+        """Find out what is no longer there: it is gone, or it was moved and turns up among what comes after this."""
+        there = await self.ledger.belongings(self.tenant, self.kb, listing.source, listing.under)
+        for external_id, (identity, hashed) in there.items():
+            if external_id not in listing.listed:
+                self._gone[listing.source, external_id] = identity
+                if external_id.partition(MEMBER)[0] not in listing.listed:
+                    self._lost.setdefault((listing.source, hashed), []).append(external_id)
 
     async def changed(self, tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
         """The tasks there is something to do for, and those there is not."""

@@ -90,8 +90,9 @@ class IngestPipeline:
             settle,
             self._scan_command,
         )
-        arrivals = Arrivals(self._ledger, self._preparer, tenant, kb, tally, listings)
-        await arrivals.begin()
+        arrivals = Arrivals(self._ledger, self._preparer, tenant, kb, tally)
+        for listing in listings:
+            await arrivals.expect(listing)
         producer = asyncio.create_task(run.produce(opened(items, self._limits), arrivals))
         try:
             await run.consume()

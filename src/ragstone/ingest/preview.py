@@ -23,13 +23,14 @@ async def preview(
     kb: KnowledgeBase | None,
     items: Iterable[Item | Failure],
     listings: Sequence[Listing],
+    limits: LimitSettings,
 ) -> IngestReport:
     """Counts of what would be added, updated, unchanged and removed; a moved file counts as added and removed."""
     started = time.perf_counter()
     counts: Counter[str] = Counter()
     failed: list[Failure] = []
     seen: set[str] = set()
-    entries = opened(items, LimitSettings())
+    entries = opened(items, limits)
     while batch := await asyncio.to_thread(some, entries):
         tasks = []
         for entry in batch:

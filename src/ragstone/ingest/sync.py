@@ -26,15 +26,19 @@ class SyncReport:
     moved: int = 0
     failed: list[Failure] = field(default_factory=list)
 
-    def __str__(self) -> str:
-        counts = {
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many of what, in words that are shown to people."""
+        return {
             "queued": self.queued,
             "unchanged": self.unchanged,
             "removed": self.removed,
             "moved": self.moved,
             "failed": len(self.failed),
         }
-        said = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "nothing new"
+
+    def __str__(self) -> str:
+        said = ", ".join(f"{count} {what}" for what, count in self.counts.items() if count) or "nothing new"
         reasons = "; ".join(failure.error for failure in self.failed[:3])
         return f"{said} ({reasons})" if reasons else said
 
@@ -57,15 +61,12 @@ class Sync:
         """Read the source from its cursor on, or from the beginning; each page is taken in whole or not at all."""
         self.afresh = afresh
         tally = Tally()
-        arrivals: Arrivals | None = None
+        arrivals = Arrivals(self.ledger, self.preparer, self.tenant, self.kb, tally)
         async for page in source.fetch(None if afresh else self.record.cursor):
-            if arrivals is None:
-                listings = [] if page.listed is None else [Listing(self.record.name, page.listed)]
-                arrivals = Arrivals(self.ledger, self.preparer, self.tenant, self.kb, tally, listings)
-                await arrivals.begin()
+            if page.listed is not None:
+                await arrivals.expect(Listing(self.record.name, page.listed))
             await self._take_in(page, arrivals)
-        if arrivals is not None:
-            await arrivals.end()
+        await arrivals.end()
         self.report.removed += tally.removed
         self.report.moved += tally.moved
         return self.report

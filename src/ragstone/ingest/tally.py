@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from ragstone.core.jobs import STAGES
+from ragstone.core.jobs import STAGES, JobProgress
 from ragstone.core.types import Failure, IngestReport, Stage, Stats
-from ragstone.ingest.task import Group, Task
+from ragstone.ingest.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,30 +115,31 @@ class StageTimes:
 def at_stage(task: Task, stage: str, **counts: int) -> None:
     """Note how far a job is. Written down by the worker's next heartbeat."""
     group = task.group
-    if group.ticket is not None:
-        group.progress = replace(
-            group.progress, stage=stage, percent=_percent(group, stage, counts), **counts
-        )
-
-
-def _percent(group: Group, stage: str, counts: dict[str, int]) -> int:
-    """Extracting is the first fifth of the way, embedding most of the rest."""
-    progress = group.progress
-    pages, pages_total = counts.get("pages", progress.pages), counts.get("pages_total", progress.pages_total)
-    chunks, chunks_total = (
-        counts.get("chunks", progress.chunks),
-        counts.get("chunks_total", progress.chunks_total),
+    if group.ticket is None:
+        return
+    before = group.progress
+    after = replace(
+        before,
+        stage=stage,
+        pages=counts.get("pages", before.pages),
+        pages_total=counts.get("pages_total", before.pages_total),
+        chunks=counts.get("chunks", before.chunks),
+        chunks_total=counts.get("chunks_total", before.chunks_total),
     )
-    match stage:
-        case "fetch":
-            percent = 0
-        case "extract":
-            percent = round(20 * pages / pages_total) if pages_total else 5
-        case "normalize" | "chunk" | "enrich":
-            percent = 20
-        case "embed":
-            percent = 20 + (round(70 * chunks / chunks_total) if chunks_total else 0)
-        case _:
-            percent = 90
     # Of several documents of one job the furthest is shown: a bar that runs backwards tells nobody anything.
-    return max(progress.percent, min(99, percent))
+    group.progress = replace(after, percent=max(before.percent, _percent(after)))
+
+
+def _percent(progress: JobProgress) -> int:
+    """Extracting is the first fifth of the way, embedding most of the rest."""
+    match progress.stage:
+        case "fetch":
+            return 0
+        case "extract":
+            return round(20 * progress.pages / progress.pages_total) if progress.pages_total else 5
+        case "normalize" | "chunk" | "enrich":
+            return 20
+        case "embed":
+            return 20 + (round(70 * progress.chunks / progress.chunks_total) if progress.chunks_total else 0)
+        case _:
+            return 90

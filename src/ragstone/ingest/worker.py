@@ -19,12 +19,12 @@ from ragstone.core.errors import (
     RagstoneError,
 )
 from ragstone.core.ids import opaque_id
-from ragstone.core.jobs import Job, JobProgress, Queue, Ticket
+from ragstone.core.jobs import ACTIVE, Job, JobProgress, Queue, Ticket
 from ragstone.core.protocols import Ledger
 from ragstone.core.settings import JobSettings
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.rota import Rota
-from ragstone.ingest.sync import load_item
+from ragstone.ingest.sync import SyncReport, load_item
 from ragstone.ingest.task import Group, Task
 
 logger = logging.getLogger(__name__)
@@ -36,8 +36,10 @@ CHORES_SECONDS = 0.5
 BEAT_SECONDS = 2.0
 """How old the progress that others see may be."""
 
-RunSync = Callable[[str, Job], Awaitable[str]]
+RunSync = Callable[[str, Job], Awaitable[SyncReport]]
 """Looks at the source of a sync job and says what it found."""
+OnEnd = Callable[[str, Job], None]
+"""Is told the tenant and the job when one has ended."""
 Chores = Callable[[str], Awaitable[None]]
 """What is due for a tenant besides jobs: schedules, webhooks, leftovers."""
 
@@ -54,6 +56,7 @@ class Worker:
         run_sync: RunSync,
         chores: Chores,
         only: str | None = None,
+        on_end: OnEnd | None = None,
     ) -> None:
         self._queue = queue
         self._ledger = ledger
@@ -61,6 +64,7 @@ class Worker:
         self._settings = settings
         self._run_sync = run_sync
         self._chores = chores
+        self._on_end = on_end
         self.name = f"{platform.node()}:{os.getpid()}:{opaque_id()[:6]}"
         self._rota = Rota(queue, min(SWEEP_SECONDS, settings.lease_seconds), only)
         self._busy = 0
@@ -105,11 +109,20 @@ class Worker:
             self._busy += 1
             try:
                 await self._work(tenant, jobs)
+                await self._tell(tenant, jobs)
             finally:
                 self._busy -= 1
                 self._chores_done.pop(tenant, None)  # something has ended: there may be news to tell
             return True
         return False
+
+    async def _tell(self, tenant: str, jobs: Sequence[Job]) -> None:
+        if self._on_end is None:
+            return
+        for job in jobs:
+            now = await self._queue.job(tenant, job.id)
+            if now is not None and now.state not in ACTIVE:
+                self._on_end(tenant, now)
 
     async def _nothing_left(self) -> bool:
         for tenant in await self._rota.tenants():
@@ -123,8 +136,8 @@ class Worker:
         beating = asyncio.create_task(held.beat())
         try:
             if jobs[0].kind == "sync":
-                message = await self._run_sync(tenant, jobs[0])
-                await self._queue.complete(tenant, jobs[0].ticket, message)
+                report = await self._run_sync(tenant, jobs[0])
+                await self._queue.complete(tenant, jobs[0].ticket, str(report), report.counts)
                 held.drop(jobs[0].ticket)
             else:
                 await self._documents(tenant, jobs, held)

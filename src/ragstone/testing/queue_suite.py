@@ -298,6 +298,8 @@ class QueueSuite:
         ledger, queue = stores
         assert await queue.job("nobody", "0" * 32) is None
         assert await queue.jobs("nobody") == []
+        assert await queue.counts("nobody") == {}
+        assert await queue.notices("nobody") == []
         await put(ledger, document_job("a"))
         assert await queue.job(T, "0" * 32) is None
         assert not await queue.cancel(T, "0" * 32)

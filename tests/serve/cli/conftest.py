@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -97,6 +98,17 @@ def use_fake_model(patch: pytest.MonkeyPatch) -> FakeEmbedder:
     fake = FakeEmbedder()
     patch.setattr("ragstone.wiring.build_embedder", lambda _: fake)
     return fake
+
+
+def watched(patch: pytest.MonkeyPatch) -> None:
+    """Let the program believe that somebody sits at a terminal and can be asked."""
+    patch.setattr("ragstone.serve.cli.session.sys.stdin", _Terminal())
+    patch.setattr("ragstone.serve.cli.session.sys.stderr", _Terminal())
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 def _write_pages(folder: Path) -> Path:

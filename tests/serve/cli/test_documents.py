@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.serve.cli.conftest import watched
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
@@ -45,6 +46,25 @@ def test_a_document_is_shown_with_its_text_and_chunks(filled: Cli) -> None:
     for_people = filled("documents", "show", listed["id"]).out
     assert "A dog travels for two crowns." in for_people
     assert for_people.splitlines()[0] == "Fares"
+
+
+def test_a_document_that_is_not_live_yet_is_shown_with_its_job(cli: Cli, pages: Path) -> None:
+    queued = cli("ingest", "--queue", pages / "fares.md", "--json").json["queued"][0]
+    shown = cli("documents", "show", queued["document_id"], "--json")
+    assert (shown.code, shown.json) == (0, queued)
+    lines = cli("documents", "show", queued["document_id"]).out.splitlines()
+    assert lines[:3] == ["fares.md", "fares.md", "pending; it cannot be found yet"]
+    assert f"job       {queued['job_id']}" in lines
+
+
+def test_a_document_that_failed_says_why(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing")
+    queued = cli("ingest", "--queue", tmp_path / "broken.pdf", "--json").json["queued"][0]
+    assert cli("worker", "--until-idle").code == 0
+    shown = cli("documents", "show", queued["document_id"], "--json").json
+    assert (shown["status"], shown["job"]["error_code"]) == ("failed", "parse_failed")
+    assert shown["processing_error"] == shown["job"]["error"]
+    assert shown["processing_error"] in cli("documents", "show", queued["document_id"]).out.splitlines()
 
 
 def test_a_deleted_document_is_gone(filled: Cli) -> None:
@@ -106,7 +126,7 @@ def test_deleting_a_kb_on_a_terminal_asks_first(
 
     monkeypatch.setattr("typer.confirm", confirm)
     with monkeypatch.context() as terminal:
-        terminal.setattr("ragstone.serve.cli.kb._asks", lambda session, yes: not yes)
+        watched(terminal)
         assert filled("kb", "delete", "default").code == code
     assert asked == ["Delete 'default' with 3 documents?"]
     kbs = filled("kb", "list", "--json").json["kbs"]

@@ -1,12 +1,24 @@
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ragstone.core.errors import ModelError
+from ragstone.core.jobs import STAGES
+from ragstone.core.types import Failure, IngestReport, Stage
+from ragstone.serve.cli.ingest_report import together
+from ragstone.serve.cli.ingest_watch import rounds
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.web_double import Reply, WebDouble, html
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
@@ -85,3 +97,237 @@ def test_a_chunk_that_the_model_refuses_is_counted(cli: Cli, tmp_path: Path, emb
     embedder.refuse = ["unspeakable words"]
     ran = cli("ingest", tmp_path / "odd.txt")
     assert ran.err == "warning: 1 chunk got no vector: the model refused the text\n"
+
+
+def test_what_is_gone_from_a_folder_gets_a_column(cli: Cli, pages: Path) -> None:
+    cli("ingest", pages)
+    (pages / "harbour.txt").unlink()
+    (pages / "fares.md").rename(pages / "prices.md")
+    ran = cli("ingest", pages)
+    lines = [line.split() for line in ran.out.splitlines()]
+    assert lines[0] == ["added", "updated", "unchanged", "removed", "moved", "failed"]
+    assert lines[1] == ["0", "1", "1", "1", "1", "0"]
+    assert cli("stats", "--json").json["documents"] == 2
+
+
+def test_a_folder_that_was_emptied_is_no_folder_without_documents(cli: Cli, pages: Path) -> None:
+    cli("ingest", pages / "staff")
+    (pages / "staff" / "rota.html").unlink()
+    ran = cli("ingest", pages / "staff", "--json")
+    assert (ran.json["removed"], ran.json["documents"]) == (1, 0)
+    assert cli("ingest", pages / "staff").err == "warning: no documents were found there\n"
+
+
+def test_the_time_of_each_stage(cli: Cli, pages: Path) -> None:
+    ran = cli("ingest", pages, "--stages")
+    lines = [line.split() for line in ran.out.splitlines()]
+    start = lines.index(["stage", "ms", "in", "out"])
+    assert [line[0] for line in lines[start + 1 : start + 9]] == list(STAGES)
+    cli("kb", "delete", "default")
+    shape = cli("ingest", pages, "--json").json
+    assert [stage["stage"] for stage in shape["stages"]] == list(STAGES)
+    assert (shape["removed"], shape["moved"], shape["duplicates"], shape["warnings"]) == (0, 0, 0, [])
+
+
+def test_a_dry_run_writes_nothing_and_asks_no_model(
+    cli: Cli, pages: Path, tmp_path: Path, embedder: FakeEmbedder
+) -> None:
+    ran = cli("ingest", pages, "--dry-run")
+    assert ran.out.splitlines()[1].split() == ["3", "0", "0", "0"]
+    assert ran.out.splitlines()[-1] == "This is what would be done; nothing was written."
+    assert not (tmp_path / "ragstone-data").exists()
+    assert embedder.calls == []
+
+
+def test_a_dry_run_tells_what_the_run_then_does(cli: Cli, pages: Path) -> None:
+    cli("ingest", pages)
+    (pages / "harbour.txt").unlink()
+    (pages / "fares.md").write_text("# Fares\n\nAll crossings are free.\n", encoding="utf-8")
+    (pages / "new.txt").write_text("A new page.", encoding="utf-8")
+    counts = ("added", "updated", "unchanged", "removed")
+    told = cli("ingest", pages, "--dry-run", "--json").json
+    assert told["dry_run"] is True
+    done = cli("ingest", pages, "--json").json
+    assert [told[name] for name in counts] == [done[name] for name in counts] == [1, 1, 1, 1]
+
+
+def test_queued_files_come_with_their_jobs(cli: Cli, pages: Path) -> None:
+    ran = cli("ingest", "--queue", pages, pages / "fares.md")
+    header, *rows = [line.split() for line in ran.out.splitlines()]
+    assert header == ["id", "status", "document", "file"]
+    assert [(row[1], row[3]) for row in rows] == [
+        ("pending", "fares.md"),
+        ("pending", "harbour.txt"),
+        ("pending", "rota.html"),
+    ]
+    assert {row[0] for row in rows} == {job["id"] for job in cli("jobs", "--json").json["jobs"]}
+    assert ran.err == "next: ragstone worker --until-idle\n"
+
+
+def test_the_same_file_changed_and_queued_again_is_the_same_document(cli: Cli, pages: Path) -> None:
+    fares = pages / "fares.md"
+    first = cli("ingest", "--queue", fares, "--json").json["queued"][0]
+    cli("worker", "--until-idle")
+    again = cli("ingest", "--queue", fares, "--json").json["queued"][0]
+    assert (again["document_id"], again["status"]) == (first["document_id"], "completed")
+    assert again["job_id"] == first["job_id"]
+    fares.write_text("# Fares\n\nAll crossings are free.\n", encoding="utf-8")
+    changed = cli("ingest", "--queue", fares, "--json").json["queued"][0]
+    assert changed["document_id"] == first["document_id"]
+    assert changed["job_id"] != first["job_id"]
+
+
+def test_files_that_cannot_be_queued_are_named(
+    cli: Cli, pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGSTONE_LIMITS__FILE_MB", "1")
+    (pages / "empty.md").write_bytes(b"")
+    (pages / "big.txt").write_bytes(b"x" * 1024 * 1024)
+    (pages / "data.xyz").write_bytes(b"who knows")
+    os.mkfifo(pages / "pipe.txt")
+    ran = cli("ingest", "--queue", pages, "--json")
+    assert ran.code == 3
+    assert {Path(failure["uri"]).name: failure["code"] for failure in ran.json["failed"]} == {
+        "empty.md": "empty_document",
+        "big.txt": "parser_limit",
+        "data.xyz": "unsupported_format",
+        "pipe.txt": "invalid_input",
+    }
+    assert len(ran.json["queued"]) == 3
+    assert cli("ingest", "--queue", pages / "empty.md").code == 1
+    assert cli("ingest", "--queue", pages, tmp_path / "nowhere").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--watch", "--dry-run", "."), "--watch and --dry-run do not go together"),
+        (("--queue", "https://a.example/b"), "--queue takes files and folders, not https://a.example/b"),
+        (("--watch", ".", "HTTP://a.example"), "--watch takes files and folders, not HTTP://a.example"),
+    ],
+)
+def test_what_does_not_go_together(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
+    ran = cli("ingest", *arguments)
+    assert (ran.code, ran.err.splitlines()[0]) == (2, f"error: {message}")
+
+
+def test_pages_of_the_web_are_ingested_beside_files(
+    cli: Cli, pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGSTONE_FETCH__ALLOW", '["127.0.0.1"]')
+    monkeypatch.setenv("RAGSTONE_FETCH__SECONDS_PER_HOST", "0")
+    monkeypatch.setenv("RAGSTONE_FETCH__RETRIES", "0")
+    with WebDouble() as web:
+        web.on("/ferry", html("<title>Ferry</title><p>The ferry is painted green every spring.</p>"))
+        web.on("/broken", Reply(b"no", 500))
+        ran = cli("ingest", pages / "fares.md", web.url("/ferry"), web.url("/broken"), "--json")
+        assert ran.code == 3
+        assert (ran.json["added"], ran.json["documents"]) == (2, 2)
+        assert [failure["uri"] for failure in ran.json["failed"]] == [web.url("/broken")]
+        found = cli("search", "painted green", "--arms", "lexical", "--json").json["hits"][0]
+        assert (found["title"], found["uri"]) == ("Ferry", web.url("/ferry"))
+        assert cli("ingest", web.url("/ferry"), "--json").json["unchanged"] == 1
+
+
+def test_an_address_inside_the_network_is_refused(cli: Cli) -> None:
+    ran = cli("ingest", "http://127.0.0.1:1/secret", "--json")
+    assert ran.code == 1
+    assert [failure["code"] for failure in ran.json["failed"]] == ["address_refused"]
+
+
+def test_two_reports_make_one() -> None:
+    failure = Failure("a", "parse_failed", "cut")
+    first = IngestReport(
+        1, 2, 3, (failure,), 9, 90, 1.5, ("w",), 1, ("d",), 1, 1, 1, (Stage("fetch", 1.0, 2, 2),)
+    )
+    second = IngestReport(
+        10,
+        20,
+        30,
+        (),
+        12,
+        99,
+        2.0,
+        (),
+        2,
+        ("d",),
+        2,
+        0,
+        0,
+        (Stage("fetch", 2.5, 1, 1), Stage("chunk", 1.0, 1, 4)),
+    )
+    assert together(first, second) == IngestReport(
+        11, 22, 33, (failure,), 12, 99, 3.5, ("w",), 3, ("d",), 3, 1, 1,
+        (Stage("fetch", 3.5, 3, 3), Stage("chunk", 1.0, 1, 4)),
+    )  # fmt: skip
+
+
+WATCH = """
+import sys
+from ragstone.testing.fakes import FakeEmbedder
+import ragstone.wiring
+import ragstone.serve.cli.ingest_watch as watching
+from ragstone.serve.cli.main import run
+model = FakeEmbedder()
+ragstone.wiring.build_embedder = lambda _: model
+watching.QUIET_SECONDS = 0.05
+run(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_watching_takes_in_each_change(pages: Path, tmp_path: Path, flags: tuple[str, ...]) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", WATCH, "ingest", "--watch", "pages", *flags],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    (pages / "harbour.txt").unlink()
+    second = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, "", "")
+    if flags:
+        assert [json.loads(line)["added"] for line in (first, second)] == [3, 0]
+        assert json.loads(second)["removed"] == 1
+    else:
+        assert first.split("  ")[1] == "3 added; 3 documents in all\n"
+        assert second.split("  ")[1] == "2 unchanged, 1 removed; 2 documents in all\n"
+
+
+def test_watching_a_path_that_is_not_there(cli: Cli, tmp_path: Path) -> None:
+    ran = cli("ingest", "--watch", tmp_path / "nowhere")
+    assert (ran.code, ran.err.splitlines()[0]) == (2, f"error: {tmp_path / 'nowhere'} does not exist")
+
+
+async def test_a_change_during_the_first_round_is_another_round(tmp_path: Path) -> None:
+    page = tmp_path / "page.txt"
+    page.write_text("one")
+    resting = asyncio.Event()
+
+    async def wait(_: float) -> None:
+        await resting.wait()
+
+    async with aclosing(rounds([tmp_path], 1.0, wait)) as turns:
+        await anext(turns)
+        page.write_text("one and two")
+        resting.set()
+        await asyncio.wait_for(anext(turns), 20)
+        resting.clear()
+
+
+async def test_a_path_that_cannot_be_watched_ends_the_watching(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(_: Path) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("ragstone.ingest.sources.watch.signature", closed)
+    async with aclosing(rounds([tmp_path], 1.0)) as turns:
+        await anext(turns)
+        with pytest.raises(PermissionError):
+            await asyncio.wait_for(anext(turns), 20)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +13,13 @@ import yaml
 
 import ragstone
 from ragstone.core.settings import Settings
+from ragstone.core.wire_jobs import masked
 from ragstone.serve.cli import doctor
-from ragstone.serve.cli.config import masked
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_version(cli: Cli) -> None:
@@ -105,8 +109,37 @@ def test_a_missing_extra_comes_with_its_command(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(doctor, "find_spec", lambda name: None)
     remark = doctor.check_extra("llm", Settings())
     assert (remark.state, remark.fix) == ("warn", 'pip install "ragstone[llm]"')
+    for extra in ("tables", "ocr", "code", "hub"):
+        check = doctor.check_extra(extra, Settings())
+        assert (check.state, check.fix) == ("warn", f'pip install "ragstone[{extra}]"')
     needed = doctor.check_extra("llm", Settings.model_validate({"llm": {"model": "gpt"}}))
     assert needed.state == "fail"
+
+
+@pytest.mark.parametrize(
+    ("program", "fix"), [("git", "apt install git"), ("tesseract", "apt install tesseract-ocr")]
+)
+def test_programs_are_looked_for(monkeypatch: pytest.MonkeyPatch, program: str, fix: str) -> None:
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert doctor.check_program(program).detail == f"/usr/bin/{program}"
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
+    missing = doctor.check_program(program)
+    assert (missing.state, missing.fix) == ("warn", fix)
+
+
+def test_the_ocr_extra_makes_up_for_tesseract(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    assert doctor.check_program("tesseract").state == "ok"
+
+
+def test_every_module_of_an_extra_is_one_that_it_installs() -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = wanted["project"]["optional-dependencies"]
+    assert doctor.EXTRAS.keys() == extras.keys() - {"all"}
+    for extra, (modules, _) in doctor.EXTRAS.items():
+        named = {re.split("[<>=]", wheel)[0].replace("-", "_") for wheel in extras[extra]}
+        assert set(modules) == named
 
 
 @pytest.mark.parametrize(

@@ -122,8 +122,9 @@ def test_an_answer_without_evidence() -> None:
 
 def test_ingest() -> None:
     report = IngestReport(
-        1, 2, 3, (Failure("a.pdf", "parse_failed", "it is cut"),), 6, 40, 1.25, ("a remark",), 2
-    )
+        1, 2, 3, (Failure("a.pdf", "parse_failed", "it is cut"),), 6, 40, 1.25, ("a remark",), 2,
+        removed=4, moved=5, duplicates=6, stages=(Stage("chunk", 2.5, 3, 40),),
+    )  # fmt: skip
     shape = wire.ingest_json(report)
     assert shape == {
         "added": 1,
@@ -136,6 +137,10 @@ def test_ingest() -> None:
         "warnings": ["a remark"],
         "skipped_chunks": 2,
         "degraded": [],
+        "removed": 4,
+        "moved": 5,
+        "duplicates": 6,
+        "stages": [{"stage": "chunk", "ms": 2.5, "in": 3, "out": 40, "skipped": ""}],
     }
     assert _same_after_json(shape)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from typing import NamedTuple
 
 # Joiners shape letters in these scripts (Arabic to Sinhala, Myanmar to Mongolian) and join emoji; elsewhere they hide.
@@ -21,6 +22,10 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\ufdd0-\ufdef\
 _UNCLEAN_ASCII = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 _SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_MOST_MARKS = 30
+"""No language sets more marks on one letter; composing a tower of them takes quadratic time."""
+_MAY_BE_TOWER = re.compile(f"[\u0300-\U0010ffff]{{{_MOST_MARKS + 1}}}")
+_LAST_MARK = 0x1FFFF
 
 
 class Cleaned(NamedTuple):
@@ -36,7 +41,18 @@ def clean(text: str) -> Cleaned:
         return Cleaned(text, 0)
     text = _SURROGATE.sub("\ufffd", _LINE_END.sub("\n", text))
     text, hidden = _HIDDEN.subn("", _CONTROL.sub("", text))
+    if _MAY_BE_TOWER.search(text):
+        length = len(text)
+        text = _towers().sub(r"\1", text)
+        hidden += length - len(text)
     return Cleaned(unicodedata.normalize("NFC", _SPACE.sub(" ", text)), hidden)
+
+
+@cache
+def _towers() -> re.Pattern[str]:
+    """Combining marks, the first few of them in a group."""
+    marks = "".join(chr(code) for code in range(0x300, _LAST_MARK) if unicodedata.combining(chr(code)))
+    return re.compile(f"([{marks}]{{{_MOST_MARKS}}})[{marks}]+")
 
 
 def one_line(text: str) -> str:

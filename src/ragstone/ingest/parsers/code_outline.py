@@ -19,14 +19,16 @@ from ragstone.ingest.parsers.code_languages import (
     WRAPPERS,
     CodeLanguage,
 )
+from ragstone.ingest.parsers.sandbox import address_space
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_DEPTH = 8
 """How deep classes in classes are followed; what is deeper stays in one piece."""
-SECONDS = 10.0
-"""A grammar may need quadratic time for a broken file: then the file is cut by lines instead."""
+SECONDS = 4.0
+MEMORY = 256 * 1024 * 1024
+"""A grammar may need quadratic time or memory for a broken file: then the file is cut by lines instead."""
 _STEP = 1024
 _LONGEST_NAME = 100
 _WRAPPED = 4
@@ -34,7 +36,7 @@ _RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)?\)$")
 
 
 class TookTooLong(Exception):
-    """The syntax tree of a file was not done in time."""
+    """The syntax tree of a file was not done in time, or took too much memory."""
 
 
 class Mark(NamedTuple):
@@ -55,12 +57,12 @@ def outline(text: str, language: CodeLanguage) -> list[Mark]:
 
     grammar = getattr(import_module(language.package), language.grammar)
     source = text.encode("utf-8")
-    began = process_time()
+    began, mapped = process_time(), address_space()
     late = False
 
     def read(offset: int, _: object) -> bytes:
         nonlocal late
-        late = late or process_time() - began > SECONDS
+        late = late or process_time() - began > SECONDS or address_space() - mapped > MEMORY
         return b"" if late else source[offset : offset + _STEP]
 
     tree = Parser(Language(grammar())).parse(read)

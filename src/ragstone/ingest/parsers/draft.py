@@ -9,6 +9,8 @@ from ragstone.core.types import Block, BlockKind, Json, Parsed
 from ragstone.ingest.parsers.cleaning import clean, one_line
 
 MAX_BLOCKS = 250_000
+MAX_CHARS = 64 * 1024 * 1024
+"""More than the pool takes from any file: what goes beyond is stopped before it fills the memory."""
 GAP = "\n\n"
 MAX_TITLE = 500
 
@@ -38,6 +40,8 @@ class Draft:
             kind, level = ("heading", level) if label else ("paragraph", 0)
         start = self._length + (len(GAP) if self._blocks else 0)
         self._length = start + len(visible)
+        if self._length > MAX_CHARS:
+            raise too_long(self.name)
         self._pieces.append(visible)
         self._blocks.append(Block(kind, start, self._length, level, label, page))
         if len(self._blocks) > MAX_BLOCKS:
@@ -74,6 +78,11 @@ class Draft:
             metadata=dict(metadata or {}),
             warnings=tuple(notes),
         )
+
+
+def too_long(name: str) -> ParserLimit:
+    """What to raise for a file that gives more text than any document has."""
+    return ParserLimit(f"{name} gives more than {MAX_CHARS:,} characters of text", hint="split the file")
 
 
 def broken_rules(parsed: Parsed) -> list[str]:

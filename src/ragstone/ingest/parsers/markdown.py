@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ragstone.core.types import BlockKind, Parsed
 from ragstone.ingest.parsers.cleaning import clean
@@ -15,6 +15,7 @@ from ragstone.ingest.parsers.markup import without_markup
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 _KINDS: dict[str, BlockKind] = {
@@ -28,6 +29,7 @@ _KINDS: dict[str, BlockKind] = {
     "blockquote_open": "quote",
     "html_block": "paragraph",
 }
+_LONGEST_HEADING = 1000
 _ANCHOR = re.compile(r"\s*\{#[^}\s]*\}\s*$")
 
 
@@ -54,7 +56,10 @@ def _add_blocks(draft: Draft, page: str) -> None:
     from markdown_it import MarkdownIt
 
     lines = page.splitlines(keepends=True)
-    tokens = MarkdownIt("commonmark").enable("table").parse(page)
+    # Only headings are read inside: there the library takes quadratic time over marks that never end.
+    reader = MarkdownIt("commonmark").enable("table").disable("inline")
+    links: dict[str, Any] = {}
+    tokens = reader.parse(page, links)
     covered = 0
     for index, token in enumerate(tokens):
         if token.level or token.map is None or token.nesting < 0:
@@ -69,19 +74,24 @@ def _add_blocks(draft: Draft, page: str) -> None:
                 kind,
                 "".join(lines[first:last]),
                 level=int(token.tag[1]) if heading else 0,
-                label=_label(tokens[index + 1]) if heading else "",
+                label=_label(reader, tokens[index + 1].content, links) if heading else "",
             )
     draft.add("paragraph", "".join(lines[covered:]))
 
 
-def _label(inline: Token) -> str:
-    return _ANCHOR.sub("", _words(inline.children or ()))
+def _label(reader: MarkdownIt, heading: str, links: dict[str, Any]) -> str:
+    """The words of a heading; one that is too long to be one is left as it was written."""
+    if len(heading) > _LONGEST_HEADING:
+        return heading
+    tokens: list[Token] = []
+    reader.inline.parse(heading, reader, links, tokens)
+    return _ANCHOR.sub("", _words(tokens))
 
 
 def _words(tokens: Sequence[Token]) -> str:
     words = []
     for token in tokens:
-        if token.type in ("text", "code_inline"):
+        if token.type in ("text", "text_special", "code_inline"):
             words.append(token.content)
         elif token.type in ("softbreak", "hardbreak"):
             words.append(" ")

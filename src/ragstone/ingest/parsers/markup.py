@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-_FENCE = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])?[ \t]*(`{3,}|~{3,})")
+_FENCE = re.compile(r"[ \t>]*+(?:[-*+]|\d+[.)])?[ \t]*(`{3,}|~{3,})")
 _STATEMENT = re.compile(
     r"import\s+(?:['\"]|[\w*{].*?(?:\sfrom\s|,\s*$|\{\s*$))|export\s+(?:const|let|default|function|async|\{|\*)"
 )
@@ -44,7 +45,8 @@ def without_markup(text: str, *, mdx: bool) -> str:
         parts = [
             piece for is_code, part in parts for piece in ([(True, part)] if is_code else _exports(part))
         ]
-    return "".join(part if is_code else _prose(part, mdx=mdx) for is_code, part in parts)
+    patience = _Patience()
+    return "".join(part if is_code else _Prose(part, mdx, patience).as_read() for is_code, part in parts)
 
 
 def _split_code(text: str, *, mdx: bool) -> list[tuple[bool, str]]:
@@ -65,79 +67,104 @@ def _split_code(text: str, *, mdx: bool) -> list[tuple[bool, str]]:
     return [(is_code, "".join(lines)) for is_code, lines in parts]
 
 
-def _prose(text: str, *, mdx: bool) -> str:
-    text = _ADMONITION.sub(lambda found: (found["bracketed"] or "") + found["rest"], text)
-    kept = []
-    position = 0
-    while found := _MARKS.search(text, position):
-        kept.append(text[position : found.start()])
-        position, seen = _after_mark(text, found, mdx=mdx)
-        kept.append(seen)
-    kept.append(text[position:])
-    return "".join(kept)
+@dataclass(slots=True)
+class _Patience:
+    """How far one page may be searched in vain: each mark that never ends costs a look at all that follows."""
+
+    characters: int = 1_000_000
 
 
-def _after_mark(text: str, found: re.Match[str], *, mdx: bool) -> tuple[int, str]:
-    """Where reading goes on behind a mark, and what a reader sees of it."""
-    start, after = found.span()
-    if ticks := found["ticks"]:
-        close = text.find(ticks, after, after + _LONGEST_CODE)
-        end = close + len(ticks) if close >= 0 else after
-        return end, text[start:end]
-    if found["comment"]:
-        closing = "-->" if found["comment"] == "<!--" else "*/}"
-        end = text.find(closing, after)
-        return (end + len(closing), "") if end >= 0 else (after, text[start:after])
-    if found["expression"]:
-        return _after_expression(text, start) if mdx else (after, "{")
-    return _after_tag(text, found, mdx=mdx)
+class _Prose:
+    """A stretch of a page without code, on its way to what a reader sees of it."""
 
+    def __init__(self, text: str, mdx: bool, patience: _Patience) -> None:
+        self._text = text
+        self._mdx = mdx
+        self._patience = patience
+        self._never: set[str] = set()
+        """What was looked for up to the end of the text and is not there."""
 
-def _after_expression(text: str, start: int) -> tuple[int, str]:
-    end = _closing(text, start, "}")
-    words = text[start:end]
-    if end < 0:
-        return start + 1, "{"
-    if literal := _LITERAL.fullmatch(words):
-        return end, literal[2]
-    # A short expression stands for a word of its sentence; a long one is program text.
-    return end, words if "\n" not in words else ""
+    def as_read(self) -> str:
+        self._text = _ADMONITION.sub(lambda found: (found["bracketed"] or "") + found["rest"], self._text)
+        kept = []
+        position = 0
+        while found := _MARKS.search(self._text, position):
+            kept.append(self._text[position : found.start()])
+            position, seen = self._after_mark(found)
+            kept.append(seen)
+        kept.append(self._text[position:])
+        return "".join(kept)
 
+    def _after_mark(self, found: re.Match[str]) -> tuple[int, str]:
+        """Where reading goes on behind a mark, and what a reader sees of it."""
+        start, after = found.span()
+        if ticks := found["ticks"]:
+            close = self._text.find(ticks, after, after + _LONGEST_CODE)
+            end = close + len(ticks) if close >= 0 else after
+            return end, self._text[start:end]
+        if found["comment"]:
+            closing = "-->" if found["comment"] == "<!--" else "*/}"
+            end = self._find(closing, after)
+            return (end + len(closing), "") if end >= 0 else (after, self._text[start:after])
+        if found["expression"]:
+            return self._after_expression(start) if self._mdx else (after, "{")
+        return self._after_tag(found)
 
-def _after_tag(text: str, found: re.Match[str], *, mdx: bool) -> tuple[int, str]:
-    start, after = found.span()
-    name = found["tag"].lstrip("</")
-    end = _closing(text, after, ">")
-    if end < 0 or not (name.lower() in _ELEMENTS or (mdx and (not name or name[0].isupper()))):
-        return after, text[start:after]
-    if name.lower() in _UNSEEN and not found["tag"].startswith("</"):
-        closed = text.find(f"</{name}", end)
-        behind = _closing(text, closed, ">") if closed >= 0 else end
-        return behind if behind > 0 else len(text), ""
-    if name.lower() in ("br", "hr"):
-        return end, "\n"
-    # A component's words for people are often in its attributes.
-    spoken = [first or second for first, second in _SPOKEN.findall(text, after, end)]
-    return end, " ".join(spoken)
+    def _after_expression(self, start: int) -> tuple[int, str]:
+        end = self._closing(start, "}")
+        if end < 0:
+            return start + 1, "{"
+        words = self._text[start:end]
+        if literal := _LITERAL.fullmatch(words):
+            return end, literal[2]
+        # A short expression stands for a word of its sentence; a long one is program text.
+        return end, words if "\n" not in words else ""
 
+    def _after_tag(self, found: re.Match[str]) -> tuple[int, str]:
+        start, after = found.span()
+        name = found["tag"].lstrip("</")
+        known = name.lower() in _ELEMENTS or (self._mdx and (not name or name[0].isupper()))
+        end = self._closing(after, ">") if known else -1
+        if end < 0:
+            return after, self._text[start:after]
+        if name.lower() in _UNSEEN and not found["tag"].startswith("</"):
+            closed = self._find(f"</{name}", end)
+            behind = self._closing(closed, ">") if closed >= 0 else end
+            return behind if behind > 0 else len(self._text), ""
+        if name.lower() in ("br", "hr"):
+            return end, "\n"
+        # A component's words for people are often in its attributes.
+        spoken = [first or second for first, second in _SPOKEN.findall(self._text, after, end)]
+        return end, " ".join(spoken)
 
-def _closing(text: str, position: int, closer: str) -> int:
-    """The place behind the closing mark, past quotes and braces; -1 when there is none near."""
-    depth = 0
-    quote = ""
-    for index in range(position, min(len(text), position + _LONGEST_TAG)):
-        character = text[index]
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "\"'`" and (closer == ">" or depth):
-            quote = character
-        elif character == "{":
-            depth += 1
-        elif character == "}":
-            depth -= 1
-        if character == closer and not quote and depth <= 0:
-            return index + 1
-    return -1
+    def _find(self, words: str, position: int) -> int:
+        """Where these words come next; -1 when they do not, which holds for every later place too."""
+        found = -1 if words in self._never else self._text.find(words, position)
+        if found < 0:
+            self._never.add(words)
+        return found
+
+    def _closing(self, position: int, closer: str) -> int:
+        """The place behind the closing mark, past quotes and braces; -1 when there is none near."""
+        text, last = self._text, min(len(self._text), position + _LONGEST_TAG)
+        if self._patience.characters <= 0 or text.find(closer, position, last) < 0:
+            return -1
+        depth = 0
+        quote = ""
+        for index in range(position, last):
+            character = text[index]
+            if quote:
+                quote = "" if character == quote else quote
+            elif character in "\"'`" and (closer == ">" or depth):
+                quote = character
+            elif character == "{":
+                depth += 1
+            elif character == "}":
+                depth -= 1
+            if character == closer and not quote and depth <= 0:
+                return index + 1
+        self._patience.characters -= last - position
+        return -1
 
 
 def _exports(text: str) -> list[tuple[bool, str]]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from ragstone.core.errors import ParseError
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.cleaning import one_line
 from ragstone.ingest.parsers.decoding import decode
-from ragstone.ingest.parsers.draft import Draft
+from ragstone.ingest.parsers.draft import MAX_CHARS, Draft, too_long
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 
 _TITLES = ("title", "name", "headline", "subject")
@@ -57,7 +58,7 @@ def _add_lines(draft: Draft, text: str) -> None:
         except (ValueError, RecursionError):
             broken.append(number)
         else:
-            draft.add("paragraph", _record(value))
+            draft.add("paragraph", _record(value, draft.name))
     if broken:
         shown = ", ".join(map(str, broken[:10]))
         draft.warnings.append(f"{len(broken)} lines cannot be read as JSON and were left out: {shown}")
@@ -67,7 +68,7 @@ def _add_document(draft: Draft, value: Any) -> str:
     """Write a document's own fields, then each record of its lists; return what it is called."""
     if not isinstance(value, dict):
         for entry in value if _is_records(value) else [value]:
-            draft.add("paragraph", _record(entry))
+            draft.add("paragraph", _record(entry, draft.name))
         return ""
     lists = {key: entries for key, entries in value.items() if _is_records(entries)}
     own = {key: entry for key, entry in value.items() if key not in lists}
@@ -75,22 +76,34 @@ def _add_document(draft: Draft, value: Any) -> str:
     if title:
         draft.add("heading", title, level=1, label=title)
     text = _first(own, _TEXTS)
-    draft.add("paragraph", "\n".join(_fields(own, skip=(title, text))))
+    draft.add("paragraph", _together(_fields(own, skip=(title, text)), draft.name))
     for paragraph in text.split("\n\n"):
         draft.add("paragraph", paragraph)
     for key, entries in lists.items():
         draft.add("heading", key, level=2, label=key)
         for entry in entries:
-            draft.add("paragraph", _record(entry))
+            draft.add("paragraph", _record(entry, draft.name))
     return one_line(title)
 
 
-def _record(value: Any) -> str:
+def _record(value: Any, name: str) -> str:
     """A record in one piece: what it is called, its text, then its other fields."""
     if not isinstance(value, dict):
-        return "\n".join(_fields(value))
+        return _together(_fields(value), name)
     title, text = _first(value, _TITLES), _first(value, _TEXTS)
-    return "\n".join(part for part in (title, text, *_fields(value, skip=(title, text))) if part)
+    return _together(chain((title, text), _fields(value, skip=(title, text))), name)
+
+
+def _together(lines: Iterable[str], name: str) -> str:
+    """Lines in one piece; a path is repeated for each value under it, so that a few long keys can give gigabytes."""
+    kept: list[str] = []
+    size = 0
+    for line in filter(None, lines):
+        kept.append(line)
+        size += len(line)
+        if size > MAX_CHARS:
+            raise too_long(name)
+    return "\n".join(kept)
 
 
 def _first(fields: dict[str, Any], keys: tuple[str, ...]) -> str:

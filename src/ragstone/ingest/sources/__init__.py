@@ -47,14 +47,14 @@ def build_source(
     made = SOURCES.load(kind)
     env = os.environ if environment is None else environment
     expanded = {key: _expanded(f"{name}.{key}", value, env) for key, value in config.items()}
-    configured = _config_class(made)
+    configured = config_class(made)
     try:
         return cast("Source", made(configured.model_validate(expanded), name, context))
     except ValidationError as error:
         raise _explained(error, name, configured) from error
 
 
-def _config_class(made: type) -> type[Section]:
+def config_class(made: type) -> type[Section]:
     """What a source's constructor says it is configured by."""
     parameter = inspect.signature(made).parameters["config"].annotation
     found = getattr(sys.modules[made.__module__], parameter) if isinstance(parameter, str) else parameter

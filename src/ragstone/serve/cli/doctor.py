@@ -29,6 +29,24 @@ EXTRAS = {
     "llm": (("openai",), "answers written by an LLM, remote embeddings"),
     "onnx": (("onnx", "onnxruntime"), "local models where OpenVINO does not run"),
     "hub": (("huggingface_hub",), "getting models with `ragstone models pull`"),
+    "tables": (("pdfplumber",), "tables in PDF files"),
+    "ocr": (("rapidocr", "onnxruntime"), "pictures and scanned pages"),
+    "code": (
+        (
+            "tree_sitter",
+            "tree_sitter_go",
+            "tree_sitter_java",
+            "tree_sitter_javascript",
+            "tree_sitter_python",
+            "tree_sitter_rust",
+            "tree_sitter_typescript",
+        ),
+        "source code cut at functions and classes",
+    ),
+}
+PROGRAMS = {
+    "git": ("git", "sources of kind git"),
+    "tesseract": ("tesseract-ocr", "pictures and scanned pages, in place of the extra ocr"),
 }
 
 
@@ -73,6 +91,8 @@ async def _checks(session: Session) -> AsyncIterator[Check]:
     yield check_space(settings.data_dir)
     for extra in EXTRAS:
         yield check_extra(extra, settings)
+    for program in PROGRAMS:
+        yield check_program(program)
 
 
 def check_python() -> Check:
@@ -145,13 +165,26 @@ def check_space(folder: Path) -> Check:
 
 def check_extra(extra: str, settings: Settings) -> Check:
     """An optional part: missing is a remark, unless the settings need it."""
-    modules, purpose = EXTRAS[extra]
-    name = f"extra {extra}"
-    if all(find_spec(module) for module in modules):
+    name, purpose = f"extra {extra}", EXTRAS[extra][1]
+    if _installed(extra):
         return Check(name, "ok", "installed")
     needed = extra == "llm" and settings.llm.model is not None
     state: State = "fail" if needed else "warn"
     return Check(name, state, f"not installed; for {purpose}", f'pip install "ragstone[{extra}]"')
+
+
+def check_program(program: str) -> Check:
+    """A program that some things need and most do not."""
+    name, (package, purpose) = f"program {program}", PROGRAMS[program]
+    if found := shutil.which(program):
+        return Check(name, "ok", found)
+    if program == "tesseract" and _installed("ocr"):
+        return Check(name, "ok", "not installed; the extra ocr does its work")
+    return Check(name, "warn", f"not installed; for {purpose}", f"apt install {package}")
+
+
+def _installed(extra: str) -> bool:
+    return all(find_spec(module) for module in EXTRAS[extra][0])
 
 
 def _existing(folder: Path) -> Path:

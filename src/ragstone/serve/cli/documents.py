@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ragstone.core.errors import NotFoundError
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
+from ragstone.serve.cli.jobs import draw_job
 from ragstone.serve.cli.options import Where, read_where
-from ragstone.serve.cli.output import counted, one_line, place, say, table, text
+from ragstone.serve.cli.output import counted, one_line, place, table, text
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from ragstone.core.jobs import DocumentStatus
     from ragstone.core.types import Document, LiveChunk
 
 DocumentId = Annotated[str, typer.Argument(metavar="ID", help="Id of the document, as `documents` lists it.")]
@@ -40,21 +43,29 @@ async def list_documents(
     page, more = found[:limit], len(found) > limit
     following = page[-1].id if more else None
     session.show(documents_json(page, following), lambda out: _draw_page(out, page))
-    if following and not session.options.json and not session.options.quiet:
-        say("more", f"ragstone documents --after {following}{session.options.as_typed()}")
+    if following:
+        session.remark("more", f"ragstone documents --after {following}{session.options.as_typed()}")
     return OK if page else NOTHING_FOUND
 
 
 async def show_document(session: Session, document_id: DocumentId) -> None:
-    """Print a document's text and how it was cut into chunks."""
+    """Print a document's text and how it was cut into chunks, or what has become of it so far."""
     from ragstone.core.wire import chunk_json, document_json
+    from ragstone.core.wire_jobs import status_json
 
     async with session.engine() as engine:
-        document = await engine.document(document_id)
+        try:
+            document = await engine.document(document_id)
+        except NotFoundError:
+            # It may have come in and not be live yet, or have failed.
+            status = await engine.intake.status(document_id)
+            session.show(status_json(status), lambda out: _draw_status(out, status))
+            return
         text_of_it = await engine.text(document_id)
         chunks = await engine.chunks(document_id)
     shape = {
         **document_json(document),
+        "status": "completed",
         "text": text_of_it,
         "chunk_list": [chunk_json(chunk) for chunk in chunks],
     }
@@ -87,6 +98,17 @@ def _draw_page(out: Console, documents: Sequence[Document]) -> None:
             f"{document.chunks:,}",
         )
     out.print(rows)
+
+
+def _draw_status(out: Console, status: DocumentStatus) -> None:
+    out.print(text(one_line(status.title or status.uri), "bold"))
+    out.print(text(one_line(status.uri), "dim"))
+    out.print(text(f"{status.status}; it cannot be found yet", "yellow"))
+    if status.processing_error:
+        out.print(text(one_line(status.processing_error), "red"))
+    if status.job:
+        out.print()
+        draw_job(out, status.job)
 
 
 def _draw_document(out: Console, document: Document, whole: str, chunks: Sequence[LiveChunk]) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from ragstone.core.errors import InputError
 from ragstone.serve.cli.exits import OK, PARTIAL
-from ragstone.serve.cli.ingest import remarks
+from ragstone.serve.cli.ingest_report import remarks
 from ragstone.serve.cli.options import Arms, Mode
 from ragstone.serve.cli.progress import ingest_progress, query_progress
 from ragstone.serve.cli.session import Session

@@ -1,4 +1,4 @@
-"""`ragstone ingest`: take in files and folders."""
+"""`ragstone ingest`: take in files, folders and web pages."""
 
 from __future__ import annotations
 
@@ -7,73 +7,108 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
-from ragstone.serve.cli.output import counted, table, text
+from ragstone.core.errors import InputError
+from ragstone.serve.cli.ingest_queue import queue_files
+from ragstone.serve.cli.ingest_report import draw_counts, draw_report, outcome, remarks, together
+from ragstone.serve.cli.ingest_watch import keep_ingesting
 from ragstone.serve.cli.progress import ingest_progress
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ragstone.core.settings import Settings
     from ragstone.core.types import IngestReport
 
-Paths = Annotated[list[Path], typer.Argument(metavar="PATH", help="Files and folders to take in.")]
+Places = Annotated[
+    list[str], typer.Argument(metavar="PATH|URL", help="Files, folders and web pages to take in.")
+]
 
 
-async def ingest(session: Session, paths: Paths) -> int:
-    """Take in files and folders. What has not changed since the last time is left alone."""
+async def ingest(
+    session: Session,
+    places: Places,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on: take files in again whenever they change, until Ctrl-C.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done; nothing is written.")
+    ] = False,
+    queue: Annotated[
+        bool, typer.Option("--queue", help="Queue files for a worker and print the jobs.")
+    ] = False,
+    stages: Annotated[bool, typer.Option("--stages", help="Show how long each stage took.")] = False,
+) -> int:
+    """Take in files, folders and web pages.
+
+    What has not changed since the last time is left alone; what is gone from a folder is removed.
+    With `--watch --json` each round is one line of JSON.
+    """
+    urls = [place for place in places if is_url(place)]
+    paths = [Path(place) for place in places if not is_url(place)]
+    _check(urls, watch=watch, dry_run=dry_run, queue=queue)
+    if queue:
+        return await queue_files(session, paths)
+    if watch:
+        return await keep_ingesting(session, paths)
+    if dry_run:
+        return await _preview(session, paths)
+    return await _ingest(session, paths, urls, stages=stages)
+
+
+def is_url(place: str) -> bool:
+    """Whether a place is an address in the web rather than a path."""
+    return place.lower().startswith(("http://", "https://"))
+
+
+def _check(urls: list[str], **ways: bool) -> None:
+    chosen = [f"--{name.replace('_', '-')}" for name, given in ways.items() if given]
+    if len(chosen) > 1:
+        raise InputError(f"{' and '.join(chosen)} do not go together", hint="choose one of them")
+    if chosen and urls:
+        raise InputError(
+            f"{chosen[0]} takes files and folders, not {urls[0]}",
+            hint=f"to look at a page again and again: ragstone sources add web NAME urls={urls[0]}",
+        )
+
+
+async def _preview(session: Session, paths: list[Path]) -> int:
     from ragstone.core.wire import ingest_json
 
-    settings = session.settings()
-    report = await ingest_paths(session, paths, settings.kb)
-    session.show(ingest_json(report), lambda out: draw_report(out, report, settings.kb))
+    def draw(out: Console) -> None:
+        draw_counts(out, report)
+        out.print()
+        out.print("This is what would be done; nothing was written.")
+
+    async with session.engine(create=True) as engine:
+        report = await engine.preview(*paths)
+    session.show({**ingest_json(report), "dry_run": True}, draw)
     session.warn(remarks(report))
     return outcome(report)
 
 
-async def ingest_paths(session: Session, paths: list[Path], kb: str) -> IngestReport:
-    """Ingest with a progress bar."""
+async def _ingest(session: Session, paths: list[Path], urls: list[str], *, stages: bool) -> int:
+    from ragstone.core.wire import ingest_json
+
+    settings = session.settings()
+    report = await _ingested(session, settings, paths, urls)
+    session.show(ingest_json(report), lambda out: draw_report(out, report, settings.kb, stages=stages))
+    session.warn(remarks(report))
+    return outcome(report)
+
+
+async def _ingested(session: Session, settings: Settings, paths: list[Path], urls: list[str]) -> IngestReport:
     import asyncio
 
     from ragstone.ingest.sources.files import count_files
 
-    total = await asyncio.to_thread(count_files, paths) if session.shows_progress else 0
-    async with session.engine(create=True) as engine:
-        with ingest_progress(session, total) as on_progress:
-            return await engine.ingest(*paths, kb=kb, on_progress=on_progress)
-
-
-def outcome(report: IngestReport) -> int:
-    """The exit code: 3 when some failed, 1 when all did."""
-    if not report.failed:
-        return OK
-    return PARTIAL if report.added + report.updated + report.unchanged else FAILURE
-
-
-def remarks(report: IngestReport) -> list[str]:
-    """What a person should know beside the counts."""
-    notes = [*report.warnings, *report.degraded]
-    if report.skipped_chunks:
-        notes.append(f"{counted(report.skipped_chunks, 'chunk')} got no vector: the model refused the text")
-    if not (report.added or report.updated or report.unchanged or report.failed):
-        notes.append("no documents were found there")
-    return notes
-
-
-def draw_report(out: Console, report: IngestReport, kb: str) -> None:
-    """The counts, the failures with their reasons, and what the kb holds now."""
-    counts = table(
-        "added", "updated", "unchanged", "failed", right=("added", "updated", "unchanged", "failed")
-    )
-    failed = text(f"{len(report.failed):,}", "bold red" if report.failed else "")
-    counts.add_row(f"{report.added:,}", f"{report.updated:,}", f"{report.unchanged:,}", failed)
-    out.print(counts)
-    if report.failed:
-        out.print()
-        reasons = table("failed", "code", "reason")
-        for failure in report.failed:
-            reasons.add_row(text(failure.uri), text(failure.code), text(failure.error))
-        out.print(reasons)
-    out.print()
-    holds = f"{counted(report.documents, 'document')} and {counted(report.chunks, 'chunk')}"
-    out.print(f"Knowledge base '{kb}' holds {holds}. Took {report.seconds:.1f} s.")
+    reports = []
+    async with session.engine(settings, create=True) as engine:
+        if paths:
+            total = await asyncio.to_thread(count_files, paths) if session.shows_progress else 0
+            with ingest_progress(session, total) as on_progress:
+                reports.append(await engine.ingest(*paths, on_progress=on_progress))
+        if urls:
+            with ingest_progress(session, len(urls)) as on_progress:
+                reports.append(await engine.ingest_urls(*urls, on_progress=on_progress))
+    return reports[0] if len(reports) == 1 else together(*reports)

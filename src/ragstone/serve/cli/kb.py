@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,7 +43,7 @@ async def delete_kb(
                 f"there is no knowledge base '{name}'", hint="list them with: ragstone kb list"
             )
         holds = counted((await engine.stats(kb=name)).documents, "document")
-        if _asks(session, yes) and not typer.confirm(f"Delete '{name}' with {holds}?", err=True):
+        if not session.confirms(f"Delete '{name}' with {holds}?", yes=yes):
             return FAILURE
         documents = await engine.delete_kb(name)
     session.show(
@@ -62,10 +61,6 @@ async def stats(session: Session) -> None:
     async with session.engine(settings) as engine:
         counts = await engine.stats()
     session.show(stats_json(settings.kb, counts), lambda out: _draw_stats(out, settings.kb, counts))
-
-
-def _asks(session: Session, yes: bool) -> bool:
-    return not (yes or session.options.json) and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _draw_kbs(out: Console, found: Sequence[tuple[KnowledgeBase, Stats]]) -> None:

@@ -19,14 +19,21 @@ from ragstone.serve.cli.evaluation import evaluate
 from ragstone.serve.cli.exits import tell, tell_words
 from ragstone.serve.cli.explain import explain
 from ragstone.serve.cli.ingest import ingest
+from ragstone.serve.cli.jobs import cancel_jobs, list_jobs, list_notices, retry_jobs, show_job
 from ragstone.serve.cli.kb import delete_kb, list_kbs, stats
 from ragstone.serve.cli.models import list_models, pull_model
 from ragstone.serve.cli.search import search
+from ragstone.serve.cli.source_settings import list_kinds
+from ragstone.serve.cli.sources import add_source, list_sources, pause_source, remove_source, resume_source
+from ragstone.serve.cli.sync import sync_sources
+from ragstone.serve.cli.worker import work
 
 USE, DATA, SETUP = "Use", "Data", "Set-up and checks"
 
 app = typer.Typer(name="ragstone", context_settings={"help_option_names": ["-h", "--help"]})
 documents_app = typer.Typer()
+sources_app = typer.Typer(help="Set up sources and fetch from them.")
+jobs_app = typer.Typer()
 kb_app = typer.Typer(help="List and delete knowledge bases.")
 models_app = typer.Typer()
 
@@ -53,6 +60,7 @@ for name, body, panel in (
     ("ask", ask, USE),
     ("explain", explain, USE),
     ("stats", stats, DATA),
+    ("worker", work, DATA),
     ("eval", evaluate, SETUP),
     ("config", config, SETUP),
     ("doctor", doctor, SETUP),
@@ -63,6 +71,23 @@ default_command(documents_app)(list_documents)
 command(documents_app, "show")(show_document)
 command(documents_app, "delete")(delete_documents)
 app.add_typer(documents_app, name="documents", rich_help_panel=DATA)
+
+sources_app.callback(invoke_without_command=True)(help_by_default)
+command(sources_app, "add")(add_source)
+command(sources_app, "list")(list_sources)
+command(sources_app, "sync")(sync_sources)
+command(sources_app, "pause")(pause_source)
+command(sources_app, "resume")(resume_source)
+command(sources_app, "remove")(remove_source)
+command(sources_app, "kinds")(list_kinds)
+app.add_typer(sources_app, name="sources", rich_help_panel=DATA)
+
+default_command(jobs_app)(list_jobs)
+command(jobs_app, "show")(show_job)
+command(jobs_app, "cancel")(cancel_jobs)
+command(jobs_app, "retry")(retry_jobs)
+command(jobs_app, "notices")(list_notices)
+app.add_typer(jobs_app, name="jobs", rich_help_panel=DATA)
 
 kb_app.callback(invoke_without_command=True)(help_by_default)
 command(kb_app, "list")(list_kbs)

@@ -13,10 +13,11 @@ import typer
 from ragstone.core.errors import InputError
 
 COMMON = "Common options"
-# The same words as in `ragstone.core.types` and `.settings`, which cost too much to import for a help page.
+# The same words as in `ragstone.core`, which costs too much to import for a help page.
 Mode = Literal["fast", "balanced", "thorough"]
 Arms = Literal["hybrid", "dense", "lexical"]
 Fusion = Literal["zscore", "rrf", "weighted", "weighted_rrf"]
+JobState = Literal["pending", "running", "completed", "failed", "cancelled"]
 
 K = Annotated[int | None, typer.Option("-k", min=1, max=1000, help="How many passages to get.")]
 ModeOption = Annotated[Mode | None, typer.Option("--mode", help="Time for a search: 200 ms, 500 ms or 2 s.")]

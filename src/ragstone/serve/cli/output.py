@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-COLOURS = {"error": "31", "warning": "33", "hint": "36"}
+COLOURS = {"error": "31", "failed": "31", "warning": "33", "hint": "36", "completed": "32"}
 UNBROKEN = 100_000
 """Columns when the output is not a terminal: whoever reads it wants whole lines."""
 # Document text may carry terminal commands; tabs and line ends are the only control characters let through.
@@ -32,8 +34,17 @@ def one_line(text: str) -> str:
 
 def write_json(value: Any) -> None:
     """Print a JSON value on stdout."""
+    print(_dumped(value, indent=2))  # noqa: T201
+
+
+def write_json_line(value: Any) -> None:
+    """Print a JSON value as one line on stdout, at once: whoever reads it may be waiting for it."""
+    print(_dumped(value, indent=None), flush=True)  # noqa: T201
+
+
+def _dumped(value: Any, indent: int | None) -> str:
     ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    print(json.dumps(value, indent=2, ensure_ascii=ascii_only, default=str))  # noqa: T201
+    return json.dumps(value, indent=indent, ensure_ascii=ascii_only, default=str)
 
 
 def say(kind: str, message: str) -> None:
@@ -92,3 +103,10 @@ def place(title: str, section: str, page: int | None) -> str:
 def counted(count: int, what: str) -> str:
     """`1 document`, `2 documents`."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def moment(when: datetime | None) -> str:
+    """`2026-01-31 09:30 UTC`, as schedules are meant; a dash when there is none."""
+    from datetime import UTC
+
+    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if when else "–"

@@ -11,7 +11,7 @@ from ragstone.serve.cli.output import console
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-    from ragstone.ingest.pipeline import OnProgress, Progress
+    from ragstone.ingest.tally import OnProgress, Progress
     from ragstone.serve.cli.session import Session
 
 Advance = Callable[[int, int], None]

@@ -14,9 +14,10 @@ HEAD = """# Command line
 
 Made from the help of the program by `python -m ragstone.serve.cli.reference > docs/cli.md`; a test keeps it up to date.
 
-Options come after the command. With `--json` a command prints one JSON value on stdout and nothing else there;
-progress, remarks and errors for people go to stderr. Colours and bars appear only on a terminal, and `NO_COLOR`
-turns colours off. `ragstone --install-completion` sets up the shell.
+Options come after the command. With `--json` a command prints one JSON value on stdout and nothing else there
+(`ingest --watch` one for each round, a line each); progress, remarks and errors for people go to stderr.
+Colours and bars appear only on a terminal, and `NO_COLOR` turns colours off. `ragstone --install-completion`
+sets up the shell.
 
 | Exit code | Meaning |
 |---|---|

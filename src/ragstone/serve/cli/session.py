@@ -96,9 +96,21 @@ class Session:
 
     def warn(self, messages: Iterable[str]) -> None:
         """Remarks on stderr; JSON carries them itself."""
+        for message in messages:
+            self.remark("warning", message)
+
+    def remark(self, kind: str, message: str) -> None:
+        """One line on stderr for people."""
         if not (self.options.quiet or self.options.json):
-            for message in messages:
-                say("warning", message)
+            say(kind, message)
+
+    def confirms(self, question: str, *, yes: bool) -> bool:
+        """Whether to go on: asks on a terminal, unless the answer was given with `--yes`."""
+        if yes or self.options.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return True
+        import typer
+
+        return typer.confirm(question, err=True)
 
 
 async def _say_later(message: str) -> None:

@@ -56,8 +56,10 @@ class SqliteQueue:
     ) -> set[Ticket]:
         return await self._ledger.write(tenant, lambda _, db: jobs.heartbeat(db, held, lease_seconds))
 
-    async def complete(self, tenant: str, ticket: Ticket, message: str) -> None:
-        done = JobProgress(percent=100)
+    async def complete(
+        self, tenant: str, ticket: Ticket, message: str, found: Mapping[str, int] | None = None
+    ) -> None:
+        done = JobProgress(percent=100, found=found or {})
         await self._ledger.write(tenant, lambda _, db: jobs.complete(db, ticket, done, message))
 
     async def fail(self, tenant: str, ticket: Ticket, code: str, error: str) -> None:
@@ -96,7 +98,10 @@ class SqliteQueue:
             return []
 
     async def counts(self, tenant: str) -> Mapping[str, int]:
-        return await self._ledger.read(tenant, lambda file, db: jobs.count_jobs(db, file.tenant_id))
+        try:
+            return await self._ledger.read(tenant, lambda file, db: jobs.count_jobs(db, file.tenant_id))
+        except UnknownTenant:
+            return {}
 
     async def next_due(self, tenant: str) -> float | None:
         return await self._ledger.read(tenant, lambda file, db: jobs.next_due(db, file.tenant_id))
@@ -105,9 +110,12 @@ class SqliteQueue:
         return await self._ledger.read(tenant, lambda file, db: jobs.older_originals(db, file.tenant_id, job))
 
     async def notices(self, tenant: str, *, unread: bool = False, limit: int = 100) -> list[Notice]:
-        return await self._ledger.read(
-            tenant, lambda file, db: notices.read_notices(db, file.tenant_id, unread, limit)
-        )
+        try:
+            return await self._ledger.read(
+                tenant, lambda file, db: notices.read_notices(db, file.tenant_id, unread, limit)
+            )
+        except UnknownTenant:
+            return []
 
     async def mark_read(self, tenant: str, notices_read: Sequence[int]) -> None:
         await self._ledger.write(tenant, lambda file, db: notices.mark_read(db, file.tenant_id, notices_read))

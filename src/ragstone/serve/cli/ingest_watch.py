@@ -1,0 +1,107 @@
+"""`ragstone ingest --watch`: take in files, and again whenever they change."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragstone.core.errors import InputError
+from ragstone.serve.cli.exits import OK
+from ragstone.serve.cli.ingest_report import in_words
+from ragstone.serve.cli.output import write_json_line
+from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.signals import until_signal
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ragstone.core.types import IngestReport
+    from ragstone.engine import Engine
+
+QUIET_SECONDS = 1.0
+"""How long files must stay as they are before they are read."""
+Wait = Callable[[float], Awaitable[None]]
+
+
+async def keep_ingesting(session: Session, paths: Sequence[Path]) -> int:
+    """Ingest now and after each change, one line per round, until told to stop."""
+    async with session.engine(create=True) as engine:
+        await until_signal(_ingest_rounds(session, engine, paths))
+    return OK
+
+
+async def _ingest_rounds(session: Session, engine: Engine, paths: Sequence[Path]) -> None:
+    first = True
+    async with aclosing(rounds(paths, QUIET_SECONDS)) as turns:
+        async for _ in turns:
+            try:
+                report = await engine.ingest(*paths)
+            except InputError as error:
+                if first:
+                    raise
+                session.warn([str(error)])  # it went away in this moment and may come back
+                continue
+            _tell(session, report)
+            first = False
+
+
+async def rounds(
+    paths: Sequence[Path], seconds: float, wait: Wait | None = None
+) -> AsyncGenerator[None, None]:
+    """Once at the start, and then once after each change under any of the paths."""
+    import asyncio
+
+    stirred = asyncio.Event()
+    watching = [asyncio.Event() for _ in paths]
+    tasks = [
+        asyncio.ensure_future(_watch(path, seconds, wait or asyncio.sleep, begun, stirred))
+        for path, begun in zip(paths, watching, strict=True)
+    ]
+    try:
+        for begun in watching:
+            # What changes while the first round reads must be noticed, so the watching begins before it.
+            await begun.wait()
+        while True:
+            yield
+            await stirred.wait()
+            stirred.clear()
+            for task in tasks:
+                if task.done():
+                    task.result()  # nobody watches that path any more: say why
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _watch(
+    path: Path, seconds: float, wait: Wait, begun: asyncio.Event, stirred: asyncio.Event
+) -> None:
+    from ragstone.ingest.sources.watch import changes
+
+    async def waiting(time: float) -> None:
+        begun.set()
+        await wait(time)
+
+    try:
+        async for _ in changes(path, seconds, wait=waiting):
+            stirred.set()
+    finally:
+        begun.set()
+        stirred.set()
+
+
+def _tell(session: Session, report: IngestReport) -> None:
+    from ragstone.core.clock import canonical, now
+
+    if session.options.json:
+        from ragstone.core.wire import ingest_json
+
+        write_json_line({"at": canonical(now()), **ingest_json(report)})
+        return
+    line = f"{now():%H:%M:%S} UTC  {in_words(report)}; {report.documents:,} documents in all"
+    session.show(None, lambda out: out.print(line))
+    session.warn(f"{failure.uri}: {failure.error}" for failure in report.failed)
+    session.warn((*report.warnings, *report.degraded))

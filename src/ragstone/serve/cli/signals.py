@@ -1,0 +1,40 @@
+"""Work that goes on until somebody says stop."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Coroutine
+from typing import Any
+
+STOP = (signal.SIGINT, signal.SIGTERM)
+
+
+async def until_signal(work: Coroutine[Any, Any, None]) -> bool:
+    """Run until the work is done or the process is told to stop; whether it was told to.
+
+    The work is cancelled and may tidy up. A second signal does not wait for that.
+    """
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(work)
+    told = False
+
+    def stop() -> None:
+        nonlocal told
+        told = True
+        for number in STOP:
+            loop.remove_signal_handler(number)
+        task.cancel()
+
+    for number in STOP:
+        loop.add_signal_handler(number, stop)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not told:
+            raise
+    finally:
+        for number in STOP:
+            loop.remove_signal_handler(number)
+    return told

@@ -1,0 +1,130 @@
+"""`ragstone sources`: the places that documents are fetched from, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
+from ragstone.serve.cli.output import counted, moment, one_line, table, text
+from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.source_settings import read_settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragstone.core.jobs import SourceRecord
+
+COLOURS = {"ok": "green", "failed": "bold red", "paused": "yellow"}
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the source.")]
+
+
+async def add_source(
+    session: Session,
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help="Kind of source, as `sources kinds` lists them.")
+    ],
+    name: Name,
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE",
+            help="Settings of that kind. A key given twice makes a list; values may be JSON.",
+        ),
+    ] = None,
+    schedule: Annotated[
+        str,
+        typer.Option(
+            "--schedule",
+            metavar="WHEN",
+            help="manual, hourly, daily, weekly, or five cron fields such as '30 6 * * mon-fri' (UTC).",
+        ),
+    ] = "manual",
+) -> None:
+    """Set up a source. `${VARIABLE}` in a setting is taken from the environment when it is read."""
+    from ragstone.core.wire_jobs import source_json
+
+    config = read_settings(kind, settings or ())
+    async with session.engine(create=True) as engine:
+        made = await engine.intake.add_source(kind, name, config, schedule=schedule)
+    session.show(
+        source_json(made), lambda out: out.print(f"Added source '{name}' to knowledge base '{made.kb}'.")
+    )
+    session.remark("next", f"ragstone sources sync {name}{session.options.as_typed()}")
+
+
+async def list_sources(session: Session) -> int:
+    """List sources: those of all knowledge bases unless one is named."""
+    from ragstone.core.wire_jobs import source_json
+
+    async with session.engine() as engine:
+        found = await engine.intake.sources(kb=session.options.kb)
+    session.show({"sources": [source_json(source) for source in found]}, lambda out: _draw(out, found))
+    return OK if found else NOTHING_FOUND
+
+
+async def pause_source(session: Session, name: Name) -> None:
+    """Let the schedule of a source rest."""
+    await _pause(session, name, paused=True)
+
+
+async def resume_source(session: Session, name: Name) -> None:
+    """Let the schedule of a source go on."""
+    await _pause(session, name, paused=False)
+
+
+async def remove_source(
+    session: Session,
+    name: Name,
+    keep_documents: Annotated[
+        bool, typer.Option("--keep-documents", help="Leave the documents that it brought.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> int:
+    """Remove a source and the documents that it brought. Asks first on a terminal."""
+    async with session.engine() as engine:
+        await engine.intake.source(name)
+        what = "" if keep_documents else " with all its documents"
+        if not session.confirms(f"Remove source '{name}'{what}?", yes=yes):
+            return FAILURE
+        documents = await engine.intake.remove_source(name, keep_documents=keep_documents)
+    session.show(
+        {"removed": name, "documents": documents},
+        lambda out: out.print(f"Removed source '{name}' with {counted(documents, 'document')}."),
+    )
+    return OK
+
+
+async def _pause(session: Session, name: str, *, paused: bool) -> None:
+    from ragstone.core.wire_jobs import source_json
+
+    async with session.engine() as engine:
+        await engine.intake.pause(name, paused)
+        source = await engine.intake.source(name)
+    following = f"; next run: {moment(source.next_run_at)}" if source.next_run_at else ""
+    how = "is paused" if paused else f"goes on{following}"
+    session.show(source_json(source), lambda out: out.print(f"Source '{name}' {how}."))
+
+
+def _draw(out: Console, sources: Sequence[SourceRecord]) -> None:
+    from ragstone.core.wire_jobs import source_state
+
+    if not sources:
+        out.print("No sources.")
+        return
+    rows = table("name", "kind", "kb", "schedule", "state", "last run", "next run", "last error")
+    for source in sources:
+        state = source_state(source)
+        rows.add_row(
+            source.name,
+            source.kind,
+            source.kb,
+            text(source.schedule),
+            text(state, COLOURS.get(state, "")),
+            moment(source.last_run_at),
+            moment(source.next_run_at),
+            text(one_line(source.last_error)),
+        )
+    out.print(rows)

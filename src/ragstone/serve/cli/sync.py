@@ -1,0 +1,192 @@
+"""`ragstone sources sync`: look at sources now, take in what is new, and say what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragstone.core.errors import InputError, NotFoundError
+from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
+from ragstone.serve.cli.job_progress import MOST_JOBS, job_progress
+from ragstone.serve.cli.output import one_line, table, text
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragstone.core.jobs import Job
+    from ragstone.core.types import Failure, Json
+    from ragstone.intake import Intake
+
+MOST_NOTICES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one look at a source led to."""
+
+    source: str
+    kb: str
+    job_id: str
+    state: str
+    taken_in: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    moved: int = 0
+    unread: int = 0
+    """Items that the source could not give; `message` says why."""
+    failed: tuple[Failure, ...] = ()
+    """Documents that could not be made of what it gave."""
+    message: str = ""
+
+    @property
+    def failures(self) -> int:
+        return len(self.failed) + self.unread + (self.state != "completed")
+
+    @property
+    def did_something(self) -> bool:
+        return self.state == "completed" and (self.failures == 0 or self.taken_in + self.unchanged > 0)
+
+
+async def sync_sources(
+    session: Session,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Names of the sources.")] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="All sources of all knowledge bases, or with --kb of one.")
+    ] = False,
+    afresh: Annotated[
+        bool, typer.Option("--afresh", help="Read all of it again, not only what is new since the last time.")
+    ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Do the work here and now, or leave it to a worker.")
+    ] = True,
+) -> int:
+    """Look at sources now and take in what is new. What a source no longer has is removed."""
+    if every == bool(names):
+        raise InputError("name sources or say --all, one of the two", hint="ragstone sources list")
+    settings = session.settings()
+    async with session.engine(settings) as engine:
+        intake = engine.intake
+        jobs = await _queue(intake, names or (), session.options.kb, every=every, afresh=afresh)
+        if not wait:
+            return _show_queued(session, jobs)
+        before = {job.ticket for job in await _not_completed(intake)}
+        async with job_progress(session, intake):
+            await intake.worker(only=settings.tenant).run(until_idle=True)
+        after = [job for job in await _not_completed(intake) if job.ticket not in before]
+        outcomes = [await outcome_of(intake, job, after) for job in jobs]
+    session.show({"sources": [_json(outcome) for outcome in outcomes]}, lambda out: _draw(out, outcomes))
+    session.warn(f"{outcome.source}: {outcome.message}" for outcome in outcomes if outcome.unread)
+    if not any(outcome.failures for outcome in outcomes):
+        return OK
+    return PARTIAL if any(outcome.did_something for outcome in outcomes) else FAILURE
+
+
+async def _queue(
+    intake: Intake, names: Sequence[str], kb: str | None, *, every: bool, afresh: bool
+) -> list[Job]:
+    if every:
+        chosen = [(source.name, source.kb) for source in await intake.sources(kb=kb)]
+    else:
+        # All must be there before the first is queued.
+        chosen = [(source.name, source.kb) for source in [await intake.source(name) for name in names]]
+    if not chosen:
+        raise NotFoundError("there are no sources", hint="set one up with: ragstone sources add KIND NAME")
+    return [await intake.sync(name, kb=scope, afresh=afresh) for name, scope in dict.fromkeys(chosen)]
+
+
+async def _not_completed(intake: Intake) -> list[Job]:
+    """Jobs that ended badly or not at all. A ticket is of one end only: a job that fails once more has another."""
+    return await intake.jobs(states=("pending", "running", "failed", "cancelled"), limit=MOST_JOBS)
+
+
+async def outcome_of(intake: Intake, job: Job, not_completed: Sequence[Job]) -> Outcome:
+    """What became of a sync and of the documents that it queued."""
+    from ragstone.core.types import Failure
+
+    state, message = await _ending(intake, job)
+    if state != "completed":
+        return Outcome(job.source, job.kb, job.id, state, message=message)
+    found = (await intake.job(job.id)).progress.found
+    lost = [
+        one
+        for one in not_completed
+        if one.kind == "document" and (one.source, one.kb) == (job.source, job.kb)
+    ]
+    return Outcome(
+        *(job.source, job.kb, job.id, state),
+        taken_in=max(0, found.get("queued", 0) - len(lost)),
+        unchanged=found.get("unchanged", 0),
+        removed=found.get("removed", 0),
+        moved=found.get("moved", 0),
+        unread=found.get("failed", 0),
+        failed=tuple(Failure(one.uri, one.error_code, one.error) for one in lost if one.state == "failed"),
+        message=message,
+    )
+
+
+async def _ending(intake: Intake, job: Job) -> tuple[str, str]:
+    """How a sync ended and what it said. Who waited for it has read the notice of it."""
+    for notice in await intake.notices(limit=MOST_NOTICES):
+        if notice.job_id == job.id:
+            await intake.mark_read([notice.id])
+            return notice.kind, notice.message
+    ended = await intake.job(job.id)
+    return ended.state, ended.error
+
+
+def _show_queued(session: Session, jobs: Sequence[Job]) -> int:
+    from ragstone.core.wire_jobs import job_json
+
+    def draw(out: Console) -> None:
+        rows = table("id", "source", "kb", "state")
+        for job in jobs:
+            rows.add_row(job.id, job.source, job.kb, job.state)
+        out.print(rows)
+
+    session.show({"jobs": [job_json(job) for job in jobs]}, draw)
+    session.remark("next", f"ragstone jobs --watch{session.options.as_typed()}")
+    return OK
+
+
+def _json(outcome: Outcome) -> dict[str, Json]:
+    from ragstone.core.wire import failure_json
+
+    return {
+        "source": outcome.source,
+        "kb": outcome.kb,
+        "job_id": outcome.job_id,
+        "state": outcome.state,
+        "taken_in": outcome.taken_in,
+        "unchanged": outcome.unchanged,
+        "removed": outcome.removed,
+        "moved": outcome.moved,
+        "unread": outcome.unread,
+        "failed": [failure_json(failure) for failure in outcome.failed],
+        "message": outcome.message,
+    }
+
+
+def _draw(out: Console, outcomes: Sequence[Outcome]) -> None:
+    numbers = ["added/updated", "unchanged", "removed", "failed"]
+    moved = any(outcome.moved for outcome in outcomes)
+    if moved:
+        numbers.insert(3, "moved")
+    rows = table("source", *numbers, right=numbers)
+    for one in outcomes:
+        counts = [one.taken_in, one.unchanged, one.removed, *([one.moved] if moved else [])]
+        failed = text(f"{one.failures:,}", "bold red" if one.failures else "")
+        rows.add_row(one.source, *(f"{count:,}" for count in counts), failed)
+    out.print(rows)
+    reasons = table("failed", "code", "reason")
+    for one in outcomes:
+        if one.state != "completed":
+            reasons.add_row(text(one.source), one.state, text(one_line(one.message)))
+        for failure in one.failed:
+            reasons.add_row(text(one_line(failure.uri)), failure.code, text(one_line(failure.error)))
+    if reasons.row_count:
+        out.print()
+        out.print(reasons)

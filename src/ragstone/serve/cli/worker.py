@@ -1,0 +1,54 @@
+"""`ragstone worker`: works on what is queued until it is told to stop."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragstone.serve.cli.exits import OK
+from ragstone.serve.cli.output import counted, one_line
+from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.signals import until_signal
+
+if TYPE_CHECKING:
+    from ragstone.core.jobs import Job
+
+
+async def work(
+    session: Session,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, max=64, help="How many jobs to work on at once.")
+    ] = None,
+    until_idle: Annotated[
+        bool, typer.Option("--until-idle", help="End when nothing is left to do instead of waiting for more.")
+    ] = False,
+) -> int:
+    """Work on queued jobs until Ctrl-C or SIGTERM.
+
+    Works for all tenants, or with `--tenant` for one. What is not finished when it stops is handed back and
+    goes on with the next worker. A line on stderr tells of each job that has ended.
+    """
+    settings = session.settings(**{"jobs.workers": workers})
+    ended: Counter[str] = Counter()
+
+    def tell(tenant: str, job: Job) -> None:
+        ended[job.state] += 1
+        session.remark(job.state, _line(job))
+
+    async with session.engine(settings, create=True) as engine:
+        until = "nothing is left" if until_idle else "Ctrl-C"
+        session.remark("worker", f"{counted(settings.jobs.workers, 'job')} at a time, until {until}")
+        worker = engine.intake.worker(only=session.options.tenant, on_end=tell)
+        stopped = await until_signal(worker.run(until_idle=until_idle))
+    shape = {"stopped": stopped, "completed": ended["completed"], "failed": ended["failed"]}
+    how = "Stopped" if stopped else "Nothing is left to do"
+    session.show(
+        shape, lambda out: out.print(f"{how}: {shape['completed']} completed, {shape['failed']} failed.")
+    )
+    return OK
+
+
+def _line(job: Job) -> str:
+    return one_line(f"{job.uri}: {job.error}" if job.error else job.uri)
