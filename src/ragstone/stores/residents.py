@@ -26,6 +26,8 @@ class Following(Generic[R]):
     def __init__(self, resident: R) -> None:
         self.resident = resident
         self.sequence = 0
+        self.version = -1
+        """The file's version when it was last true; equal versions mean that nothing was committed since."""
         self.lock = threading.Lock()
 
 

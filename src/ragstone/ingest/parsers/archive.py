@@ -17,6 +17,7 @@ from ragstone.ingest.parsers.options import ParseOptions
 MAX_ENTRIES = 5_000
 MAX_RATIO = 200
 RATIO_MATTERS = 8 * 1024 * 1024
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGED = "open it in the program it was made with and save it again"
 # The last alternative is `<?xm` in EBCDIC, which some readers understand too.
 _XML_START = re.compile(rb"[\x00\s\xef\xbb\xbf\xfe\xff]*<|\x4c\x6f\xa7\x94")
@@ -74,6 +75,9 @@ def _check_sizes(archive: zipfile.ZipFile, size: int, name: str, options: ParseO
         raise _bomb(name, f"{size:,} bytes that unpack to {declared:,}")
     if any(entry.flag_bits & 1 for entry in entries):
         raise ParseError(f"{name} is encrypted", hint="save it without a password")
+    # One step of bzip2 or LZMA may fill the memory, and no program packs its documents by them.
+    if any(entry.compress_type not in _METHODS for entry in entries):
+        raise ParseError(f"{name} is packed by a method that documents do not use", hint=_DAMAGED)
 
 
 def _check_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, kind: str) -> None:
@@ -88,8 +92,10 @@ class _NoIncludes(ContentHandler):
     """Refuses XInclude; every other element is fine."""
 
     def startElementNS(self, name: tuple[str | None, str], qname: str | None, attrs: Any) -> None:  # noqa: N802
+        from defusedxml import NotSupportedError
+
         if name[0] == _XINCLUDE:
-            raise ValueError("XInclude")
+            raise NotSupportedError("XInclude")
 
 
 def _check_xml(part: IO[bytes], part_name: str, name: str, kind: str) -> None:
@@ -103,9 +109,9 @@ def _check_xml(part: IO[bytes], part_name: str, name: str, kind: str) -> None:
     reader.setContentHandler(_NoIncludes())
     try:
         reader.parse(part)
-    except (DefusedXmlException, ValueError) as problem:
+    except DefusedXmlException as problem:
         raise _reaches_outside(name, part_name) from problem
-    except SAXException as problem:
+    except (SAXException, ValueError) as problem:
         raise ParseError(
             f"{name} is a damaged {kind}: {part_name!r:.80} is not XML", hint=_DAMAGED
         ) from problem

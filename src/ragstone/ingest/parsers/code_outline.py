@@ -19,7 +19,6 @@ from ragstone.ingest.parsers.code_languages import (
     WRAPPERS,
     CodeLanguage,
 )
-from ragstone.ingest.parsers.sandbox import address_space
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 8
 """How deep classes in classes are followed; what is deeper stays in one piece."""
 SECONDS = 4.0
-MEMORY = 256 * 1024 * 1024
-"""A grammar may need quadratic time or memory for a broken file: then the file is cut by lines instead."""
+"""A grammar may need quadratic time for a broken file: then the file is cut by lines instead."""
 _STEP = 1024
 _LONGEST_NAME = 100
 _WRAPPED = 4
@@ -36,7 +34,7 @@ _RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)?\)$")
 
 
 class TookTooLong(Exception):
-    """The syntax tree of a file was not done in time, or took too much memory."""
+    """The syntax tree of a file was not done in time."""
 
 
 class Mark(NamedTuple):
@@ -57,12 +55,12 @@ def outline(text: str, language: CodeLanguage) -> list[Mark]:
 
     grammar = getattr(import_module(language.package), language.grammar)
     source = text.encode("utf-8")
-    began, mapped = process_time(), address_space()
+    began = process_time()
     late = False
 
     def read(offset: int, _: object) -> bytes:
         nonlocal late
-        late = late or process_time() - began > SECONDS or address_space() - mapped > MEMORY
+        late = late or process_time() - began > SECONDS
         return b"" if late else source[offset : offset + _STEP]
 
     tree = Parser(Language(grammar())).parse(read)
