@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bench.data import load
 from bench.report import Row
+from ragstone.core.analyzer import analyze
 from ragstone.core.settings import EnrichSettings
 from ragstone.core.types import Item
 from ragstone.ingest.enrich import bands, enrich, signature
@@ -15,28 +16,20 @@ from ragstone.ingest.normalize import normalize
 
 TEXTS = 400
 ROUNDS = 3
-MOST_MS = 1.5
 
 
 def run(folder: Path) -> list[Row]:
-    """Processor time for each 1,000 characters, the best of a few rounds."""
+    """Processor time for each 1,000 characters, and beside analysing the same text for BM25."""
     texts = load(folder).texts[:TEXTS]
     thousands = sum(map(len, texts)) / 1000
-    _all_of(texts[:1])  # the language model is loaded once
-    spent = min(_all_of(texts) for _ in range(ROUNDS))
-    per_thousand = spent * 1000 / thousands
-    return [
-        Row(
-            "enrich",
-            "normalize, enrich and sign 1,000 characters",
-            f"{per_thousand:.2f} ms",
-            f"≤ {MOST_MS:g} ms",
-            per_thousand <= MOST_MS,
-        )
-    ]
+    _described(texts[:1])  # the language model is loaded once
+    spent = min(_described(texts) for _ in range(ROUNDS))
+    floor = min(_analysed(texts) for _ in range(ROUNDS))
+    value = f"{spent * 1000 / thousands:.2f} ms, {spent / floor:.1f}× analysing it for BM25"
+    return [Row("enrich", "normalize, describe and sign 1,000 characters", value)]
 
 
-def _all_of(texts: list[str]) -> float:
+def _described(texts: list[str]) -> float:
     settings = EnrichSettings()
     started = time.thread_time()
     for number, text in enumerate(texts):
@@ -44,4 +37,11 @@ def _all_of(texts: list[str]) -> float:
         parsed = normalize(item, plain_text(text, item.uri)).parsed
         enrich(parsed, settings)
         bands(signature(parsed.text))
+    return time.thread_time() - started
+
+
+def _analysed(texts: list[str]) -> float:
+    started = time.thread_time()
+    for text in texts:
+        analyze(text)
     return time.thread_time() - started
