@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
@@ -33,6 +34,7 @@ from ragstone.ingest.uploads import SOURCE, checked_upload
 from ragstone.ingest.worker import OnEnd, Worker
 
 WEB = "web"
+SWEEP_SECONDS = 3600.0
 RESERVED = ("files", WEB, SOURCE)
 """Names under which documents come in that no configured source brings."""
 
@@ -62,6 +64,7 @@ class Intake:
         self._preparer = preparer
         self._build_source = build_source
         self._webhook = webhook
+        self._swept: dict[str, float] = {}
 
     async def upload(
         self,
@@ -294,11 +297,14 @@ class Intake:
         return report
 
     async def _chores(self, tenant: str) -> None:
-        """Start what is scheduled, and tell the webhook what has ended."""
+        """Start what is scheduled, remove what crashes left, and tell the webhook what has ended."""
         for record in await self._book.due(tenant, now()):
             await self._book.reschedule(tenant, record.id, next_run(record.schedule, now()))
             await self._queue_sync(tenant, record, afresh=False)
             await self._queue.ring(tenant)
+        if time.monotonic() - self._swept.get(tenant, float("-inf")) > SWEEP_SECONDS:
+            self._swept[tenant] = time.monotonic()
+            await self._ledger.sweep(tenant)
         if self._webhook:
             for notice in await self._queue.unsent(tenant):
                 await self._webhook.tell(tenant, notice)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -241,3 +242,19 @@ async def test_another_tenants_ids_are_unknown(engine: Engine) -> None:
         with pytest.raises(NotFoundError):
             await call
     assert [job.uri for job in await engine.intake.jobs(tenant="two")] == ["other.txt"]
+
+
+async def test_files_that_a_crash_left_are_swept(engine: Engine, data_dir: Path) -> None:
+    """FAULTS 16: killed between writing the original and queueing its job."""
+    taken = await engine.intake.upload(b"Kept.", "kept.txt")
+    lost = "ab" * 16
+    await engine._parts.ledger.keep_original("default", lost, b"left behind")
+
+    def age() -> None:
+        for folder in (data_dir / "documents").rglob("*"):
+            os.utime(folder, (0, 0))
+
+    await asyncio.to_thread(age)
+    await engine.intake._chores("default")
+    left = await asyncio.to_thread(lambda: {path.name for path in (data_dir / "documents").glob("*/*")})
+    assert left == {taken.document_id}

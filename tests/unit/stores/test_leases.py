@@ -1,0 +1,52 @@
+"""Leases hold whatever the wall clock does, and end with the boot they were given in."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from ragstone.stores import lease_clock
+from ragstone.stores.ledger import sqlite_jobs
+from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite_queue import SqliteQueue
+from ragstone.stores.lexical.sqlite import Fts5Writer
+from ragstone.testing.queue_suite import T, document_job, names, put, take
+
+
+@pytest.mark.parametrize("hours", [-1, 1, 24 * 365])
+async def test_a_jump_of_the_clock_gives_no_job_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    """FAULTS 15."""
+    ledger = SqliteLedger(tmp_path, [Fts5Writer()])
+    queue = SqliteQueue(ledger)
+    await put(ledger, document_job("a"), document_job("b"))
+    (held,) = await take(queue, most=1)
+    await queue.put_back(
+        T, (await take(queue, most=1))[0].ticket, wait_seconds=60, code="", error="", counts=True
+    )
+    jumped = datetime.now(UTC) + timedelta(hours=hours)
+    monkeypatch.setattr(sqlite_jobs, "now", lambda: jumped)
+    assert await take(queue) == []
+    await queue.complete(T, held.ticket, "")
+    await ledger.close()
+
+
+async def test_leases_and_waits_end_with_the_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = SqliteLedger(tmp_path, [Fts5Writer()])
+    queue = SqliteQueue(ledger)
+    await put(ledger, document_job("a"), document_job("b"))
+    await take(queue, most=1)
+    waiting = await take(queue, most=1)
+    await queue.put_back(T, waiting[0].ticket, wait_seconds=1000, code="", error="", counts=True)
+    monkeypatch.setattr(sqlite_jobs, "boot_id", lambda: "another boot")
+    assert sorted(names(await take(queue))) == ["a", "b"]
+    await ledger.close()
+
+
+def test_the_clock_is_one_for_all_and_never_goes_back() -> None:
+    before = lease_clock.lease_now()
+    assert lease_clock.lease_now() >= before > 0
+    assert lease_clock.boot_id() == lease_clock.boot_id() != ""
