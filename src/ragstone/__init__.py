@@ -17,9 +17,10 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ragstone.blocking import Ragstone
     from ragstone.configure import load_settings
+    from ragstone.core.answers import Answer, Citation
     from ragstone.core.errors import RagstoneError
     from ragstone.core.settings import Settings
-    from ragstone.core.types import Answer, Citation, Document, Hit, IngestReport, Item, SearchResult
+    from ragstone.core.types import Document, Hit, IngestReport, Item, SearchResult
     from ragstone.engine import Engine
     from ragstone.wiring import open_engine
 
@@ -41,6 +42,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Answer": "ragstone.core.answers",
+    "Citation": "ragstone.core.answers",
     "Ragstone": "ragstone.blocking",
     "load_settings": "ragstone.configure",
     "RagstoneError": "ragstone.core.errors",

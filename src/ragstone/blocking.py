@@ -10,11 +10,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ragstone.configure import load_settings
+from ragstone.core.answers import Answer
 from ragstone.core.errors import InputError
 from ragstone.core.jobs import DocumentStatus, Job, Notice, SourceRecord
 from ragstone.core.settings import Settings
 from ragstone.core.types import (
-    Answer,
     Document,
     Explanation,
     Failure,

@@ -11,12 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, get_args
 
+from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelMismatch, ModelUnavailable, NotFoundError, SettingsError
 from ragstone.core.filters import parse_filter
 from ragstone.core.protocols import LLM, Embedder, Ledger, LexicalIndex, Reranker, VectorIndex
 from ragstone.core.settings import Fusion, Settings
 from ragstone.core.types import (
-    Answer,
     Document,
     Explanation,
     Failure,

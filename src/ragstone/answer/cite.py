@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ragstone.answer.plain import plain
+from ragstone.core.answers import Answer, Citation, Sentence, Support
 from ragstone.core.errors import SettingsError
-from ragstone.core.types import Answer, Citation, Hit, Sentence, Support
+from ragstone.core.types import Hit
 
 DEFAULT_FORMAT = "[{index}]"
 _INDEX = "{index}"

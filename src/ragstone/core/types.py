@@ -25,7 +25,6 @@ BlockKind = Literal["heading", "paragraph", "list", "code", "table", "quote"]
 Role = Literal["query", "document"]
 Mode = Literal["fast", "balanced", "thorough"]
 SpaceState = Literal["building", "live", "retired"]
-Support = Literal["quoted", "supported", "unsupported"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,43 +267,6 @@ class Explanation:
     lost_at: str
     reason: str
     stages: tuple[Mapping[str, Json], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """A quote and exactly where it stands: `document.text[start:end] == quote`."""
-
-    n: int
-    quote: str
-    chunk_id: str
-    document_id: str
-    title: str
-    uri: str
-    page: int | None
-    section: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """One sentence of an answer with the citations it stands on."""
-
-    text: str
-    support: Support
-    citations: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Sentences, each with its sources; no sentence without one."""
-
-    question: str
-    answer: str
-    sentences: tuple[Sentence, ...]
-    citations: tuple[Citation, ...]
-    status: Literal["answered", "no_evidence"]
-    degraded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

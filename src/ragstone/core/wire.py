@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from ragstone.core.answers import Answer, Citation
 from ragstone.core.clock import canonical
 from ragstone.core.errors import RagstoneError
 from ragstone.core.types import (
-    Answer,
-    Citation,
     Document,
     Explanation,
     Failure,

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ragstone.core.types import Candidate
 
-
 # A tenth of the time that the class takes to make one; there are hundreds in each search.
 _candidate = partial(tuple.__new__, Candidate)
 

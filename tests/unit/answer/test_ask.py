@@ -6,10 +6,11 @@ import pytest
 
 from ragstone.answer import Answerer
 from ragstone.answer.cite import NO_EVIDENCE, dangling_marks
+from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError, SettingsError
 from ragstone.core.protocols import Embedder
 from ragstone.core.settings import AnswerSettings, LLMSettings
-from ragstone.core.types import Answer, EmbeddingModel, Embeddings, Hit, Message, Role
+from ragstone.core.types import EmbeddingModel, Embeddings, Hit, Message, Role
 
 MakeHit = Callable[..., Hit]
 QUESTION = "At which temperature does the pump stop?"

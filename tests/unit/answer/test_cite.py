@@ -14,8 +14,9 @@ from ragstone.answer.cite import (
     dangling_marks,
     extract_marks,
 )
+from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.errors import SettingsError
-from ragstone.core.types import Answer, Citation, Hit, Sentence
+from ragstone.core.types import Hit
 
 TEXT = "Pumps stop at 80 degrees. Fans never stop."
 MakeHit = Callable[..., Hit]

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from ragstone.core import wire
+from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.errors import NotFoundError
 from ragstone.core.types import (
-    Answer,
     Chunk,
-    Citation,
     Document,
     Explanation,
     Failure,
@@ -20,7 +19,6 @@ from ragstone.core.types import (
     KnowledgeBase,
     LiveChunk,
     SearchResult,
-    Sentence,
     Space,
     Stage,
     Stats,

@@ -15,7 +15,7 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.types import Answer, Citation
+    from ragstone.core.answers import Answer, Citation
 
 Question = Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in your own words.")]
 

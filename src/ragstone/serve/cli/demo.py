@@ -16,8 +16,9 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ragstone.core.answers import Answer
     from ragstone.core.settings import Settings
-    from ragstone.core.types import Answer, IngestReport
+    from ragstone.core.types import IngestReport
 
 KB = "demo"
 
