@@ -154,6 +154,9 @@ class BlockingIntake:
     def upload(self, content: bytes, filename: str, **options: Any) -> DocumentStatus:
         return self._run(self._intake.upload(content, filename, **options))
 
+    def queue(self, *paths: str | Path, **options: Any) -> tuple[list[DocumentStatus], list[Failure]]:
+        return self._run(self._intake.queue(*paths, **options))
+
     def status(self, document_id: str, **options: Any) -> DocumentStatus:
         return self._run(self._intake.status(document_id, **options))
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from ragstone.core.clock import now
-from ragstone.core.errors import InputError, NotFoundError, RagstoneError, SourceError
+from ragstone.core.errors import FetchError, InputError, NotFoundError, RagstoneError, SourceError
 from ragstone.core.ids import check_name, content_hash, document_id
 from ragstone.core.jobs import (
     DocumentStatus,
@@ -24,17 +27,22 @@ from ragstone.core.jobs import (
 from ragstone.core.protocols import Ledger, Source
 from ragstone.core.settings import Settings
 from ragstone.core.types import Failure, Item, KnowledgeBase, Metadata
+from ragstone.ingest.arrivals import Arrivals
 from ragstone.ingest.notify import Webhook
 from ragstone.ingest.pipeline import IngestPipeline
-from ragstone.ingest.prepare import Preparer
+from ragstone.ingest.prepare import Preparer, unusable
 from ragstone.ingest.schedule import next_run
+from ragstone.ingest.sources.files import read_files
 from ragstone.ingest.sync import Sync, SyncReport, new_job
+from ragstone.ingest.tally import Tally
 from ragstone.ingest.task import Group, Task
 from ragstone.ingest.uploads import SOURCE, checked_upload
 from ragstone.ingest.worker import OnEnd, Worker
 
+logger = logging.getLogger(__name__)
 WEB = "web"
 SWEEP_SECONDS = 3600.0
+BATCH = 32
 RESERVED = ("files", WEB, SOURCE)
 """Names under which documents come in that no configured source brings."""
 
@@ -93,6 +101,8 @@ class Intake:
             metadata={"source_type": "upload", "filename": uri, **(metadata or {})},
             modified_at=None,
         )
+        if problem := unusable(item):
+            raise InputError(problem.error)
         async with self._ledger.transaction(owner) as tx:
             scope = await tx.open_kb(name)
         identity = document_id(owner, name, SOURCE, item.external_id)
@@ -101,8 +111,33 @@ class Intake:
             await self._queue_document(owner, scope, Task(item, Group(), document_id=identity), priority)
         return await self.status(identity, tenant=owner)
 
-    async def _queue_document(self, tenant: str, kb: KnowledgeBase, task: Task, priority: Priority) -> None:
-        wanted = await new_job(self._ledger, tenant, task, priority, keep=True, notify=True)
+    async def queue(
+        self, *paths: str | Path, tenant: str | None = None, kb: str | None = None
+    ) -> tuple[list[DocumentStatus], list[Failure]]:
+        """Queue files and the documents under folders, as `Engine.ingest` would take them in.
+
+        What is live already and has not changed is given back as it is.
+        """
+        owner, name = self._scope(tenant, kb)
+        limits = self._settings.limits
+        async with self._ledger.transaction(owner) as tx:
+            scope = await tx.open_kb(name)
+        arrivals = Arrivals(self._ledger, self._preparer(), owner, scope, Tally())
+        entries = read_files([Path(path) for path in paths], limits.file_mb * 1024 * 1024, limits)
+        queued, failed = [], []
+        while batch := await asyncio.to_thread(lambda: list(islice(entries, BATCH))):
+            failed += [entry for entry in batch if isinstance(entry, Failure)]
+            items = [Task(entry, Group()) for entry in batch if isinstance(entry, Item)]
+            todo, current = await arrivals.changed(items)
+            for task in todo:
+                await self._queue_document(owner, scope, task, Priority.UPLOAD, keep=False)
+            queued += [await self.status(task.document_id, tenant=owner) for task in (*todo, *current)]
+        return queued, failed
+
+    async def _queue_document(
+        self, tenant: str, kb: KnowledgeBase, task: Task, priority: Priority, *, keep: bool = True
+    ) -> None:
+        wanted = await new_job(self._ledger, tenant, task, priority, keep=keep, notify=True)
         async with self._ledger.transaction(tenant) as tx:
             job = await tx.enqueue(kb, wanted)
         if job.facts["original"] != wanted.facts["original"]:
@@ -163,8 +198,10 @@ class Intake:
     async def fetch_pages(self, urls: Sequence[str]) -> list[Item | Failure]:
         """Web pages as items, known by their addresses, however they come in."""
         source = self._build_source("web", WEB, {"urls": list(urls)})
-        async with aclosing(_Closing(source)):
+        try:
             pages = [page async for page in source.fetch(None)]
+        finally:
+            await source.close()
         gone = [
             Failure(url, "not_found", f"there is no page at {url}") for page in pages for url in page.removed
         ]
@@ -236,19 +273,17 @@ class Intake:
         """Remove a source and, unless they are to be kept, its documents; how many went."""
         record = await self.source(name, tenant=tenant, kb=kb)
         owner, scope = self._scope(tenant, kb)
+        await self._book.remove(owner, record.id)
         found = await self._ledger.kb(owner, scope)
-        live = await self._ledger.belongings(owner, found, name) if found else {}
-        there = {identity for identity, _ in live.values()}
-        unborn = set()
-        for job in await self._queue.jobs(owner, source=name, limit=1_000_000):
-            if job.kb == scope and job.document_id not in there:
-                await self._queue.cancel(owner, job.id)
-                unborn.add(job.document_id)
-        for identity in (unborn - {""}) | (set() if keep_documents else there):
+        there = await self._ledger.belongings(owner, found, name) if found else {}
+        removed = 0
+        for identity, hashed in there.values():
+            if keep_documents and hashed:
+                continue
             async with self._ledger.transaction(owner) as tx:
                 await tx.delete(identity)
-        await self._book.remove(owner, record.id)
-        return 0 if keep_documents else len(there)
+            removed += bool(hashed)
+        return removed
 
     def worker(self, *, only: str | None = None, on_end: OnEnd | None = None) -> Worker:
         """What works on the jobs of all tenants, or only of one; `on_end` hears of each that has ended."""
@@ -265,7 +300,8 @@ class Intake:
 
     async def _queue_sync(self, tenant: str, record: SourceRecord, afresh: bool) -> Job:
         kb = await self._ledger.kb(tenant, record.kb)
-        assert kb is not None  # a source goes with its kb
+        if kb is None:
+            raise NotFoundError(f"knowledge base '{record.kb}' was deleted, and its sources with it")
         job = NewJob(
             kind="sync",
             source=record.name,
@@ -286,9 +322,11 @@ class Intake:
         following = next_run(record.schedule, now())
         try:
             source = self._build_source(record.kind, record.name, record.config)
-            async with aclosing(_Closing(source)):
+            try:
                 sync = Sync(self._ledger, self._preparer(), tenant, kb, record, job.ticket)
                 report = await sync.run(source, afresh=bool(job.facts.get("afresh")))
+            finally:
+                await source.close()
         except RagstoneError as error:
             await self._book.ran(tenant, record.id, str(error), following)
             raise
@@ -299,16 +337,24 @@ class Intake:
     async def _chores(self, tenant: str) -> None:
         """Start what is scheduled, remove what crashes left, and tell the webhook what has ended."""
         for record in await self._book.due(tenant, now()):
-            await self._book.reschedule(tenant, record.id, next_run(record.schedule, now()))
             await self._queue_sync(tenant, record, afresh=False)
+            await self._book.reschedule(tenant, record.id, next_run(record.schedule, now()))
             await self._queue.ring(tenant)
         if time.monotonic() - self._swept.get(tenant, float("-inf")) > SWEEP_SECONDS:
             self._swept[tenant] = time.monotonic()
             await self._ledger.sweep(tenant)
         if self._webhook:
-            for notice in await self._queue.unsent(tenant):
-                await self._webhook.tell(tenant, notice)
-                await self._queue.mark_sent(tenant, notice.id)
+            await self._tell(self._webhook, tenant)
+
+    async def _tell(self, webhook: Webhook, tenant: str) -> None:
+        for notice in await self._queue.unsent(tenant):
+            try:
+                await webhook.tell(tenant, notice)
+            except FetchError as error:
+                if error.retryable:
+                    raise
+                logger.warning("the webhook does not take a notice: %s", error)
+            await self._queue.mark_sent(tenant, notice.id)
 
     def _scope(self, tenant: str | None, kb: str | None = None) -> tuple[str, str]:
         # Only None means the default: an empty name is a mistake that must not reach somebody's data.
@@ -316,13 +362,3 @@ class Intake:
             self._settings.tenant if tenant is None else tenant,
             self._settings.kb if kb is None else kb,
         )
-
-
-class _Closing:
-    """Lets `aclosing` close a source."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-
-    async def aclose(self) -> None:
-        await self._source.close()

@@ -18,6 +18,8 @@ from ragstone.models import tokenizer_of
 
 OWN_CHUNKING = {"code": "code", "email": "email", "paper": "paper"}
 """What is cut in a way of its own unless the settings say otherwise."""
+PARSERS = 2
+"""Files that are read at once, so that a slow one does not hold up all others."""
 
 
 def make_preparer(
@@ -31,14 +33,14 @@ def make_preparer(
             memory_mb=limits.parse_memory_mb,
             pages=limits.pages,
             file_mb=limits.file_mb,
-        )
+        ),
+        workers=max(PARSERS, settings.jobs.workers),
     )
     way = Way(
         chunker_for=_chunkers(settings, embedder),
         model=model,
         max_chunks=limits.document_chunks,
         options=ParseOptions(
-            pages=limits.pages,
             ocr=settings.extract.ocr == "auto",
             tables=settings.extract.tables == "auto",
             unpacked_mb=limits.archive_mb,
@@ -46,8 +48,14 @@ def make_preparer(
         enrich=settings.enrich,
         chunking=repr(sorted((kind, its.model_dump()) for kind, its in settings.chunking_by_source.items())),
     )
-    summary = _summary(llm, settings.llm.timeout) if llm and settings.enrich.summary == "llm" else None
-    return Preparer(parsers.parse, way, summary), parsers.close
+    summary = _summary(llm, settings.llm.timeout) if settings.enrich.summary == "llm" else None
+    preparer = Preparer(parsers.parse, way, summary)
+
+    async def close() -> None:
+        await parsers.close()
+        await preparer.close()
+
+    return preparer, close
 
 
 def _chunkers(settings: Settings, embedder: Embedder) -> Callable[[str], Chunker]:
@@ -72,7 +80,7 @@ def _chunkers(settings: Settings, embedder: Embedder) -> Callable[[str], Chunker
     return chunker_for
 
 
-def _summary(llm: LLM, seconds: float) -> Callable[[Parsed], Awaitable[str]]:
+def _summary(llm: LLM | None, seconds: float) -> Callable[[Parsed], Awaitable[str]]:
     async def summary(parsed: Parsed) -> str:
         return (await summarize(parsed, llm, seconds)).text
 

@@ -11,7 +11,8 @@ import pytest
 
 from ragstone import Engine, Settings, open_engine
 from ragstone.core.clock import now
-from ragstone.core.errors import InputError, NotFoundError, SettingsError
+from ragstone.core.errors import InputError, LeaseLost, NotFoundError, SettingsError
+from ragstone.ingest.sync import Sync
 from ragstone.testing.fakes import FakeEmbedder
 
 
@@ -106,7 +107,7 @@ async def test_what_is_on_its_way_is_not_queued_twice(engine: Engine, docs: Path
     for _ in range(2):
         job = await engine.intake.sync("docs")
         (claimed,) = await engine.intake._queue.claim(
-            "default", "test", lease_seconds=60, attempts=3, most=1, most_bytes=1
+            "default", "test", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1
         )
         assert (claimed.id, claimed.source) == (job.id, record.name)
         await engine.intake._run_sync("default", claimed)
@@ -120,6 +121,68 @@ async def test_what_is_on_its_way_is_not_queued_twice(engine: Engine, docs: Path
         )
         == []
     )
+
+
+async def test_a_file_may_take_the_place_of_one_that_failed(engine: Engine, docs: Path) -> None:
+    (docs / "cut.pdf").write_bytes(b"%PDF-1.7 cut")
+    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await sync(engine)
+    (docs / "cut.pdf").unlink()
+    assert await sync(engine) == "3 unchanged, 1 removed"
+    (docs / "ferry.md").rename(docs / "cut.pdf")
+    (docs / "ferry.md").write_bytes(b"")
+    (docs / "new.md").write_text("New words.")
+    assert "2 unchanged" in await sync(engine)
+    await sync(engine)
+    assert "new.md" in await live(engine)
+    assert (await engine.intake.source("docs")).last_error == ""
+
+
+async def test_what_is_deleted_before_it_was_made_is_never_made(engine: Engine, docs: Path) -> None:
+    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    for _ in range(2):
+        await engine.intake.sync("docs")
+        (claimed,) = await engine.intake._queue.claim(
+            "default", "test", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1
+        )
+        await engine.intake._run_sync("default", claimed)
+        await engine.intake._queue.complete("default", claimed.ticket, "")
+        (docs / "ferry.md").unlink(missing_ok=True)
+    await work(engine)
+    assert sorted(await live(engine)) == ["bridge.md", "harbour.md"]
+
+
+async def test_a_source_that_is_removed_while_it_is_read_queues_nothing_more(
+    engine: Engine, docs: Path
+) -> None:
+    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await engine.intake.sync("docs")
+    (claimed,) = await engine.intake._queue.claim(
+        "default", "test", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1
+    )
+    record = await engine.intake.source("docs")
+    await engine.intake.remove_source("docs")
+    reading = Sync(
+        engine._parts.ledger,
+        engine._parts.preparer(engine._model),
+        "default",
+        (await engine.kbs())[0],
+        record,
+        claimed.ticket,
+    )
+    with pytest.raises(LeaseLost):
+        await reading.run(engine.intake._build_source("files", "docs", record.config))
+    await work(engine)
+    assert await live(engine) == {}
+
+
+async def test_afresh_absorbs_what_waits(engine: Engine, docs: Path) -> None:
+    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    plain = await engine.intake.sync("docs")
+    afresh = await engine.intake.sync("docs", afresh=True)
+    again = await engine.intake.sync("docs")
+    assert plain.id == afresh.id == again.id
+    assert (await engine.intake.job(plain.id)).facts == {"afresh": True}
 
 
 async def test_a_folder_that_is_not_there_removes_nothing(engine: Engine, docs: Path) -> None:
@@ -190,7 +253,6 @@ async def test_removing_a_source_removes_its_documents(engine: Engine, docs: Pat
     await sync(engine)
     assert await engine.intake.remove_source("docs") == 3
     assert [document.uri for document in await engine.documents()] == ["stay.txt"]
-    assert {job.source for job in await engine.intake.jobs()} <= {"upload", "docs"}
     with pytest.raises(NotFoundError):
         await engine.intake.source("docs")
 

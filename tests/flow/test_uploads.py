@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 
 from ragstone import Engine, Settings, open_engine
-from ragstone.core.errors import EmptyDocument, InputError, NotFoundError, ParserLimit, UnsupportedFormat
+from ragstone.core.errors import (
+    EmptyDocument,
+    InputError,
+    ModelError,
+    NotFoundError,
+    ParserLimit,
+    UnsupportedFormat,
+)
 from ragstone.core.jobs import Priority
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -31,7 +38,7 @@ async def found(engine: Engine, query: str) -> list[str]:
     return [hit.text for hit in (await engine.search(query, arms="lexical")).hits]
 
 
-@pytest.mark.req("R-ING-07", "R-ING-12", "R-ING-16", "R-ING-18", "R-ING-44")
+@pytest.mark.req("R-ING-07", "R-ING-16", "R-ING-18", "R-ING-44")
 async def test_an_upload_is_pending_then_found(engine: Engine) -> None:
     taken = await engine.intake.upload(b"The ferry leaves at nine.", "ferry.txt", metadata={"line": "north"})
     assert (taken.status, taken.uri, taken.chunk_count, taken.processed_at) == (
@@ -51,7 +58,7 @@ async def test_an_upload_is_pending_then_found(engine: Engine) -> None:
     assert (document.metadata["line"], document.metadata["filename"]) == ("north", "ferry.txt")
 
 
-@pytest.mark.req("R-ING-16", "R-ING-21", "R-EXT-04")
+@pytest.mark.req("R-ING-16", "R-ING-21")
 async def test_an_upload_that_cannot_be_read_fails_with_its_reason(engine: Engine) -> None:
     taken = await engine.intake.upload(b"%PDF-1.7 cut", "cut.pdf")
     await work(engine)
@@ -65,7 +72,7 @@ async def test_an_upload_that_cannot_be_read_fails_with_its_reason(engine: Engin
     )
 
 
-@pytest.mark.req("R-ING-20")
+@pytest.mark.req("R-ING-12", "R-ING-20")
 async def test_completion_is_noticed(engine: Engine) -> None:
     taken = await engine.intake.upload(b"Words.", "a.txt")
     await work(engine)
@@ -123,7 +130,10 @@ async def test_delete_removes_document_job_notice_and_file(engine: Engine, data_
     taken = await engine.intake.upload(b"A secret canary sings.", "canary.txt")
     await work(engine)
     assert len(list((data_dir / "documents").rglob("*"))) == 3
+    assert await found(engine, "canary") == ["A secret canary sings."]
     assert await engine.delete(taken.document_id)
+    for arm in ("lexical", "dense", "hybrid"):
+        assert (await engine.search("A secret canary sings.", arms=arm)).hits == ()
     assert not any(path.is_file() for path in (data_dir / "documents").rglob("*"))
     assert await engine.intake.jobs() == []
     assert await engine.intake.notices() == []
@@ -216,8 +226,38 @@ async def test_an_archive_becomes_the_documents_in_it(engine: Engine) -> None:
     await work(engine)
     assert sorted(document.title for document in await engine.documents()) == ["Two", "one.txt"]
     (job,) = await engine.intake.jobs()
-    assert job.state == "completed"
-    assert job.document_id == taken.document_id
+    assert (job.state, job.document_id) == ("completed", taken.document_id)
+    assert len(job.progress.remarks) == 1
+    assert "evil.txt" in job.progress.remarks[0]
+    status = await engine.intake.status(taken.document_id)
+    assert (status.status, status.chunk_count) == ("completed", 2)
+    (notice,) = await engine.intake.notices()
+    assert "evil.txt" in notice.message
+
+
+def packed(**members: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(f"{name}.txt", text)
+    return file.getvalue()
+
+
+@pytest.mark.req("R-ING-22")
+async def test_an_archive_goes_with_all_that_is_in_it(engine: Engine) -> None:
+    taken = await engine.intake.upload(packed(a="The first lantern.", b="The second lantern."), "all.zip")
+    await work(engine)
+    assert len(await found(engine, "lantern")) == 2
+    assert await engine.delete(taken.document_id)
+    assert await found(engine, "lantern") == []
+    assert (await engine.stats()).documents == 0
+
+
+async def test_what_a_newer_archive_lacks_goes(engine: Engine) -> None:
+    for content in (packed(a="The first lantern.", b="The second lantern."), packed(a="The first lantern.")):
+        await engine.intake.upload(content, "all.zip", external_id="all")
+        await work(engine)
+    assert await found(engine, "lantern") == ["The first lantern."]
 
 
 async def test_uploads_go_before_batches(engine: Engine) -> None:
@@ -242,6 +282,67 @@ async def test_another_tenants_ids_are_unknown(engine: Engine) -> None:
         with pytest.raises(NotFoundError):
             await call
     assert [job.uri for job in await engine.intake.jobs(tenant="two")] == ["other.txt"]
+
+
+async def test_without_vectors_a_job_waits_for_its_model(engine: Engine, fake_model: FakeEmbedder) -> None:
+    fake_model.errors = [ModelError("the service is down")]
+    taken = await engine.intake.upload(b"Found by meaning, too.", "a.txt")
+    await work(engine)
+    assert (await engine.document(taken.document_id)).embedded
+    (job,) = await engine.intake.jobs()
+    assert (job.attempts, job.progress.remarks) == (2, ())
+
+
+async def test_after_the_last_attempt_words_are_better_than_nothing(
+    engine: Engine, fake_model: FakeEmbedder
+) -> None:
+    fake_model.errors = [ModelError("the service is down")] * 3
+    taken = await engine.intake.upload(b"Found by word only.", "a.txt")
+    await work(engine)
+    assert not (await engine.document(taken.document_id)).embedded
+    assert await found(engine, "word") == ["Found by word only."]
+    (job,) = await engine.intake.jobs()
+    assert (job.state, job.attempts) == ("completed", 3)
+    assert job.progress.remarks == ("searchable by word only: the service is down",)
+
+
+@pytest.mark.parametrize("options", [{"title": "a \ud83d b"}, {"metadata": {"note": "\ud83d"}}])
+async def test_lone_surrogates_are_no_defect(engine: Engine, options: dict[str, object]) -> None:
+    """FAULTS 20."""
+    taken = await engine.intake.upload(b"Words enough.", "a.txt", **options)  # type: ignore[arg-type]
+    await work(engine)
+    assert (await engine.intake.status(taken.document_id)).status == "completed"
+
+
+async def test_an_external_id_must_be_text(engine: Engine) -> None:
+    with pytest.raises(InputError, match="not valid Unicode"):
+        await engine.intake.upload(b"Words.", "a.txt", external_id="\ud83d")
+
+
+async def test_an_upload_survives_a_deletion_that_races_it(engine: Engine) -> None:
+    """The bytes of an upload that is on its way in are not the deleted document's."""
+    taken = await engine.intake.upload(b"First words.", "a.txt", external_id="a")
+    await work(engine)
+    name = await engine._parts.ledger.keep_original("default", taken.document_id, b"Second words.")
+    assert await engine.delete(taken.document_id)
+    assert await engine._parts.ledger.original("default", taken.document_id, name) == b"Second words."
+
+
+async def test_an_older_job_cannot_be_retried_over_a_newer_one(engine: Engine) -> None:
+    old = await engine.intake.upload(b"Old words.", "a.txt", external_id="a")
+    await engine.intake.upload(b"New words.", "a.txt", external_id="a")
+    assert old.job is not None
+    assert not await engine.intake.retry(old.job.id)
+    await work(engine)
+    assert not await engine.intake.retry(old.job.id)
+    assert await engine.text(old.document_id) == "New words."
+
+
+async def test_a_deleted_kb_is_not_made_again_by_its_jobs(engine: Engine) -> None:
+    await engine.intake.upload(b"Words.", "a.txt", kb="short")
+    assert await engine.delete_kb("short") == 1
+    await work(engine)
+    assert [kb.name for kb in await engine.kbs()] == []
 
 
 async def test_files_that_a_crash_left_are_swept(engine: Engine, data_dir: Path) -> None:

@@ -66,6 +66,8 @@ class JobProgress:
     eta_seconds: float | None = None
     found: Mapping[str, int] = field(default_factory=dict)
     """What a look at a source found: how many were queued, unchanged, removed, moved, failed."""
+    remarks: Sequence[str] = ()
+    """What somebody should know of a job that completed: members that failed, warnings, missing vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +163,17 @@ class Queue(Protocol):
         ...
 
     async def claim(
-        self, tenant: str, worker: str, *, lease_seconds: float, attempts: int, most: int, most_bytes: int
+        self,
+        tenant: str,
+        worker: str,
+        kind: JobKind = "document",
+        *,
+        lease_seconds: float,
+        attempts: int,
+        most: int,
+        most_bytes: int,
     ) -> list[Job]:
-        """Take the next jobs of one kb and kind; none when there are none."""
+        """Take the next jobs of one kb; none when there are none."""
         ...
 
     async def heartbeat(
@@ -173,9 +183,9 @@ class Queue(Protocol):
         ...
 
     async def complete(
-        self, tenant: str, ticket: Ticket, message: str, found: Mapping[str, int] | None = None
+        self, tenant: str, ticket: Ticket, message: str, progress: JobProgress | None = None
     ) -> None:
-        """End a job that made no document, with what it found."""
+        """End a job well that no document's transaction has ended."""
         ...
 
     async def fail(self, tenant: str, ticket: Ticket, code: str, error: str) -> None: ...
@@ -202,7 +212,7 @@ class Queue(Protocol):
         """How many jobs are in which state."""
         ...
 
-    async def next_due(self, tenant: str) -> float | None:
+    async def next_due(self, tenant: str, kind: JobKind = "document") -> float | None:
         """In how many seconds there is something to do; None when there is nothing."""
         ...
 
@@ -251,4 +261,6 @@ class SourceBook(Protocol):
 
     async def pause(self, tenant: str, source_id: str, paused: bool) -> None: ...
 
-    async def remove(self, tenant: str, source_id: str) -> None: ...
+    async def remove(self, tenant: str, source_id: str) -> None:
+        """Remove a source and cancel its jobs, all at once: whoever reads it cannot queue any more."""
+        ...

@@ -181,8 +181,16 @@ class Transaction(Protocol):
         """End a job well, together with what else is in the transaction; `LeaseLost` when the ticket is void."""
         ...
 
+    async def identify(self, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
+        """The id of a document by what its source calls it, live or not yet."""
+        ...
+
+    async def set_recipe(self, document_id: str, recipe: str) -> None:
+        """Say what made the live version, once all that came in with it is there."""
+        ...
+
     async def advance(self, source_id: str, cursor: Json) -> None:
-        """Remember how far a source has been read."""
+        """Remember how far a source has been read; `LeaseLost` when it was removed."""
         ...
 
     async def save_part(self, document_id: str, made_from: str, part: str, data: bytes) -> None:
@@ -250,7 +258,14 @@ class Ledger(Protocol):
     async def belongings(
         self, tenant: str, kb: KnowledgeBase, source: str, under: str = ""
     ) -> Mapping[str, tuple[str, str]]:
-        """Id and content hash of a source's live documents by external id, of those that begin with `under`."""
+        """Id and content hash of a source's documents by external id, of those that begin with `under`.
+
+        The hash of one that is not live yet is empty.
+        """
+        ...
+
+    async def identify(self, tenant: str, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
+        """The id of a document by what its source calls it, live or not yet."""
         ...
 
     async def children(self, tenant: str, document_id: str) -> list[str]:

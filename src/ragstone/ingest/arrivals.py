@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import content_hash, document_id, opaque_id
-from ragstone.core.protocols import Ledger
+from ragstone.core.jobs import Ticket
+from ragstone.core.protocols import Ledger, Transaction
 from ragstone.core.types import Document, KnowledgeBase
 from ragstone.ingest.prepare import Preparer
 from ragstone.ingest.tally import Tally
@@ -35,6 +37,8 @@ class Arrivals:
     tenant: str
     kb: KnowledgeBase
     tally: Tally
+    ticket: Ticket | None = None
+    """Of the job that this is done for: without it nothing is moved or removed."""
     _gone: dict[tuple[str, str], str] = field(default_factory=dict)
     _lost: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _seen: set[tuple[str, str]] = field(default_factory=set)
@@ -45,7 +49,7 @@ class Arrivals:
         for external_id, (identity, hashed) in there.items():
             if external_id not in listing.listed:
                 self._gone[listing.source, external_id] = identity
-                if external_id.partition(MEMBER)[0] not in listing.listed:
+                if hashed and external_id.partition(MEMBER)[0] not in listing.listed:
                     self._lost.setdefault((listing.source, hashed), []).append(external_id)
 
     async def changed(self, tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
@@ -70,6 +74,7 @@ class Arrivals:
             if (source, external_id) in self._seen:
                 continue
             async with self.ledger.transaction(self.tenant) as tx:
+                await self._check(tx)
                 self.tally.removed += await tx.delete(identity)
 
     async def _live(self, tasks: Sequence[Task]) -> dict[tuple[str, str], Document]:
@@ -89,12 +94,19 @@ class Arrivals:
             # The same bytes left one place and turned up at another: the document moved, and keeps its id.
             moved = self._gone.pop((item.source, lost.pop(0)))
             async with self.ledger.transaction(self.tenant) as tx:
+                await self._check(tx)
                 await tx.move(moved, item.external_id, item.uri)
             self.tally.moved += 1
             return replace(task, document_id=moved, known=True)
+        there = await self.ledger.identify(self.tenant, self.kb, item.source, item.external_id)
+        if there:
+            return replace(task, document_id=there)
         identity = document_id(self.tenant, self.kb.name, item.source, item.external_id)
-        taken = await self.ledger.document(self.tenant, identity)
-        if taken is not None and taken.external_id != item.external_id:
+        if await self.ledger.status(self.tenant, identity):
             # A document that was moved away kept the id of this place.
             identity = opaque_id()
         return replace(task, document_id=identity)
+
+    async def _check(self, tx: Transaction) -> None:
+        if self.ticket and not await tx.holds(self.ticket):
+            raise LeaseLost("another worker has this job by now")

@@ -28,6 +28,13 @@ class Embedded:
     model: str
 
 
+class ModelBusy(ModelError):
+    """The model failed, and there is another attempt to wait for it."""
+
+    code = "model_failed"
+    retryable = True
+
+
 class Foreign(Exception):
     """Another model than that of the index answered."""
 
@@ -57,8 +64,12 @@ async def embed(
     except (ModelUnavailable, ModelMismatch):
         raise
     except ModelError as error:
+        if any(document.task.group.ticket and not document.task.group.last_attempt for document in wave):
+            raise ModelBusy(str(error), hint=error.hint) from error
         logger.warning("stored without vectors: %s", error)
         tally.degraded[f"embedding: {error}"] = None
+        for document in wave:
+            document.task.group.remarks.append(f"searchable by word only: {error}")
         return Embedded(None, "")
     except Foreign as problem:
         tally.foreign(problem.model, space)
@@ -91,7 +102,7 @@ async def _long(
     tally: Tally,
 ) -> tuple[dict[str, Vector], str]:
     """The same slice by slice: what a worker that died had embedded is read back."""
-    parts = LedgerParts(ledger, tenant, document.task.document_id, document.made_from)
+    parts = LedgerParts(ledger, tenant, document.task, document.made_from)
     texts = [chunk.contextual for chunk in document.chunks]
     rows = dict(known)
     model = space

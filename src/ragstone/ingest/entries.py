@@ -34,7 +34,7 @@ def _members(task: Task, limits: LimitSettings) -> Iterator[Entry]:
             task.group.failures.append(member)
             yield member
         else:
-            yield Task(member, task.group)
+            yield Task(member, task.group, parent_id=task.document_id)
 
 
 def some(entries: Iterable[Entry]) -> list[Entry]:

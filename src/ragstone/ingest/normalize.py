@@ -25,7 +25,7 @@ from ragstone.ingest.parsers.draft import MAX_TITLE
 MAX_AUTHOR = 300
 MAX_URL = 2000
 MAX_DATE = 60
-WEB = ("web", "rss")
+WEB = ("web", "rss", "hacker_news")
 _ENGINE_S_OWN = ("source", "parent_doc_id", "hidden_characters", "title")
 _AUTHOR_KEYS = ("author", "authors", "creator", "byline", "sender")
 _DATE_KEYS = ("date", "published_date", "published", "publication_date", "created", "updated", "year")

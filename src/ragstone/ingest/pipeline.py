@@ -11,9 +11,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ragstone.core.errors import ModelMismatch, RagstoneError
+from ragstone.core.errors import LeaseLost, ModelMismatch, RagstoneError
 from ragstone.core.ids import content_hash
 from ragstone.core.protocols import Embedder, Ledger
 from ragstone.core.settings import LimitSettings
@@ -24,17 +24,17 @@ from ragstone.ingest.embed import Embedded, embed
 from ragstone.ingest.entries import Entry, opened, some
 from ragstone.ingest.parts import LedgerParts
 from ragstone.ingest.prepare import Prepared, Preparer, attached, made_from, unusable
-from ragstone.ingest.resemblance import marked, twin
+from ragstone.ingest.resemblance import NEAR_DUPLICATE, marked, twin
 from ragstone.ingest.scan import scan
 from ragstone.ingest.store import store
 from ragstone.ingest.tally import OnProgress, Tally, at_stage
-from ragstone.ingest.task import Group, Task
+from ragstone.ingest.task import Family, Group, Task
 from ragstone.ingest.verify import Verifier
 
 logger = logging.getLogger(__name__)
 IN_FLIGHT = 2
 VERIFIED_PER_WAVE = 2
-"""Documents of a wave that are asked for after it is stored: all of an upload, a sample of a batch."""
+"""Documents of a wave that are asked for after it is stored: a sample of a batch, all of a single upload."""
 
 Settle = Callable[[Group], Awaitable[None]]
 """Ends the job of a group that has ended without being stored."""
@@ -75,8 +75,7 @@ class IngestPipeline:
     ) -> IngestReport:
         """Ingest all items; one that fails is reported and the rest go on."""
         tally = Tally(on_progress)
-        async with self._ledger.transaction(tenant) as tx:
-            kb = await tx.open_kb(kb_name)
+        kb = await self._kb(tenant, kb_name, make=settle is _nobody)
         self._check_model(kb)
         run = _Run(
             self._ledger,
@@ -109,6 +108,15 @@ class IngestPipeline:
             report.seconds,
         )
         return report
+
+    async def _kb(self, tenant: str, name: str, *, make: bool) -> KnowledgeBase:
+        if not make:
+            found = await self._ledger.kb(tenant, name)
+            if found is None:
+                raise LeaseLost(f"knowledge base '{name}' was deleted, and its jobs with it")
+            return found
+        async with self._ledger.transaction(tenant) as tx:
+            return await tx.open_kb(name)
 
     def _check_model(self, kb: KnowledgeBase) -> None:
         # A fallback may have taken the configured model's place: the kb may be of either.
@@ -181,7 +189,7 @@ class _Run:
 
     async def _prepared(self, task: Task) -> Prepared | Failure:
         recipe = made_from(content_hash(task.item.content), self.preparer.recipe(task.item))
-        parts = LedgerParts(self.ledger, self.tenant, task.document_id, recipe)
+        parts = LedgerParts(self.ledger, self.tenant, task, recipe)
         uri = task.item.uri
         try:
             if self.scan_command and isinstance(task.item.content, bytes):
@@ -200,19 +208,31 @@ class _Run:
         task = document.task
         if self.preparer.near_duplicates != "off":
             other = await twin(self.ledger, self.tenant, arrivals.kb, document)
-            if other and self.preparer.near_duplicates == "skip":
+            # What is live already, or brings something of its own, is not left out.
+            alone = not (task.known or document.attachments)
+            if other and alone and self.preparer.near_duplicates == "skip":
                 await self._skipped(document, other.document_id)
                 return
             document = marked(document, other) if other else document
         at_stage(task, "embed", chunks_total=len(document.chunks))
+        task.group.remarks += document.parsed.warnings
+        if task.parent_id and not task.families:
+            task.group.members.add(task.document_id)
+        if document.attachments:
+            family = Family(task.document_id, document.recipe, len(document.attachments) + 1)
+            # Should this end half-way, the next run must not take the mail for finished.
+            document = replace(document, recipe="", task=replace(task, families=(*task.families, family)))
+            await self.belt.put(document)
+            await self._attachments(document, family, arrivals)
+            return
         await self.belt.put(document)
-        if document.attachments or task.known:
-            await self._attachments(document, arrivals)
+        if task.known:
+            await self._attachments(document, None, arrivals)
 
-    async def _attachments(self, document: Prepared, arrivals: Arrivals) -> None:
+    async def _attachments(self, document: Prepared, family: Family | None, arrivals: Arrivals) -> None:
         task = document.task
         children = [
-            Task(item, task.group, parent_id=task.document_id)
+            Task(item, task.group, parent_id=task.document_id, families=(family,) if family else ())
             for item in attached(document, task.document_id)
         ]
         task.group.waiting += len(children)
@@ -222,11 +242,15 @@ class _Run:
         await self._prepare_all(todo, arrivals)
         if task.known:
             # An earlier version may have brought what this one does not have any more.
-            ours = {child.document_id for child in (*todo, *current)}
-            before = await self.ledger.children(self.tenant, task.document_id)
-            for gone in (child for child in before if child not in ours):
-                async with self.ledger.transaction(self.tenant) as tx:
-                    await tx.delete(gone)
+            await self._drop_children(task, {child.document_id for child in (*todo, *current)})
+
+    async def _drop_children(self, task: Task, but: set[str]) -> None:
+        for child in await self.ledger.children(self.tenant, task.document_id):
+            if child in but:
+                continue
+            async with self.ledger.transaction(self.tenant) as tx:
+                if task.group.ticket is None or await tx.holds(task.group.ticket):
+                    await tx.delete(child)
 
     async def consume(self) -> None:
         """Embed and store waves in order; the model gets the next one before it has finished the last."""
@@ -251,6 +275,7 @@ class _Run:
             await before
         stored = await store(self.ledger, self.tenant, self.kb_name, wave, embedded, self.tally)
         for document in stored:
+            await self._one_less(document.task)
             self.tally.updated += document.task.known
             self.tally.added += not document.task.known
             self.tally.chunks += len(document.chunks)
@@ -282,23 +307,37 @@ class _Run:
         if live and live.content_hash == document.content_hash:
             self.tally.degraded[f"verify: {document.task.item.uri}: {problem}"] = None
 
+    async def _one_less(self, task: Task) -> None:
+        """Once all that came in together is there, what brought it is finished."""
+        for family in task.families:
+            family.waiting -= 1
+            if not family.waiting:
+                async with self.ledger.transaction(self.tenant) as tx:
+                    await tx.set_recipe(family.document_id, family.recipe)
+
     async def _failed(self, task: Task, failure: Failure) -> None:
         self.tally.fail(failure)
         task.group.failures.append(failure)
+        await self._one_less(task)
         await self._closed(task.group)
 
     async def _unchanged(self, task: Task) -> None:
         self.tally.unchanged += 1
         self.tally.ended(task.item.uri)
         task.group.stored += 1
+        if task.parent_id and not task.families:
+            task.group.members.add(task.document_id)
+        await self._one_less(task)
         await self._closed(task.group)
 
     async def _skipped(self, document: Prepared, other: str) -> None:
         uri = document.task.item.uri
         self.tally.duplicates += 1
         self.tally.warnings.append(f"{uri}: left out, since it is nearly the same as document {other}")
-        failure = Failure(uri, "near_duplicate", f"{uri} is nearly the same as document {other}")
+        self.tally.ended(uri)
+        failure = Failure(uri, NEAR_DUPLICATE, f"{uri} is nearly the same as document {other}")
         document.task.group.failures.append(failure)
+        await self._one_less(document.task)
         await self._closed(document.task.group)
 
     async def _closed(self, group: Group) -> None:

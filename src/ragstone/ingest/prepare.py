@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.analyzer import FINGERPRINT, analyze
@@ -18,13 +19,27 @@ from ragstone.ingest import parsers
 from ragstone.ingest.enrich import FINGERPRINT as ENRICH
 from ragstone.ingest.enrich import enrich
 from ragstone.ingest.enrich.near_duplicates import bands, signature
-from ragstone.ingest.extract import ParseFile, Parts, extract
+from ragstone.ingest.extract import MAIL, ParseFile, Parts, extract
 from ragstone.ingest.normalize import normalize
 from ragstone.ingest.parsers.cleaning import printable
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.tally import StageTimes, at_stage
 from ragstone.ingest.task import Task
 
+THREADS = 2
+INHERITED = (
+    "source",
+    "source_type",
+    "sender",
+    "to",
+    "cc",
+    "date",
+    "subject",
+    "thread_id",
+    "labels",
+    "message_id",
+)
+"""What an attachment has from its mail; what it is about, it says itself."""
 Summarize = Callable[[Parsed], Awaitable[str]]
 ChunkerFor = Callable[[str], Chunker]
 """The chunker for a source type or, for a kind of file that wants its own, for that kind."""
@@ -44,11 +59,8 @@ class Prepared:
     attachments: tuple[Attachment, ...] = ()
     signature: bytes = b""
     bands: tuple[int, ...] = ()
-
-    @property
-    def made_from(self) -> str:
-        """Names the content and the way: equal names mean equal chunks."""
-        return made_from(self.content_hash, self.recipe)
+    made_from: str = ""
+    """Names the content and the way: equal names mean equal chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +82,8 @@ class Preparer:
     def __init__(self, parse: ParseFile, way: Way, summarize: Summarize | None = None) -> None:
         self._parse = parse
         self._way = way
+        # Chunkers may wait for the model, which may want the loop's own threads: these are apart from them.
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ragstone-prepare")
         self._summarize = summarize
         self.model = way.model
         self.near_duplicates = way.enrich.near_duplicates
@@ -116,13 +130,18 @@ class Preparer:
                 parts,
                 lambda done, total: at_stage(task, "extract", pages=done, pages_total=total),
             )
-        prepared = await asyncio.to_thread(self._cut, task, parsed, times)
+        loop = asyncio.get_running_loop()
+        prepared = await loop.run_in_executor(self._threads, self._cut, task, parsed, times)
         if self._summarize:
             with times.measure("enrich", 0):
                 summary = await self._summarize(prepared.parsed)
             said = {"summary": summary} if summary else {}
             prepared = replace(prepared, metadata=clean_metadata({**prepared.metadata, **said}))
         return prepared
+
+    async def close(self) -> None:
+        """Let go of the threads; what they do still ends."""
+        await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
 
     def _cut(self, task: Task, parsed: Parsed, times: StageTimes) -> Prepared:
         item = task.item
@@ -139,11 +158,13 @@ class Preparer:
             found = enrich(parsed, self._way.enrich)
             terms = tuple(" ".join(analyze(chunk.contextual)) for chunk in chunks)
             signed = signature(parsed.text) if self.near_duplicates != "off" else b""
+        hashed, recipe = content_hash(item.content), self.recipe(item)
         return Prepared(
             # What waits for the model need not be kept twice.
             task=replace(task, item=replace(item, content=b"")),
-            content_hash=content_hash(item.content),
-            recipe=self.recipe(item),
+            content_hash=hashed,
+            recipe=recipe,
+            made_from=made_from(hashed, recipe),
             parsed=replace(parsed, attachments=()),
             metadata=clean_metadata({**found, **_kept(metadata)}),
             chunks=chunks,
@@ -173,11 +194,13 @@ def _kept(metadata: Metadata) -> Metadata:
 
 def chunking_kind(item: Item, parsed: Parsed) -> str:
     """What a document is to be cut as: source code and mail by what they are, others by where they come from."""
-    if parsed.media_type == "message/rfc822":
+    if parsed.media_type == MAIL:
         return "email"
     if parsed.blocks and all(block.kind == "code" for block in parsed.blocks):
         return "code"
     source_type: Json = item.metadata.get("source_type", "")
+    if source_type == "email":
+        return "files"  # it came with a mail, and is none
     return source_type if isinstance(source_type, str) else ""
 
 
@@ -199,11 +222,9 @@ def unusable(item: Item) -> Failure | None:
 
 
 def attached(parent: Prepared, parent_id: str) -> list[Item]:
-    """The items that a document's attachments are: each with the metadata of what it came in with."""
+    """The items that a document's attachments are: each says what it came in with."""
     item = parent.task.item
-    given: Mapping[str, Json] = {
-        key: value for key, value in parent.metadata.items() if key not in ("keywords", "entities", "summary")
-    }
+    given = {key: parent.metadata[key] for key in INHERITED if key in parent.metadata}
     return [
         Item(
             source=item.source,

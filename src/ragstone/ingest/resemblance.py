@@ -10,6 +10,9 @@ from ragstone.core.types import KnowledgeBase
 from ragstone.ingest.enrich.near_duplicates import NEAR, similarity
 from ragstone.ingest.prepare import Prepared
 
+NEAR_DUPLICATE = "near_duplicate"
+"""Why a document was left out."""
+
 
 class Twin(NamedTuple):
     """The live document that another one resembles most."""

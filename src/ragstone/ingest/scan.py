@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ragstone.core.errors import InputError, SettingsError
@@ -32,6 +34,7 @@ async def scan(command: Sequence[str], content: bytes, name: str) -> None:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
             )
         except OSError as problem:
             raise SettingsError(
@@ -41,12 +44,21 @@ async def scan(command: Sequence[str], content: bytes, name: str) -> None:
         try:
             said, _ = await asyncio.wait_for(process.communicate(), SECONDS)
         except TimeoutError:
-            process.kill()
-            await process.wait()
+            await _end(process)
             raise Refused(f"{name} was not scanned within {SECONDS:.0f} s") from None
+        except asyncio.CancelledError:
+            await _end(process)
+            raise
     if process.returncode:
         words = printable(" ".join(said.decode("utf-8", "replace").replace(str(copy), name).split()))
         raise Refused(f"{name} was refused by the malware scanner: {words or process.returncode}")
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill the scanner and whatever it started: as long as one of them holds its output it counts as running."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
 
 
 def _write(place: Path, content: bytes) -> None:

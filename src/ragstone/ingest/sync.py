@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from ragstone.core.clock import canonical, parse_moment
-from ragstone.core.errors import LeaseLost
+from ragstone.core.errors import LeaseLost, SourceError
 from ragstone.core.ids import content_hash
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority, SourceRecord, Ticket
 from ragstone.core.protocols import Ledger, Source
 from ragstone.core.types import Failure, Item, KnowledgeBase, Page
 from ragstone.ingest.arrivals import Arrivals, Listing
+from ragstone.ingest.parsers.cleaning import one_line
 from ragstone.ingest.prepare import Preparer, unusable
+from ragstone.ingest.resemblance import NEAR_DUPLICATE
 from ragstone.ingest.tally import Tally
 from ragstone.ingest.task import Group, Task
+
+PAGE_SECONDS = 900.0
 
 
 @dataclass
@@ -61,8 +67,8 @@ class Sync:
         """Read the source from its cursor on, or from the beginning; each page is taken in whole or not at all."""
         self.afresh = afresh
         tally = Tally()
-        arrivals = Arrivals(self.ledger, self.preparer, self.tenant, self.kb, tally)
-        async for page in source.fetch(None if afresh else self.record.cursor):
+        arrivals = Arrivals(self.ledger, self.preparer, self.tenant, self.kb, tally, self.ticket)
+        async for page in _in_time(source.fetch(None if afresh else self.record.cursor), self.record.name):
             if page.listed is not None:
                 await arrivals.expect(Listing(self.record.name, page.listed))
             await self._take_in(page, arrivals)
@@ -83,14 +89,14 @@ class Sync:
         self.report.unchanged += len(current)
         new = [task for task in todo if await self._is_news(task)]
         jobs = [await new_job(self.ledger, self.tenant, task, Priority.BATCH) for task in new]
-        gone = await self.ledger.find(self.tenant, self.kb, self.record.name, page.removed)
         async with self.ledger.transaction(self.tenant) as tx:
             if self.ticket and not await tx.holds(self.ticket):
                 raise LeaseLost(f"another worker reads source '{self.record.name}' by now")
             for job in jobs:
                 await tx.enqueue(self.kb, job)
-            for document in gone.values():
-                self.report.removed += await tx.delete(document.id)
+            for external_id in page.removed:
+                gone = await tx.identify(self.kb, self.record.name, external_id)
+                self.report.removed += bool(gone and await tx.delete(gone))
             await tx.advance(self.record.id, page.cursor)
         self.report.queued += len(jobs)
 
@@ -100,13 +106,29 @@ class Sync:
         job = status.job if status else None
         if job is None or job.content_hash != content_hash(task.item.content):
             return True
+        if job.state in ACTIVE or (job.state == "failed" and job.error_code == NEAR_DUPLICATE):
+            self.report.unchanged += 1
+            return False
         if job.state == "failed" and not self.afresh:
             self.report.failed.append(Failure(job.uri, job.error_code, job.error))
             return False
-        if job.state in ACTIVE:
-            self.report.unchanged += 1
-            return False
         return True
+
+
+async def _in_time(pages: AsyncIterator[Page], name: str) -> AsyncIterator[Page]:
+    """Pages, unless one takes so long that the source must be taken for stuck."""
+    while True:
+        try:
+            async with asyncio.timeout(PAGE_SECONDS):
+                page = await anext(pages, None)
+        except TimeoutError:
+            raise SourceError(
+                f"source '{name}' gave nothing for {PAGE_SECONDS / 60:.0f} minutes",
+                hint="it goes on where it was with the next sync",
+            ) from None
+        if page is None:
+            return
+        yield page
 
 
 async def new_job(
@@ -128,7 +150,7 @@ async def new_job(
         content_hash=content_hash(item.content),
         size=len(content),
         facts={
-            "title": item.title,
+            "title": one_line(item.title),
             "metadata": dict(item.metadata),
             "media_type": item.media_type,
             "modified_at": canonical(item.modified_at) if item.modified_at else None,

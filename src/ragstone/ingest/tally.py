@@ -48,7 +48,7 @@ class Tally:
     def ended(self, uri: str) -> None:
         """One more document is through, whatever became of it."""
         if self.on_progress:
-            done = self.added + self.updated + self.unchanged + len(self.failed)
+            done = self.added + self.updated + self.unchanged + self.duplicates + len(self.failed)
             self.on_progress(Progress(done, self.chunks, len(self.failed), uri))
 
     def foreign(self, model: str, space: str) -> None:

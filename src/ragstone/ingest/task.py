@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ragstone.core.jobs import JobProgress, Ticket
 from ragstone.core.types import Failure, Item
+
+MOST_REMARKS = 20
 
 
 @dataclass(slots=True)
@@ -21,11 +23,39 @@ class Group:
     stored: int = 0
     failures: list[Failure] = field(default_factory=list)
     retryable: bool = False
+    last_attempt: bool = False
+    """Whether a failure that may pass is final this time."""
+    remarks: list[str] = field(default_factory=list)
+    """What somebody should know although the job completed."""
+    members: set[str] = field(default_factory=set)
+    """Documents that are in the archive that this job is about."""
     progress: JobProgress = field(default_factory=JobProgress)
 
     @property
     def ended(self) -> bool:
         return self.waiting <= 0
+
+    def finished(self) -> JobProgress:
+        """Progress at the end, with what should be known."""
+        told = [failure.error for failure in self.failures] + self.remarks
+        return replace(
+            self.progress,
+            stage="verify",
+            pages=self.progress.pages_total,
+            chunks=self.progress.chunks_total,
+            percent=100,
+            eta_seconds=0.0,
+            remarks=tuple(dict.fromkeys(told))[:MOST_REMARKS],
+        )
+
+
+@dataclass(slots=True)
+class Family:
+    """A document and what came in with it. Until all of it is there, the document counts as unfinished."""
+
+    document_id: str
+    recipe: str
+    waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +68,5 @@ class Task:
     known: bool = False
     """Whether an earlier version of it is live."""
     parent_id: str = ""
+    families: tuple[Family, ...] = ()
+    """Those it belongs to: that of its parent, and its own if it brings something itself."""

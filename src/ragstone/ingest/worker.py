@@ -13,13 +13,12 @@ from dataclasses import replace
 
 from ragstone.core.errors import (
     LeaseLost,
-    ModelMismatch,
     ModelUnavailable,
     NotFoundError,
     RagstoneError,
 )
 from ragstone.core.ids import opaque_id
-from ragstone.core.jobs import ACTIVE, Job, JobProgress, Queue, Ticket
+from ragstone.core.jobs import ACTIVE, Job, JobKind, JobProgress, Queue, Ticket
 from ragstone.core.protocols import Ledger
 from ragstone.core.settings import JobSettings
 from ragstone.ingest.pipeline import IngestPipeline
@@ -73,7 +72,11 @@ class Worker:
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until cancelled or, if asked to, until nothing is left that could be done now."""
         chores = asyncio.create_task(self._do_chores())
-        slots = [asyncio.create_task(self._slot(until_idle)) for _ in range(self._settings.workers)]
+        # A source may take its time: nobody's documents wait behind it.
+        slots = [asyncio.create_task(self._slot("sync", until_idle))]
+        slots += [
+            asyncio.create_task(self._slot("document", until_idle)) for _ in range(self._settings.workers)
+        ]
         try:
             await asyncio.gather(*slots)
         finally:
@@ -81,40 +84,51 @@ class Worker:
                 task.cancel()
             await asyncio.gather(chores, *slots, return_exceptions=True)
 
-    async def _slot(self, until_idle: bool) -> None:
+    async def _slot(self, kind: JobKind, until_idle: bool) -> None:
         while True:
-            if await self._one_turn():
+            if await self._one_turn(kind):
                 continue
             if until_idle and not self._busy and await self._nothing_left():
                 return
             await self._rota.rest()
 
-    async def _one_turn(self) -> bool:
+    async def _one_turn(self, kind: JobKind) -> bool:
         """Give one tenant a turn; False when there was nothing to do for anyone."""
-        for tenant in await self._rota.turns():
-            if not await self._rota.has_work(tenant):
-                continue
-            settings = self._settings
-            jobs = await self._queue.claim(
-                tenant,
-                self.name,
-                lease_seconds=settings.lease_seconds,
-                attempts=settings.attempts,
-                most=MOST_JOBS,
-                most_bytes=MOST_BYTES,
-            )
-            if not jobs:
-                continue
-            self._rota.had_turn(tenant)
-            self._busy += 1
+        for tenant in await self._rota.turns(kind):
             try:
-                await self._work(tenant, jobs)
-                await self._tell(tenant, jobs)
-            finally:
-                self._busy -= 1
-                self._chores_done.pop(tenant, None)  # something has ended: there may be news to tell
-            return True
+                if await self._one_claim(tenant, kind):
+                    return True
+            except ModelUnavailable:
+                raise
+            except RagstoneError as error:
+                # One tenant's file, or a full disk, must not stop the others; the lease brings back what was held.
+                logger.warning("a turn was lost: %s", error)
+                self._rota.put_off(tenant, kind)
         return False
+
+    async def _one_claim(self, tenant: str, kind: JobKind) -> bool:
+        if not await self._rota.has_work(tenant, kind):
+            return False
+        jobs = await self._queue.claim(
+            tenant,
+            self.name,
+            kind,
+            lease_seconds=self._settings.lease_seconds,
+            attempts=self._settings.attempts,
+            most=MOST_JOBS,
+            most_bytes=MOST_BYTES,
+        )
+        if not jobs:
+            return False
+        self._rota.had_turn(tenant)
+        self._busy += 1
+        try:
+            await self._work(tenant, jobs)
+            await self._tell(tenant, jobs)
+        finally:
+            self._busy -= 1
+            self._chores_done.pop(tenant, None)  # something has ended: there may be news to tell
+        return True
 
     async def _tell(self, tenant: str, jobs: Sequence[Job]) -> None:
         if self._on_end is None:
@@ -133,14 +147,10 @@ class Worker:
 
     async def _work(self, tenant: str, jobs: Sequence[Job]) -> None:
         held = Held(self._queue, tenant, jobs, self._settings)
-        beating = asyncio.create_task(held.beat())
+        doing = asyncio.create_task(self._do(tenant, jobs, held))
+        beating = asyncio.create_task(held.beat(doing))
         try:
-            if jobs[0].kind == "sync":
-                report = await self._run_sync(tenant, jobs[0])
-                await self._queue.complete(tenant, jobs[0].ticket, str(report), report.counts)
-                held.drop(jobs[0].ticket)
-            else:
-                await self._documents(tenant, jobs, held)
+            await doing
         except LeaseLost as lost:
             logger.warning("%s", lost)
         except RagstoneError as error:
@@ -148,6 +158,8 @@ class Worker:
             if isinstance(error, ModelUnavailable):
                 raise
         except asyncio.CancelledError:
+            if held.is_void:
+                return  # all of it was cancelled or taken over: there is nothing to hand back
             await asyncio.shield(held.release())
             raise
         except Exception as error:
@@ -156,6 +168,15 @@ class Worker:
         finally:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)
+
+    async def _do(self, tenant: str, jobs: Sequence[Job], held: Held) -> None:
+        if jobs[0].kind == "document":
+            await self._documents(tenant, jobs, held)
+            return
+        report = await self._run_sync(tenant, jobs[0])
+        done = JobProgress(percent=100, found=report.counts)
+        await self._queue.complete(tenant, jobs[0].ticket, str(report), done)
+        held.drop(jobs[0].ticket)
 
     async def _documents(self, tenant: str, jobs: Sequence[Job], held: Held) -> None:
         tasks = []
@@ -168,8 +189,20 @@ class Worker:
             tasks.append(Task(item, held.groups[job.ticket], document_id=job.document_id))
         await self._pipeline.run(tenant, jobs[0].kb, tasks, settle=held.settle)
         for job in jobs:
-            if held.groups[job.ticket].stored:
+            group = held.groups[job.ticket]
+            if group.members:
+                await self._drop_members(tenant, job, group)
+            if group.stored:
                 await self._tidy(tenant, job)
+
+    async def _drop_members(self, tenant: str, job: Job, group: Group) -> None:
+        """What an archive no longer has goes, unless a newer job is about it."""
+        for child in await self._ledger.children(tenant, job.document_id):
+            if child not in group.members:
+                status = await self._ledger.status(tenant, job.document_id)
+                if status and status.job and status.job.id == job.id:
+                    async with self._ledger.transaction(tenant) as tx:
+                        await tx.delete(child)
 
     async def _tidy(self, tenant: str, job: Job) -> None:
         """Originals that nobody needs any more go: those of earlier versions, and this one unless it is to be kept."""
@@ -179,16 +212,24 @@ class Worker:
 
     async def _do_chores(self) -> None:
         while True:
-            for tenant, bell in (await self._rota.tenants()).items():
-                heard, when = self._chores_done.get(tenant, (-1, 0.0))
-                if heard == bell and time.monotonic() - when < SWEEP_SECONDS:
-                    continue
-                self._chores_done[tenant] = bell, time.monotonic()
-                try:
-                    await self._chores(tenant)
-                except RagstoneError as error:
-                    logger.warning("chores for a tenant were put off: %s", error)
+            try:
+                for tenant, bell in (await self._rota.tenants()).items():
+                    heard, when = self._chores_done.get(tenant, (-1, 0.0))
+                    if heard != bell or time.monotonic() - when >= SWEEP_SECONDS:
+                        self._chores_done[tenant] = bell, time.monotonic()
+                        await self._chores_of(tenant)
+            except RagstoneError as error:
+                logger.warning("chores were put off: %s", error)
             await asyncio.sleep(CHORES_SECONDS)
+
+    async def _chores_of(self, tenant: str) -> None:
+        try:
+            await self._chores(tenant)
+        except RagstoneError as error:
+            logger.warning("chores of a tenant were put off: %s", error)
+        except Exception:
+            # Other tenants' schedules must not end with one tenant's defect.
+            logger.exception("a defect ended the chores of a tenant")
 
 
 class _Defect(RagstoneError):
@@ -206,10 +247,13 @@ class Held:
         self._jobs = {job.ticket: job for job in jobs}
         self._open = set(self._jobs)
         self._started = time.monotonic()
-        self.groups = {ticket: Group(ticket) for ticket in self._jobs}
+        self.is_void = False
+        self.groups = {
+            job.ticket: Group(job.ticket, last_attempt=job.attempts >= settings.attempts) for job in jobs
+        }
 
-    async def beat(self) -> None:
-        """Renew the leases until told to stop; a job that was cancelled or taken is let go of."""
+    async def beat(self, doing: asyncio.Task[None]) -> None:
+        """Renew the leases until told to stop; when all jobs were cancelled or taken, so is the work on them."""
         while True:
             await asyncio.sleep(min(BEAT_SECONDS, self._settings.lease_seconds / 3))
             self._open -= {ticket for ticket in self._open if self.groups[ticket].ended}
@@ -223,6 +267,9 @@ class Held:
                 logger.warning("the leases were not renewed: %s", error)
                 continue
             self._open -= void
+            if void and not self._open:
+                self.is_void = True
+                doing.cancel()
 
     def _progress(self, ticket: Ticket) -> JobProgress:
         progress = self.groups[ticket].progress
@@ -236,8 +283,9 @@ class Held:
         if ticket is None or ticket not in self._open:
             return
         if group.stored:
+            done = group.finished()
             with suppress(LeaseLost):
-                await self._queue.complete(self._tenant, ticket, "")
+                await self._queue.complete(self._tenant, ticket, "; ".join(done.remarks[:3]), done)
         elif group.failures:
             failure = group.failures[0]
             await self._end_badly(ticket, failure.code, failure.error, group.retryable)
@@ -253,8 +301,7 @@ class Held:
             if isinstance(error, ModelUnavailable):
                 await self._put_back(ticket, error.code, str(error), counts=False)
             else:
-                retryable = error.retryable and not isinstance(error, ModelMismatch)
-                await self._end_badly(ticket, error.code, str(error), retryable)
+                await self._end_badly(ticket, error.code, str(error), error.retryable)
             self.drop(ticket)
 
     async def release(self) -> None:

@@ -13,7 +13,7 @@ from ragstone.core.ids import opaque_id
 from ragstone.stores.ledger.sqlite_file import translated
 
 SETTLED_SECONDS = 3600.0
-"""A file this old whose document nobody knows was left behind by a crash; a younger one may be on its way in."""
+"""A file this old that no job needs was left behind by a crash; a younger one may be on its way in."""
 
 
 class Blobs:
@@ -30,8 +30,7 @@ class Blobs:
         name = opaque_id()
         place = self._place(document_id, name)
         with translated(place):
-            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            handle = _create(place)
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(content)
@@ -67,16 +66,28 @@ class Blobs:
             with suppress(OSError):  # not empty: something has come in since
                 folder.rmdir()
 
-    def settled(self) -> list[str]:
-        """Documents that have files, none of them new."""
+    def settled(self) -> dict[str, list[str]]:
+        """Files that are not new, by document."""
         if not self._folder.is_dir():
-            return []
+            return {}
         before = time.time() - SETTLED_SECONDS
+        found = {}
         with translated(self._folder):
-            return [entry.name for entry in self._folder.iterdir() if entry.stat().st_mtime < before]
+            for folder in self._folder.iterdir():
+                old = [file.name for file in folder.iterdir() if file.stat().st_mtime < before]
+                if old or not any(folder.iterdir()):
+                    found[folder.name] = old
+        return found
 
     def _place(self, document_id: str, name: str) -> Path:
         return self._folder / _safe(document_id) / _safe(name)
+
+
+def _create(place: Path) -> int:
+    while True:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileNotFoundError):  # the folder went with its last file just now
+            return os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
 
 def _safe(name: str) -> str:

@@ -120,7 +120,7 @@ def test_the_table_for_people(queued: Cli) -> None:
     ("arguments", "uris"),
     [
         (("--state", "failed"), ["broken.pdf"]),
-        (("--source", "upload", "-n", "1"), ["broken.pdf"]),
+        (("--source", "files", "-n", "1"), ["broken.pdf"]),
         (("--source", "wiki"), []),
         (("--tenant", "other"), []),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from email.message import EmailMessage
@@ -131,6 +132,34 @@ async def test_attachments_become_documents_with_the_mails_metadata(kit: Kit) ->
     assert await kit.names() == []
 
 
+async def test_a_mail_whose_attachments_were_lost_half_way_is_read_again(kit: Kit) -> None:
+    """Killed between the wave of a mail and that of its attachment."""
+    long = " ".join(f"Sentence number {number} is here." for number in range(LONG_CHUNKS + 10))
+    letter = mail(("long.txt", long))
+
+    class BreaksAfterTheMail(FakeEmbedder):
+        async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+            if "Sentence" not in texts[0]:
+                return await super().embed(texts, role)
+            while await kit.names() != ["mail"]:  # noqa: ASYNC110  (the ledger has no event to wait for)
+                await asyncio.sleep(0.01)
+            raise RemoteError("the line went dead")
+
+    with pytest.raises(RemoteError):
+        await kit.run([letter], embedder=BreaksAfterTheMail())
+    assert await kit.names() == ["mail"]
+    assert counts(await kit.run([letter])) == (1, 1, 0, 0)
+    assert await kit.names() == ["mail", "mail#1:long.txt"]
+    assert counts(await kit.run([letter])) == (0, 0, 1, 0)
+
+
+async def test_an_attachment_says_itself_what_it_is(kit: Kit) -> None:
+    await kit.run([mail(("a.py", "def north():\n    return 1\n"))])
+    child = await kit.document("mail#1:a.py")
+    assert child.metadata.get("content_type") != "email"
+    assert "near_duplicate_of" not in child.metadata
+
+
 async def test_an_attachment_that_is_gone_from_the_mail_goes(kit: Kit) -> None:
     await kit.run([mail(("a.txt", "The north line."), ("b.txt", "The south line."))])
     report = await kit.run([mail(("a.txt", "The north line."))])
@@ -179,6 +208,13 @@ async def test_a_near_duplicate_says_so(kit: Kit) -> None:
     assert "near_duplicate_of" not in (await kit.document("other")).metadata
 
 
+async def test_what_is_live_is_not_left_out_as_a_near_duplicate(kit: Kit) -> None:
+    await kit.run([item("first", LETTER), item("second", "Something else.")])
+    kit.enrich = EnrichSettings(near_duplicates="skip")
+    report = await kit.run([item("second", f"{LETTER} One more.")])
+    assert counts(report) == (0, 1, 0, 0)
+
+
 async def test_a_near_duplicate_may_be_left_out(kit: Kit) -> None:
     await kit.run([item("first", LETTER)])
     kit.enrich = EnrichSettings(near_duplicates="skip")
@@ -190,8 +226,10 @@ async def test_a_near_duplicate_may_be_left_out(kit: Kit) -> None:
 
 
 @pytest.mark.req("R-ING-10", "R-ING-32")
-async def test_every_stage_is_timed_and_counted(kit: Kit) -> None:
+async def test_every_stage_is_timed_and_counted(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "ragstone")
     report = await kit.run([item("a", "One two three. Four five six."), item("b")])
+    assert [record.getMessage()[:24] for record in caplog.records] == ["ingested 2, failed 0 in "]
     assert tuple(stage.stage for stage in report.stages) == STAGES
     passed = {stage.stage: (stage.entered, stage.left) for stage in report.stages}
     assert passed["extract"] == (2, 2)

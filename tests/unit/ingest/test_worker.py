@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from tests.unit.ingest.kit import Kit
 
-from ragstone.core.errors import ModelUnavailable, RemoteError, StoreFull
+from ragstone.core.errors import ModelUnavailable, RemoteError, StoreCorrupt, StoreFull
 from ragstone.core.ids import document_id
-from ragstone.core.jobs import Job, Priority
+from ragstone.core.jobs import Job, NewJob, Priority
 from ragstone.core.settings import JobSettings
 from ragstone.core.types import Embeddings, Item, Role
-from ragstone.ingest.sync import new_job
+from ragstone.ingest.sync import SyncReport, new_job
 from ragstone.ingest.task import Group, Task
 from ragstone.ingest.worker import Worker
 from ragstone.stores.ledger.sqlite_queue import SqliteQueue
@@ -33,7 +34,7 @@ async def queue_texts(kit: Kit, *texts: str) -> None:
 
 
 def worker(kit: Kit, embedder: FakeEmbedder, settings: JobSettings = SETTINGS) -> Worker:
-    async def no_sync(tenant: str, job: Job) -> str:
+    async def no_sync(tenant: str, job: Job) -> SyncReport:
         raise AssertionError(job)
 
     async def no_chores(tenant: str) -> None:
@@ -149,3 +150,77 @@ async def test_tenants_take_turns(kit: Kit) -> None:
     await worker(kit, model).run(until_idle=True)
     # One claim of the large batch may go first, never two.
     assert 1 in [len(texts) for texts, _ in model.calls][:2]
+
+
+async def test_a_tenant_with_a_broken_file_does_not_stop_the_others(kit: Kit) -> None:
+    await queue_texts(kit, "The ferry.")
+    model = FakeEmbedder()
+    working = worker(kit, model)
+    claim = working._queue.claim
+    refused: list[str] = []
+
+    async def broken_first(tenant: str, *arguments: Any, **options: Any) -> list[Job]:
+        if not refused:
+            refused.append(tenant)
+            raise StoreCorrupt("not a database")
+        return await claim(tenant, *arguments, **options)
+
+    working._queue.claim = broken_first  # type: ignore[method-assign]
+    working._rota._sweep_seconds = 0.0
+    await asyncio.wait_for(working.run(until_idle=True), 30)
+    assert await jobs(kit) == [("0.txt", "completed", 1)]
+
+
+async def test_chores_survive_a_defect(kit: Kit) -> None:
+    await queue_texts(kit, "The ferry.")
+    calls = 0
+
+    async def chores(tenant: str) -> None:
+        nonlocal calls
+        calls += 1
+        raise AssertionError("a defect")
+
+    working = worker(kit, FakeEmbedder())
+    working._chores = chores
+    running = asyncio.create_task(working.run())
+    while calls < 2:
+        working._chores_done.clear()
+        await asyncio.sleep(0.05)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert calls >= 2
+
+
+async def test_work_on_a_cancelled_job_ends(kit: Kit) -> None:
+    await queue_texts(kit, "The ferry.")
+    waits = Waits()
+    running = asyncio.create_task(worker(kit, waits, JobSettings(lease_seconds=0.3)).run(until_idle=True))
+    await waits.asked.wait()
+    queue = SqliteQueue(kit.ledger)
+    (job,) = await queue.jobs(T)
+    assert await queue.cancel(T, job.id)
+    await asyncio.wait_for(running, 30)
+    assert await jobs(kit) == [("0.txt", "cancelled", 1)]
+
+
+async def test_documents_do_not_wait_for_a_slow_source(kit: Kit) -> None:
+    await queue_texts(kit, "The ferry.")
+    async with kit.ledger.transaction(T) as tx:
+        await tx.enqueue(
+            await tx.open_kb("default"), NewJob("sync", "slow", "slow", "source:slow", Priority.UPLOAD)
+        )
+    working = worker(kit, FakeEmbedder())
+    fetching = asyncio.Event()
+
+    async def slow(tenant: str, job: Job) -> SyncReport:
+        fetching.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    working._run_sync = slow
+    running = asyncio.create_task(working.run())
+    await fetching.wait()
+    while ("0.txt", "completed", 1) not in await jobs(kit):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)

@@ -78,7 +78,7 @@ def test_only_what_has_settled_is_swept(blobs: Blobs, tmp_path: Path) -> None:
     """FAULTS 16: what a crash left is found; what is on its way in is not touched."""
     blobs.put(DOCUMENT, b"on its way")
     blobs.put("cd" * 16, b"left behind")
-    old = tmp_path / "documents" / "tenant" / ("cd" * 16)
-    os.utime(old, (0, 0))
-    assert blobs.settled() == ["cd" * 16]
-    assert Blobs(tmp_path / "nowhere").settled() == []
+    (left,) = (tmp_path / "documents" / "tenant" / ("cd" * 16)).iterdir()
+    os.utime(left, (0, 0))
+    assert blobs.settled() == {"cd" * 16: [left.name]}
+    assert Blobs(tmp_path / "nowhere").settled() == {}

@@ -7,6 +7,7 @@ import sqlite3
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ from ragstone.stores.ledger import sqlite_reads as reads
 from ragstone.stores.ledger import sqlite_status as status
 from ragstone.stores.ledger import sqlite_writes as writes
 from ragstone.stores.ledger.sqlite_file import SqliteFile
+from ragstone.stores.ledger.sqlite_jobs import needed_originals
 from ragstone.stores.ledger.sqlite_transaction import SqliteTransaction, TenantFile
 
 T = TypeVar("T")
@@ -44,6 +46,7 @@ class SqliteLedger:
         self._control: SqliteFile | None = None
         self._tenants: OrderedDict[str, TenantFile] = OrderedDict()
         self._opening = asyncio.Lock()
+        self._opening_control = asyncio.Lock()
         self._busy: dict[str, int] = {}
 
     @asynccontextmanager
@@ -165,6 +168,11 @@ class SqliteLedger:
             tenant, lambda file, db: status.belongings(db, file.tenant_id, kb, source, under)
         )
 
+    async def identify(self, tenant: str, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
+        return await self.read(
+            tenant, lambda file, db: status.identify(db, file.tenant_id, kb, source, external_id)
+        )
+
     async def children(self, tenant: str, document_id: str) -> list[str]:
         return await self.read(tenant, lambda file, db: status.children(db, file.tenant_id, document_id))
 
@@ -193,12 +201,14 @@ class SqliteLedger:
             await asyncio.to_thread(file.blobs.remove, document_id, [name])
 
     async def sweep(self, tenant: str) -> None:
-        """Remove what a crash left behind: files of documents that are no more."""
+        """Remove what crashes left behind: files that no job needs."""
         async with self.file(tenant) as file:
-            there = await asyncio.to_thread(file.blobs.settled)
-            for document_id in await file.read(lambda db: status.unknown(db, file.tenant_id, there)):
-                names = await asyncio.to_thread(file.blobs.names, document_id)
-                await asyncio.to_thread(file.blobs.remove, document_id, names)
+            for document_id, names in (await asyncio.to_thread(file.blobs.settled)).items():
+                needed = await file.read(
+                    partial(needed_originals, tenant_id=file.tenant_id, document_id=document_id)
+                )
+                left = [name for name in names if name not in needed]
+                await asyncio.to_thread(file.blobs.remove, document_id, left)
 
     async def close(self) -> None:
         async with self._opening:
@@ -234,10 +244,11 @@ class SqliteLedger:
     async def control(self, make: bool = False) -> SqliteFile | None:
         """The file that knows the tenants; None while there is none."""
         path = self._folder / "control.db"
-        if self._control is None:
-            if not make and not path.exists():
-                return None
-            self._control = await asyncio.to_thread(SqliteFile, path, "control")
+        async with self._opening_control:
+            if self._control is None:
+                if not make and not path.exists():
+                    return None
+                self._control = await asyncio.to_thread(SqliteFile, path, "control")
         return self._control
 
     async def _open(self, tenant: str, make: bool) -> TenantFile:

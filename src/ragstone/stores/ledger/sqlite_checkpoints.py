@@ -30,12 +30,6 @@ def load(
     return row[0] if row else None
 
 
-def forget(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> None:
-    connection.execute(
-        "DELETE FROM checkpoints WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id)
-    )
-
-
 def resembling(
     connection: sqlite3.Connection, tenant_id: str, kb_id: int, bands: Sequence[int], but: str
 ) -> dict[str, bytes]:

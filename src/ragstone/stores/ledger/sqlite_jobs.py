@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from ragstone.core.clock import canonical, now, parse_moment
 from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import opaque_id
-from ragstone.core.jobs import Job, JobProgress, JobState, NewJob, Ticket
+from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, NewJob, Ticket
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.lease_clock import boot_id, lease_now
 
@@ -34,7 +34,14 @@ def enqueue(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, j
     if waiting and _same(waiting, job):
         _hasten(connection, waiting, job)
         return _by_id(connection, tenant_id, waiting.id)
-    if waiting:
+    if waiting and job.kind == "sync" and waiting.state == "pending":
+        # The one that reads more does what both were to do.
+        connection.execute(
+            "UPDATE jobs SET facts = ? WHERE id = ?", (json.dumps({"afresh": True}), waiting.id)
+        )
+        _hasten(connection, waiting, job)
+        return _by_id(connection, tenant_id, waiting.id)
+    if waiting and job.kind == "document":
         # Newer content is on its way: whoever works on the old one must not finish it.
         _end(connection, waiting.id, "cancelled", "superseded", f"newer content of {waiting.uri} came in")
     if job.document_id:
@@ -59,22 +66,23 @@ def claim(
     connection: sqlite3.Connection,
     tenant_id: str,
     worker: str,
+    kind: JobKind,
     *,
     lease_seconds: float,
     attempts: int,
     most: int,
     most_bytes: int,
 ) -> list[Job]:
-    """Take the next jobs of one kb, kind and number of attempts; those that lost a worker before come first."""
+    """Take the next jobs of one kb and number of attempts; those that lost a worker before come first."""
     reclaim(connection, tenant_id, attempts)
     first = connection.execute(
-        "SELECT kb_id, kind, priority, attempts FROM jobs WHERE tenant_id = ? AND state = 'pending' "
+        "SELECT kb_id, kind, priority, attempts FROM jobs WHERE tenant_id = ? AND kind = ? AND state = 'pending' "
         "AND (not_before <= ? OR boot <> ?) ORDER BY priority, attempts = 0, seq LIMIT 1",
-        (tenant_id, lease_now(), boot_id()),
+        (tenant_id, kind, lease_now(), boot_id()),
     ).fetchone()
     if first is None:
         return []
-    share = _share(most, first[3], attempts) if first[1] == "document" else 1
+    share = _share(most, first[3], attempts) if kind == "document" else 1
     rows = connection.execute(
         "SELECT id, size FROM jobs WHERE tenant_id = ? AND state = 'pending' AND kb_id = ? AND kind = ? "
         "AND priority = ? AND attempts = ? AND (not_before <= ? OR boot <> ?) ORDER BY seq LIMIT ?",
@@ -192,11 +200,13 @@ def cancel(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> bool:
 
 
 def retry(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> bool:
-    """Queue a job that failed or was cancelled once more, with all its attempts."""
+    """Queue a job that failed or was cancelled once more, unless a newer one has taken its place."""
     found = connection.execute(
         "UPDATE jobs SET state = 'pending', attempts = 0, token = token + 1, not_before = 0, error_code = '', "
         "error = '', progress = '{}', finished_at = NULL, started_at = NULL "
-        "WHERE tenant_id = ? AND id = ? AND state IN ('failed', 'cancelled')",
+        "WHERE tenant_id = ? AND id = ? AND state IN ('failed', 'cancelled') AND NOT EXISTS (SELECT 1 FROM jobs n "
+        "WHERE n.kb_id = jobs.kb_id AND n.kind = jobs.kind AND n.source = jobs.source "
+        "AND n.external_id = jobs.external_id AND n.seq > jobs.seq)",
         (tenant_id, job_id),
     )
     return bool(found.rowcount)
@@ -221,6 +231,39 @@ def newest_job(connection: sqlite3.Connection, tenant_id: str, document_id: str)
         f"{JOB} AND j.document_id = ? ORDER BY j.seq DESC LIMIT 1", (tenant_id, document_id)
     ).fetchone()
     return _job(row) if row else None
+
+
+def originals(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> list[str]:
+    """All files that jobs brought for a document."""
+    rows = connection.execute(
+        "SELECT DISTINCT json_extract(facts, '$.original') FROM jobs WHERE tenant_id = ? AND document_id = ?",
+        (tenant_id, document_id),
+    )
+    return [name for (name,) in rows if name]
+
+
+def originals_of_kb(connection: sqlite3.Connection, tenant_id: str, kb: str) -> dict[str, list[str]]:
+    """The same for all documents of a kb."""
+    rows = connection.execute(
+        "SELECT j.document_id, json_extract(j.facts, '$.original') FROM jobs j "
+        "JOIN knowledge_bases k ON k.id = j.kb_id WHERE j.tenant_id = ? AND k.name = ?",
+        (tenant_id, kb),
+    )
+    found: dict[str, list[str]] = {}
+    for document_id, name in rows:
+        if name:
+            found.setdefault(document_id, []).append(name)
+    return found
+
+
+def needed_originals(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> set[str]:
+    """Those that are to be kept, or that a job may still be made of."""
+    rows = connection.execute(
+        "SELECT json_extract(facts, '$.original') FROM jobs WHERE tenant_id = ? AND document_id = ? "
+        "AND (state <> 'completed' OR json_extract(facts, '$.keep'))",
+        (tenant_id, document_id),
+    )
+    return {name for (name,) in rows if name}
 
 
 def older_originals(connection: sqlite3.Connection, tenant_id: str, job: Job) -> list[str]:
@@ -253,18 +296,19 @@ def count_jobs(connection: sqlite3.Connection, tenant_id: str) -> dict[str, int]
     return dict(rows.fetchall())
 
 
-def next_due(connection: sqlite3.Connection, tenant_id: str) -> float | None:
+def next_due(connection: sqlite3.Connection, tenant_id: str, kind: JobKind) -> float | None:
     """In how many seconds there is something to do: a job to start, or a lease that runs out."""
-    rows: Iterable[tuple[str, str, float, float]] = connection.execute(
-        "SELECT state, boot, not_before, lease_until FROM jobs WHERE tenant_id = ? "
-        "AND state IN ('pending', 'running')",
-        (tenant_id,),
-    )
-    here, moment = boot_id(), lease_now()
-    waits = [
-        max(0.0, (not_before if state == "pending" else lease_until) - moment) if boot in (here, "") else 0.0
-        for state, boot, not_before, lease_until in rows
-    ]
+    pending = connection.execute(
+        "SELECT min(CASE WHEN boot IN (?, '') THEN not_before ELSE 0 END) FROM jobs "
+        "WHERE tenant_id = ? AND kind = ? AND state = 'pending'",
+        (boot_id(), tenant_id, kind),
+    ).fetchone()[0]
+    held = connection.execute(
+        "SELECT min(CASE WHEN boot = ? THEN lease_until ELSE 0 END) FROM jobs "
+        "WHERE tenant_id = ? AND kind = ? AND state = 'running'",
+        (boot_id(), tenant_id, kind),
+    ).fetchone()[0]
+    waits = [max(0.0, moment - lease_now()) for moment in (pending, held) if moment is not None]
     return min(waits, default=None)
 
 
@@ -342,6 +386,11 @@ def _by_id(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> Job:
     return found
 
 
+def _progress(text: str) -> JobProgress:
+    told = JobProgress(**json.loads(text))
+    return replace(told, remarks=tuple(told.remarks))
+
+
 def _job(row: Sequence[Any]) -> Job:
     facts, progress, attempts, token, worker, code, error, created, started, finished = row[11:]
     made = parse_moment(created)
@@ -349,6 +398,6 @@ def _job(row: Sequence[Any]) -> Job:
     identity, kind, kb, state, priority, document_id, source, external_id, uri, hashed, size = row[:11]
     return Job(
         *(identity, kind, kb, state, priority, document_id, source, external_id, uri, hashed, size),
-        *(json.loads(facts), JobProgress(**json.loads(progress)), attempts, token, worker, code, error, made),
+        *(json.loads(facts), _progress(progress), attempts, token, worker, code, error, made),
         *(parse_moment(started) if started else None, parse_moment(finished) if finished else None),
     )

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from ragstone.core.jobs import Job, JobProgress, JobState, Notice, SourceRecord, Ticket
+from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Notice, SourceRecord, Ticket
 from ragstone.core.types import KnowledgeBase, Metadata
 from ragstone.stores.ledger import sqlite_jobs as jobs
 from ragstone.stores.ledger import sqlite_notices as notices
@@ -15,7 +15,7 @@ from ragstone.stores.ledger.sqlite import SqliteLedger, UnknownTenant
 
 
 class SqliteQueue:
-    """Implements `core.protocols.Queue`."""
+    """Implements `core.jobs.Queue`."""
 
     def __init__(self, ledger: SqliteLedger) -> None:
         self._ledger = ledger
@@ -36,7 +36,15 @@ class SqliteQueue:
                 await control.write(work)
 
     async def claim(
-        self, tenant: str, worker: str, *, lease_seconds: float, attempts: int, most: int, most_bytes: int
+        self,
+        tenant: str,
+        worker: str,
+        kind: JobKind = "document",
+        *,
+        lease_seconds: float,
+        attempts: int,
+        most: int,
+        most_bytes: int,
     ) -> list[Job]:
         return await self._ledger.write(
             tenant,
@@ -44,6 +52,7 @@ class SqliteQueue:
                 db,
                 file.tenant_id,
                 worker,
+                kind,
                 lease_seconds=lease_seconds,
                 attempts=attempts,
                 most=most,
@@ -57,9 +66,9 @@ class SqliteQueue:
         return await self._ledger.write(tenant, lambda _, db: jobs.heartbeat(db, held, lease_seconds))
 
     async def complete(
-        self, tenant: str, ticket: Ticket, message: str, found: Mapping[str, int] | None = None
+        self, tenant: str, ticket: Ticket, message: str, progress: JobProgress | None = None
     ) -> None:
-        done = JobProgress(percent=100, found=found or {})
+        done = progress or JobProgress(percent=100)
         await self._ledger.write(tenant, lambda _, db: jobs.complete(db, ticket, done, message))
 
     async def fail(self, tenant: str, ticket: Ticket, code: str, error: str) -> None:
@@ -103,8 +112,8 @@ class SqliteQueue:
         except UnknownTenant:
             return {}
 
-    async def next_due(self, tenant: str) -> float | None:
-        return await self._ledger.read(tenant, lambda file, db: jobs.next_due(db, file.tenant_id))
+    async def next_due(self, tenant: str, kind: JobKind = "document") -> float | None:
+        return await self._ledger.read(tenant, lambda file, db: jobs.next_due(db, file.tenant_id, kind))
 
     async def older_originals(self, tenant: str, job: Job) -> list[str]:
         return await self._ledger.read(tenant, lambda file, db: jobs.older_originals(db, file.tenant_id, job))
@@ -128,7 +137,7 @@ class SqliteQueue:
 
 
 class SqliteSourceBook:
-    """Implements `core.protocols.SourceBook`."""
+    """Implements `core.jobs.SourceBook`."""
 
     def __init__(self, ledger: SqliteLedger) -> None:
         self._ledger = ledger

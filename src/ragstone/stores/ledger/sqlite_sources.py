@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from ragstone.core.clock import canonical, now, parse_moment
-from ragstone.core.errors import InputError, NotFoundError
+from ragstone.core.errors import InputError, LeaseLost, NotFoundError
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.types import Json, KnowledgeBase, Metadata
@@ -70,10 +70,12 @@ def due_sources(connection: sqlite3.Connection, tenant_id: str, moment: datetime
 
 def advance(connection: sqlite3.Connection, tenant_id: str, source_id: str, cursor: Json) -> None:
     """Remember how far a source has been read, in the transaction that takes in what was read."""
-    connection.execute(
+    found = connection.execute(
         "UPDATE sources SET cursor = ? WHERE tenant_id = ? AND id = ?",
         (json.dumps(cursor, default=str), tenant_id, source_id),
     )
+    if not found.rowcount:
+        raise LeaseLost("the source was removed while it was being read")
 
 
 def ran(
@@ -105,6 +107,13 @@ def pause(connection: sqlite3.Connection, tenant_id: str, source_id: str, paused
 
 
 def remove_source(connection: sqlite3.Connection, tenant_id: str, source_id: str) -> None:
+    """Remove a source and cancel its jobs: a worker that reads it finds its ticket void."""
+    connection.execute(
+        "UPDATE jobs SET state = 'cancelled', token = token + 1, error_code = 'cancelled', "
+        "error = 'its source was removed', finished_at = ? WHERE tenant_id = ? AND state IN ('pending', 'running') "
+        "AND (kb_id, source) = (SELECT kb_id, name FROM sources WHERE id = ?)",
+        (canonical(now()), tenant_id, source_id),
+    )
     connection.execute("DELETE FROM sources WHERE tenant_id = ? AND id = ?", (tenant_id, source_id))
 
 
@@ -115,12 +124,17 @@ def _existing(connection: sqlite3.Connection, tenant_id: str, kb: str, name: str
     return found
 
 
+def _json(column: Any) -> Json:
+    # SQLite takes a column of type JSON for a number if it looks like one.
+    return json.loads(column) if isinstance(column, str) else column
+
+
 def _source(row: Sequence[Any]) -> SourceRecord:
     identity, kb, name, kind, config, schedule, cursor, paused, following, last, error, made = row
     created = parse_moment(made)
     assert created is not None
     return SourceRecord(
-        *(identity, kb, name, kind, json.loads(config), schedule, json.loads(cursor or "null"), bool(paused)),
+        *(identity, kb, name, kind, json.loads(config), schedule, _json(cursor), bool(paused)),
         *(parse_moment(following) if following else None, parse_moment(last) if last else None),
         *(error, created),
     )

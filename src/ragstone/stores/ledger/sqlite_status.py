@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 
 from ragstone.core.clock import parse_moment
 from ragstone.core.jobs import DocumentStatus, JobState, Status
@@ -30,6 +29,13 @@ def read_status(connection: sqlite3.Connection, tenant_id: str, document_id: str
         return None
     uri, title, version, chunks, tokens, updated = row
     job = newest_job(connection, tenant_id, document_id)
+    if not version and job and job.state == "completed":
+        # An archive is no document itself: it is what came in with it.
+        chunks, tokens, version, updated = connection.execute(
+            "SELECT coalesce(sum(chunk_count), 0), coalesce(sum(token_count), 0), count(*), max(updated_at) "
+            "FROM documents WHERE tenant_id = ? AND parent_id = ? AND version > 0",
+            (tenant_id, document_id),
+        ).fetchone()
     status: Status = "completed" if version or job is None else _STATUS[job.state]
     failed = job is not None and job.state == "failed"
     return DocumentStatus(
@@ -48,10 +54,10 @@ def read_status(connection: sqlite3.Connection, tenant_id: str, document_id: str
 def belongings(
     connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, source: str, under: str
 ) -> dict[str, tuple[str, str]]:
-    """Live documents of a source whose external id begins with `under`: id and content hash by external id."""
+    """Documents of a source whose external id begins with `under`: id and content hash by external id."""
     rows = connection.execute(
         "SELECT external_id, id, content_hash FROM documents WHERE tenant_id = ? AND kb_id = ? AND source = ? "
-        "AND version > 0 AND parent_id IS NULL AND substr(external_id, 1, ?) = ?",
+        "AND parent_id IS NULL AND substr(external_id, 1, ?) = ?",
         (tenant_id, kb.id, source, len(under), under),
     )
     return {external_id: (identity, hashed) for external_id, identity, hashed in rows}
@@ -65,13 +71,12 @@ def children(connection: sqlite3.Connection, tenant_id: str, document_id: str) -
     return [row[0] for row in rows]
 
 
-def unknown(connection: sqlite3.Connection, tenant_id: str, documents: Iterable[str]) -> list[str]:
-    """The ids among these that no document has."""
-    return [
-        identity
-        for identity in documents
-        if connection.execute(
-            "SELECT 1 FROM documents WHERE tenant_id = ? AND id = ?", (tenant_id, identity)
-        ).fetchone()
-        is None
-    ]
+def identify(
+    connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, source: str, external_id: str
+) -> str | None:
+    """The id of a document by what its source calls it, live or not yet."""
+    row = connection.execute(
+        "SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ? AND source = ? AND external_id = ?",
+        (tenant_id, kb.id, source, external_id),
+    ).fetchone()
+    return row[0] if row else None

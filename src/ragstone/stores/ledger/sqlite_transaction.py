@@ -18,6 +18,7 @@ from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.ledger import sqlite_checkpoints as checkpoints
 from ragstone.stores.ledger import sqlite_jobs as jobs
 from ragstone.stores.ledger import sqlite_sources as sources
+from ragstone.stores.ledger import sqlite_status as status
 from ragstone.stores.ledger import sqlite_writes as writes
 from ragstone.stores.ledger.sqlite_file import SqliteFile
 
@@ -42,6 +43,7 @@ class SqliteTransaction:
         self._asked = False
         self._begun = False
         self._originals: dict[str, list[str]] = {}
+        """Files of what is deleted, by document: those its jobs name. What is on its way in has no job yet."""
 
     async def __aenter__(self) -> SqliteTransaction:
         return self
@@ -74,13 +76,19 @@ class SqliteTransaction:
 
     async def delete(self, document_id: str) -> bool:
         def work(db: sqlite3.Connection) -> list[str]:
-            return self._noted(writes.delete_document(db, self._file.tenant_id, self._indexes, document_id))
+            names = jobs.originals(db, self._file.tenant_id, document_id)
+            gone = writes.delete_document(db, self._file.tenant_id, self._indexes, document_id)
+            if gone and names:
+                self._originals[document_id] = names
+            return gone
 
         return bool(await self._write(work))
 
     async def delete_kb(self, name: str) -> int:
         def work(db: sqlite3.Connection) -> list[str]:
-            return self._noted(writes.delete_kb(db, self._file.tenant_id, self._indexes, name))
+            names = jobs.originals_of_kb(db, self._file.tenant_id, name)
+            self._originals.update(names)
+            return writes.delete_kb(db, self._file.tenant_id, self._indexes, name)
 
         return len(await self._write(work))
 
@@ -96,7 +104,15 @@ class SqliteTransaction:
         return await self._write(lambda db: jobs.enqueue(db, self._file.tenant_id, kb, job))
 
     async def complete(self, ticket: Ticket, progress: JobProgress) -> None:
-        await self._write(lambda db: jobs.complete(db, ticket, progress))
+        await self._write(lambda db: jobs.complete(db, ticket, progress, "; ".join(progress.remarks[:3])))
+
+    async def identify(self, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
+        return await self._write(
+            lambda db: status.identify(db, self._file.tenant_id, kb, source, external_id)
+        )
+
+    async def set_recipe(self, document_id: str, recipe: str) -> None:
+        await self._write(lambda db: writes.set_recipe(db, self._file.tenant_id, document_id, recipe))
 
     async def holds(self, ticket: Ticket) -> bool:
         return await self._write(lambda db: jobs.holds(db, ticket))
@@ -108,11 +124,6 @@ class SqliteTransaction:
         await self._write(
             lambda db: checkpoints.save(db, self._file.tenant_id, document_id, made_from, part, data)
         )
-
-    def _noted(self, gone: list[str]) -> list[str]:
-        """Remember which files the deleted documents have now: what comes in later is not theirs."""
-        self._originals.update({document_id: self._file.blobs.names(document_id) for document_id in gone})
-        return gone
 
     def _drop_originals(self) -> None:
         for document_id, names in self._originals.items():
