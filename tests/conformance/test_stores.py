@@ -24,7 +24,7 @@ class TestSqliteLedger(LedgerSuite):
     async def open(self, folder: Path) -> Ledger:
         return open_ledger(folder)
 
-    @pytest.mark.req("R-DOM-43")
+    @pytest.mark.req("R-DOM-43", "R-CHK-16", "R-ING-41")
     async def test_what_was_put_is_read_back(self, ledger: Ledger) -> None:
         await super().test_what_was_put_is_read_back(ledger)
 

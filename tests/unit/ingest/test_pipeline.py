@@ -223,6 +223,7 @@ async def test_documents_larger_than_a_wave_and_many_small_ones(kit: Kit) -> Non
     assert known[sentences[-1]] @ (await FakeEmbedder().embed(sentences[-1:])).vectors[0] > 0.999
 
 
+@pytest.mark.req("R-ING-45")
 async def test_the_model_gets_full_batches_of_small_documents(kit: Kit) -> None:
     await kit.run([item(f"n{number}") for number in range(2 * WAVE_CHUNKS)])
     assert [len(texts) for texts, _ in kit.embedder.calls] == [WAVE_CHUNKS, WAVE_CHUNKS]

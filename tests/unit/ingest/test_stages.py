@@ -275,3 +275,37 @@ async def test_what_is_deleted_while_it_is_read_does_not_come_back(kit: Kit) -> 
     report = await kit.run([item("a", "Other words now.")], embedder=DeletesMeanwhile())
     assert [(failure.code, failure.uri) for failure in report.failed] == [("gone", "test/a")]
     assert await kit.names() == []
+
+
+@pytest.mark.req("R-CHK-17")
+async def test_the_contextual_text_is_what_the_model_gets(kit: Kit) -> None:
+    await kit.run(
+        [
+            Item(
+                "test",
+                "page",
+                "page.md",
+                b"# Fares\n\nDogs travel for two crowns.\n\n## Boats\n\nAll of them.",
+            )
+        ]
+    )
+    document = await kit.document("page")
+    chunks = [one.chunk for one in await kit.ledger.document_chunks("t", document.id)]
+    assert sorted(kit.embedded_texts()) == sorted(chunk.contextual for chunk in chunks)
+    assert any(chunk.contextual != chunk.text for chunk in chunks)
+
+
+@pytest.mark.req("R-ING-35")
+async def test_several_documents_are_prepared_at_once(kit: Kit) -> None:
+    """None of them would ever be through if they went one after the other."""
+    together = asyncio.Barrier(5)
+    pipeline = kit.pipeline()
+    parse = pipeline._preparer._parse
+
+    async def all_at_once(content: bytes, name: str, options: ParseOptions) -> Parsed:
+        await asyncio.wait_for(together.wait(), 20)
+        return await parse(content, name, options)
+
+    pipeline._preparer._parse = all_at_once
+    items = [Item("test", str(number), f"{number}.txt", f"Text {number}.".encode()) for number in range(5)]
+    assert counts(await pipeline.run("t", "default", items)) == (5, 0, 0, 0)
