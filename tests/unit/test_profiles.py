@@ -6,10 +6,12 @@ from typing import get_args
 import pytest
 
 from ragstone.configure import load_settings
+from ragstone.core.errors import ParserLimit
 from ragstone.core.settings import ProfileName, Settings
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Block, Parsed
 from ragstone.ingest.chunkers import build_chunker
+from ragstone.ingest.uploads import checked_upload
 from ragstone.models import model_info
 
 PROSE = " ".join(f"Sentence number {number} tells of one more island." for number in range(400))
@@ -149,3 +151,11 @@ def test_fusion_and_weights(name: str, fusion: str, dense_weight: float) -> None
 @pytest.mark.parametrize("name", ["ghostwriter", "takaro", "rpg"])
 def test_rrf_k_is_60(name: str) -> None:
     assert profile(name).retrieval.rrf_k == 60
+
+
+@pytest.mark.req("R-ING-14")
+def test_tulia_takes_files_below_ten_megabytes() -> None:
+    limit = profile("tulia").limits.file_mb
+    assert checked_upload(b"x" * (10 * 1024 * 1024 - 1), "a.txt", limit) == "a.txt"
+    with pytest.raises(ParserLimit):
+        checked_upload(b"x" * (10 * 1024 * 1024), "a.txt", limit)

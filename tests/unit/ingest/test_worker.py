@@ -14,6 +14,7 @@ from ragstone.core.ids import document_id
 from ragstone.core.jobs import Job, NewJob, Priority
 from ragstone.core.settings import JobSettings
 from ragstone.core.types import Embeddings, Item, Role
+from ragstone.ingest.belt import LONG_CHUNKS
 from ragstone.ingest.sync import SyncReport, new_job
 from ragstone.ingest.task import Group, Task
 from ragstone.ingest.worker import Worker
@@ -224,3 +225,25 @@ async def test_documents_do_not_wait_for_a_slow_source(kit: Kit) -> None:
         await asyncio.sleep(0.01)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.mark.req("R-ING-19")
+async def test_progress_is_seen_while_a_document_is_embedded(kit: Kit) -> None:
+    text = " ".join(f"Sentence number {number} is here." for number in range(LONG_CHUNKS + 64))
+    await queue_texts(kit, text)
+
+    class Halts(FakeEmbedder):
+        async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+            if len(self.calls) == 2:
+                await asyncio.Event().wait()
+            return await super().embed(texts, role)
+
+    running = asyncio.create_task(worker(kit, Halts(), JobSettings(lease_seconds=0.3)).run())
+    queue = SqliteQueue(kit.ledger)
+    while (seen := (await queue.jobs(T))[0].progress).chunks < 128:  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert (seen.stage, seen.chunks, seen.chunks_total) == ("embed", 128, LONG_CHUNKS + 64)
+    assert seen.percent == 20 + round(70 * 128 / (LONG_CHUNKS + 64))
+    assert seen.eta_seconds is not None
