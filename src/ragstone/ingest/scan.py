@@ -27,20 +27,7 @@ async def scan(command: Sequence[str], content: bytes, name: str) -> None:
     with tempfile.TemporaryDirectory(prefix="ragstone-scan-") as folder:
         copy = Path(folder) / "file"
         await asyncio.to_thread(_write, copy, content)
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                str(copy),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                start_new_session=True,
-            )
-        except OSError as problem:
-            raise SettingsError(
-                f"the malware scanner {command[0]} cannot be run: {problem.strerror}",
-                hint="check extract.scan_command; nothing is ingested without it",
-            ) from problem
+        process = await _start((*command, str(copy)))
         try:
             said, _ = await asyncio.wait_for(process.communicate(), SECONDS)
         except TimeoutError:
@@ -52,6 +39,30 @@ async def scan(command: Sequence[str], content: bytes, name: str) -> None:
     if process.returncode:
         words = printable(" ".join(said.decode("utf-8", "replace").replace(str(copy), name).split()))
         raise Refused(f"{name} was refused by the malware scanner: {words or process.returncode}")
+
+
+async def _start(command: Sequence[str]) -> asyncio.subprocess.Process:
+    """Start the scanner; if the scan is called off meanwhile, it is ended with all that it started so far."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with suppress(OSError):
+            await _end(await starting)
+        raise
+    except OSError as problem:
+        raise SettingsError(
+            f"the malware scanner {command[0]} cannot be run: {problem.strerror}",
+            hint="check extract.scan_command; nothing is ingested without it",
+        ) from problem
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

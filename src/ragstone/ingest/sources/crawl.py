@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -22,6 +24,9 @@ from ragstone.ingest.sources.sitemap import wanted
 PAGE_ITEMS = 16
 MAX_HREF = 2000
 MAX_LINKS = 2000
+MAX_TAGS = 20_000
+MAX_LOOKED_AT = 5 * 1024 * 1024
+"""No page that people made has more links, tags of them or bytes; a page that was made to harm has."""
 _HTML = ("text/html", "application/xhtml+xml", "")
 # Tags are cut out first and parsed apart: a tree of a hundred thousand nested elements takes minutes to build.
 _TAG = re.compile(r"<(?:a|area|base|link)\s[^<>]{1,4000}>", re.IGNORECASE)
@@ -113,7 +118,8 @@ class CrawlSource:
         step: tuple[str, int] | None = (first, 0)
         fetched: Fetched | Failure | None = start
         while step:
-            entries += self._take(reader, frontier, step[1], fetched, host)
+            links = await _links(fetched)
+            entries += self._take(reader, frontier, step[1], fetched, links, host)
             frontier.settle(*step)
             if len(entries) >= PAGE_ITEMS:
                 yield Page(tuple(entries), reader.cursor)
@@ -148,6 +154,7 @@ class CrawlSource:
         frontier: Frontier,
         depth: int,
         fetched: Fetched | Failure | None,
+        links: Links | None,
         host: str,
     ) -> Iterator[Item | Failure]:
         """What a page gives: a document, and links to go on with."""
@@ -160,7 +167,6 @@ class CrawlSource:
         url = canonical_url(fetched.url)
         if urlsplit(url).netloc != host or not (depth == 0 or self._wants(url)):
             return  # a redirect out of what is wanted
-        links = Links(fetched) if media_type(fetched) in _HTML else None
         if url not in frontier.read and not (links and self._stands_for(links, url, frontier, depth, host)):
             frontier.read.add(url)
             yield reader.item(url, fetched)
@@ -188,20 +194,28 @@ class CrawlSource:
         return wanted(url, self._config.include, self._config.exclude)
 
 
+async def _links(fetched: Fetched | Failure | None) -> Links | None:
+    """The links of a page, read in a thread: a page that is all links takes a while."""
+    if not isinstance(fetched, Fetched) or media_type(fetched) not in _HTML:
+        return None
+    return await asyncio.to_thread(Links, fetched)
+
+
 class Links:
     """The links of one page; `cut` when there are more than anybody would follow."""
 
     def __init__(self, fetched: Fetched) -> None:
         from selectolax.lexbor import LexborHTMLParser
 
-        tags = _TAG.findall(fetched.content.decode("utf-8", "replace"))
-        self._tree = LexborHTMLParser("</a>".join(tags))
+        markup = fetched.content[:MAX_LOOKED_AT].decode("utf-8", "replace")
+        tags = [tag[0] for tag in islice(_TAG.finditer(markup), MAX_TAGS + 1)]
+        self._tree = LexborHTMLParser("</a>".join(tags[:MAX_TAGS]))
         bases = self._hrefs("base")
         self._base = fetched.url
         self._base = (self._absolute(bases[0]) if bases else "") or fetched.url
         hrefs = dict.fromkeys((*self._hrefs("a"), *self._hrefs("area")))
         self._links = list(hrefs)[:MAX_LINKS]
-        self.cut = len(hrefs) > MAX_LINKS
+        self.cut = len(hrefs) > MAX_LINKS or len(tags) > MAX_TAGS or len(fetched.content) > MAX_LOOKED_AT
 
     @property
     def canonical(self) -> str:

@@ -11,8 +11,9 @@ from ragstone.core.errors import FetchError, ParseError
 from ragstone.core.settings import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.mail_gmail import GmailClient, GmailMessage, OAuthClient
+from ragstone.ingest.sources.mail_gmail import WHO, GmailClient, GmailMessage, OAuthClient
 from ragstone.ingest.sources.mail_items import MEDIA_TYPE
+from ragstone.ingest.sources.page_tokens import PageTokens
 
 AT_ONCE = 8
 """Messages asked for at the same time; Gmail allows about fifty a second."""
@@ -60,15 +61,16 @@ class GmailSource:
         """All mail. The history begins before the listing does, so that nothing falls between them."""
         listed: set[str] | None = None if page else set()
         since = since or await self._client.history_point()
+        tokens = PageTokens(WHO)
         while True:
             ids, following = await self._ids(page)
             if listed is not None:
                 listed.update(ids)
             async for items, gone in self._messages(names, ids):
                 yield Page(items, {"history": since, "page": page}, removed=gone)
-            if not following:
+            page = tokens.follow(following)
+            if not page:
                 break
-            page = following
         everything = None if listed is None else frozenset(listed)
         yield Page((), {"history": since}, listed=everything)
 
@@ -82,7 +84,7 @@ class GmailSource:
             return await self._client.message_ids(self._config.query, "")
 
     async def _changes(self, names: Mapping[str, str], since: str) -> AsyncIterator[Page]:
-        page = ""
+        page, tokens = "", PageTokens(WHO)
         matching: set[str] | None = None
         while True:
             changes = await self._client.changes(since, page)
@@ -99,7 +101,7 @@ class GmailSource:
                 touched = [one for one in touched if one in matching]
             async for items, gone in self._messages(names, touched):
                 yield Page(items, {"history": since}, removed=gone)
-            page = changes.next_page
+            page = tokens.follow(changes.next_page)
             point = since if page else changes.history
             if removed or point != since:
                 yield Page((), {"history": point}, removed=tuple(removed))
@@ -113,9 +115,19 @@ class GmailSource:
         wanted = list(ids)
         for first in range(0, len(wanted), AT_ONCE):
             some = wanted[first : first + AT_ONCE]
-            found = await asyncio.gather(*(self._entry(names, one) for one in some))
+            found = await self._entries(names, some)
             gone = tuple(one for one, entry in zip(some, found, strict=True) if entry is None)
             yield tuple(entry for entry in found if entry is not None), gone
+
+    async def _entries(self, names: Mapping[str, str], ids: Iterable[str]) -> list[Item | Failure | None]:
+        """All at once. When one fails the others are ended: a run that is over asks for nothing more."""
+        asked = [asyncio.ensure_future(self._entry(names, one)) for one in ids]
+        try:
+            return await asyncio.gather(*asked)
+        finally:
+            for one in asked:
+                one.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
 
     async def _entry(self, names: Mapping[str, str], message_id: str) -> Item | Failure | None:
         try:

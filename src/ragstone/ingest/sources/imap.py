@@ -11,7 +11,8 @@ from pydantic import Field, SecretStr, field_validator
 from ragstone.core.settings import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.mail_imap import ImapSession, Mailbox, Security, Server
+from ragstone.ingest.sources.imap_connection import Security, Server
+from ragstone.ingest.sources.mail_imap import ImapSession, Mailbox
 from ragstone.ingest.sources.mail_items import MEDIA_TYPE, read_head
 
 PAGE_ITEMS = 32

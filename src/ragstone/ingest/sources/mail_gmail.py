@@ -17,10 +17,12 @@ from pydantic import SecretStr
 
 from ragstone.core.errors import FetchError, ParseError, SourceError
 from ragstone.core.types import Json
+from ragstone.ingest.sources.page_tokens import PageTokens
 
 if TYPE_CHECKING:
     from ragstone.fetch import Fetcher
 
+WHO = "Gmail"
 LIST_SIZE = 500
 _SPARE_SECONDS = 60.0
 _HISTORY = ("messageAdded", "messageDeleted", "labelAdded", "labelRemoved")
@@ -89,11 +91,12 @@ class GmailClient:
 
     async def all_ids(self, query: str) -> AsyncIterator[str]:
         """The ids of all messages that match."""
-        page = ""
+        page, tokens = "", PageTokens(WHO)
         while True:
-            ids, page = await self.message_ids(query, page)
+            ids, following = await self.message_ids(query, page)
             for one in ids:
                 yield one
+            page = tokens.follow(following)
             if not page:
                 return
 

@@ -5,34 +5,20 @@ from __future__ import annotations
 import base64
 import imaplib
 import re
-import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Literal
 
 from ragstone.core.errors import FetchError, SourceError
+from ragstone.ingest.sources.imap_connection import ImapConnection, Server
 
-Security = Literal["tls", "starttls", "none"]
 WINDOW = 2000
 """How many messages are listed by one command."""
 _UID = re.compile(rb"\bUID (\d{1,10})\b")
 _SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,15})\b")
-_LARGEST_REPLY = 256 * 1024 * 1024
+MAX_MESSAGES = 1_000_000
 _UNSPOKEN = re.compile(r"[^\x20-\x7e]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """Where to connect, and how."""
-
-    host: str
-    address: str
-    """The checked address of the host: what is connected to."""
-    port: int
-    security: Security
-    timeout: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +36,10 @@ class ImapSession:
     def __init__(self, server: Server, user: str, password: str) -> None:
         self._host = server.host
         with self._translated():
-            self._connection = _Connection(server)
+            self._connection = ImapConnection(server)  # which begins to wait when it is made
         try:
             if server.security == "starttls":
-                with self._translated():
+                with self._answer():
                     self._connection.starttls(ssl.create_default_context())
             self._sign_in(user, password)
         except Exception:
@@ -62,7 +48,7 @@ class ImapSession:
 
     def open_mailbox(self, name: str) -> Mailbox | None:
         """Open a mailbox for reading; None when the server does not let it be opened."""
-        with self._translated():
+        with self._answer():
             state, data = self._connection.select(_quoted(encode_mailbox(name)), readonly=True)
             if state != "OK":
                 return None
@@ -71,10 +57,15 @@ class ImapSession:
 
     def sizes(self, mailbox: Mailbox) -> dict[int, int]:
         """The UIDs in the open mailbox and the size of each message."""
+        if mailbox.count > MAX_MESSAGES:
+            raise SourceError(
+                f"a mailbox of {self._host} has {mailbox.count:,} messages, more than {MAX_MESSAGES:,}",
+                hint="divide it, and name the parts in mailboxes",
+            )
         found: dict[int, int] = {}
         for first in range(1, mailbox.count + 1, WINDOW):
             window = f"{first}:{min(mailbox.count, first + WINDOW - 1)}"
-            with self._translated():
+            with self._answer():
                 # Messages are not renumbered while they are fetched by number, as they may be while searched.
                 state, data = self._connection.fetch(window, "(UID RFC822.SIZE)")
             if state != "OK":
@@ -87,7 +78,7 @@ class ImapSession:
 
     def messages(self, uids: Sequence[int]) -> Mapping[int, bytes | None]:
         """The messages with these UIDs, as far as they are still there; None for one the server cannot give."""
-        with self._translated():
+        with self._answer():
             state, data = self._connection.uid("FETCH", ",".join(map(str, uids)), "(UID BODY.PEEK[])")
         if state == "OK":
             return dict(_contents(data))
@@ -98,13 +89,14 @@ class ImapSession:
     def close(self) -> None:
         """Leave, politely if the server still listens."""
         try:
+            self._connection.wait_briefly()
             self._connection.logout()
         except (imaplib.IMAP4.error, OSError):
             with suppress(OSError):
                 self._connection.shutdown()
 
     def _sign_in(self, user: str, password: str) -> None:
-        with self._translated():
+        with self._answer():
             try:
                 if "AUTH=PLAIN" in self._connection.capabilities:
                     self._connection.authenticate("PLAIN", lambda _: f"\0{user}\0{password}".encode())
@@ -119,6 +111,12 @@ class ImapSession:
             f"{self._host} refused the login of {user}",
             hint="check user and password; many providers want an app password for IMAP",
         )
+
+    @contextmanager
+    def _answer(self) -> Iterator[None]:
+        with self._translated():
+            self._connection.wait_anew()
+            yield
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -139,29 +137,6 @@ class ImapSession:
                 f"{self._host} does not answer as an IMAP server should: {_spoken(problem)}",
                 hint="check host and port",
             ) from problem
-
-
-class _Connection(imaplib.IMAP4):
-    """Connects to the checked address and takes no reply larger than a mail can be."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        super().__init__(server.host, server.port, server.timeout)
-
-    def _create_socket(self, timeout: float | None) -> socket.socket:
-        plain = socket.create_connection((self._server.address, self._server.port), timeout)
-        if self._server.security != "tls":
-            return plain
-        try:
-            return ssl.create_default_context().wrap_socket(plain, server_hostname=self._server.host)
-        except OSError:
-            plain.close()
-            raise
-
-    def read(self, size: int) -> bytes:
-        if size > _LARGEST_REPLY:
-            raise self.abort(f"a reply of {size} bytes")
-        return super().read(size)
 
 
 def encode_mailbox(name: str) -> str:

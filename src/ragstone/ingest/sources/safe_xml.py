@@ -9,8 +9,15 @@ from xml.sax.handler import ContentHandler, feature_namespaces
 from ragstone.core.errors import SourceError
 
 MAX_TEXT = 4000
+MAX_ELEMENTS = 500_000
+"""Twice what fifty thousand entries of a sitemap with all their fields take."""
+MAX_EVENTS = 4_000_000
+"""Tags, and pieces of text: the parser makes two of every line."""
+MAX_TAG = 1024 * 1024
+_PIECE = 64 * 1024
 _XINCLUDE = "http://www.w3.org/2001/XInclude"
 _HINT = "feeds and sitemaps need none; whoever made it may mean harm"
+_TOO_MUCH = "no feed or sitemap needs as much; whoever made it may mean harm"
 
 Record = tuple[str, dict[str, str]]
 """An element's name and the texts of its children by name."""
@@ -22,6 +29,10 @@ class BrokenXml(SourceError):
     code = "broken_xml"
 
 
+class _EnoughRead(Exception):
+    """There are as many records as anybody wants."""
+
+
 class Records(ContentHandler):
     """Collects the elements of some names, at any depth, each with the texts right under it."""
 
@@ -29,6 +40,9 @@ class Records(ContentHandler):
         super().__init__()
         self.found: list[Record] = []
         self.cut = False
+        self.events = 0
+        """How much was met so far, of any kind."""
+        self._elements = 0
         self._wanted = wanted
         self._most = most
         self._name = name
@@ -43,25 +57,36 @@ class Records(ContentHandler):
     def startElementNS(  # noqa: N802
         self, name: tuple[str | None, str], qname: str | None, attrs: Any
     ) -> None:
+        self._elements += 1
+        if self._elements > MAX_ELEMENTS:
+            raise SourceError(f"{self._name} has more than {MAX_ELEMENTS:,} elements", hint=_TOO_MUCH)
+        self._met()
         self._depth += 1
         self._text = []
         if self._inside is None and name[1] in self._wanted:
             if len(self.found) == self._most:
                 self.cut = True
-                return
+                raise _EnoughRead
             self.found.append((name[1], {}))
             self._inside = self._depth
 
     def characters(self, content: str) -> None:
+        self._met()
         if self._inside is not None and len(self._text) < MAX_TEXT:
             self._text.append(content[:MAX_TEXT])
 
     def endElementNS(self, name: tuple[str | None, str], qname: str | None) -> None:  # noqa: N802
+        self._met()
         if self._inside is not None and self._depth == self._inside + 1:
             self.found[-1][1].setdefault(name[1], "".join(self._text).strip()[:MAX_TEXT])
         if self._depth == self._inside:
             self._inside = None
         self._depth -= 1
+
+    def _met(self) -> None:
+        self.events += 1
+        if self.events > MAX_EVENTS:
+            raise SourceError(f"{self._name} has more than {MAX_EVENTS:,} tags and lines", hint=_TOO_MUCH)
 
 
 def read_records(content: bytes, name: str, wanted: frozenset[str] = frozenset(), most: int = 0) -> Records:
@@ -75,11 +100,27 @@ def read_records(content: bytes, name: str, wanted: frozenset[str] = frozenset()
     parser.setFeature(feature_namespaces, True)
     parser.setContentHandler(records)
     try:
-        # All at once: in pieces the parser would read an endless tag again and again from its start.
-        parser.feed(content)
-        parser.close()
+        _feed(parser, records, content, name)
+    except _EnoughRead:
+        pass
     except DefusedXmlException as problem:
         raise SourceError(f"{name} declares a document type or entities", hint=_HINT) from problem
     except SAXException as problem:
         raise BrokenXml(f"{name} is not well-formed XML: {problem!s:.200}") from problem
     return records
+
+
+def _feed(parser: Any, records: Records, content: bytes, name: str) -> None:
+    """Read piece by piece, as far as something comes of it.
+
+    The parser holds a tag until it ends and then makes an object of each attribute, and it begins such a tag anew
+    with every piece. A tag that grows without end is therefore refused before it has become large.
+    """
+    silent = 0
+    for start in range(0, max(len(content), 1), _PIECE):
+        before = records.events
+        parser.feed(content[start : start + _PIECE])
+        silent = 0 if records.events > before else silent + _PIECE
+        if silent > MAX_TAG:
+            raise SourceError(f"{name} has a tag or comments of more than 1 MB", hint=_TOO_MUCH)
+    parser.close()

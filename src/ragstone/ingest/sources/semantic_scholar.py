@@ -47,16 +47,17 @@ class SemanticScholarSource:
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
         """The papers, page by page; a run that was interrupted goes on at its page."""
+        restarted = False
         token = str((cursor or {}).get("token") or "")
         count = int((cursor or {}).get("count") or 0)
         while True:
             try:
                 answer = await self._search(token)
             except FetchError as problem:
-                if not token or problem.status != 400:
+                if not token or problem.status != 400 or restarted:
                     raise
                 # A token lives for a while only: begin again.
-                token, count = "", 0
+                token, count, restarted = "", 0, True
                 continue
             papers = answer["data"][: self._config.limit - count]
             count += len(papers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from ragstone.ingest.sources.safe_xml import read_records
 
 MAX_SITEMAPS = 100
 MAX_BYTES = 50 * 1024 * 1024
+MAX_ENTRIES = 50_000
+"""The protocol allows no larger sitemaps, and none with more entries."""
 PAGE_ITEMS = 16
 
 
@@ -103,15 +106,22 @@ class SitemapSource:
                     listing.cut = True
         if listing.cut:
             most = self._config.max_pages
-            found = f"{shown(self._config.url)} lists more than {most} pages or {MAX_SITEMAPS} sitemaps"
+            found = (
+                f"{shown(self._config.url)} lists more than {most} pages or {MAX_SITEMAPS} sitemaps, "
+                f"or one of them has more than {MAX_ENTRIES:,} entries"
+            )
             listing.failures.append(Failure(shown(self._config.url), "too_large", found))
         return listing
 
     async def _read(self, place: str, listing: Listing) -> list[str]:
         """Take the pages of one sitemap down, and return the sitemaps that it leads to."""
         fetched = await self._fetcher.get(place)
+        # In a thread: fifty thousand addresses take seconds.
+        return await asyncio.to_thread(self._take_down, fetched.content, place, listing)
+
+    def _take_down(self, content: bytes, place: str, listing: Listing) -> list[str]:
         records = read_records(
-            _unpacked(fetched.content, place), shown(place), frozenset({"url", "sitemap"}), 50_000
+            _unpacked(content, place), shown(place), frozenset({"url", "sitemap"}), MAX_ENTRIES
         )
         listing.cut = listing.cut or records.cut
         further = []
@@ -148,13 +158,19 @@ def _host(address: str) -> str:
 
 def _unpacked(content: bytes, place: str) -> bytes:
     if not content.startswith(b"\x1f\x8b"):
+        if len(content) > MAX_BYTES:
+            raise _too_large(place, "has")
         return content
     try:
         return unzip(content, MAX_BYTES)
     except TooLarge:
-        raise FetchError(
-            f"{shown(place)} unpacks to more than {MAX_BYTES // 1024 // 1024} MB",
-            hint="the protocol allows no larger sitemaps; split it",
-        ) from None
+        raise _too_large(place, "unpacks to") from None
     except Damaged as problem:
         raise SourceError(f"{shown(place)} is a damaged gzip file: {problem}") from problem
+
+
+def _too_large(place: str, has: str) -> FetchError:
+    return FetchError(
+        f"{shown(place)} {has} more than {MAX_BYTES // 1024 // 1024} MB",
+        hint="the protocol allows no larger sitemaps; split it",
+    )

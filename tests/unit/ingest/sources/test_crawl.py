@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 
 import pytest
@@ -9,6 +10,7 @@ from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
 from ragstone.fetch import Fetched
+from ragstone.ingest.sources import crawl
 from ragstone.ingest.sources.crawl import CrawlConfig, CrawlSource, Links
 from ragstone.testing.web_double import Reply, Request, html, redirect
 
@@ -211,3 +213,39 @@ def test_hostile_markup_is_read_in_one_go() -> None:
     assert links_of("<a " * 200_000) == []
     assert links_of("<a href=c>" * 20_000) == ["http://example.com/a/c"]
     assert len(links_of("".join(f"<a href={number}>" for number in range(20_000)))) == 2000
+
+
+@pytest.mark.parametrize(
+    "filler", ["<a b>" * crawl.MAX_TAGS, " " * crawl.MAX_LOOKED_AT], ids=["tags", "bytes"]
+)
+def test_only_so_much_of_a_page_is_looked_at(filler: str) -> None:
+    page = Fetched("http://example.com/", 200, {}, f"<a href=a>{filler}<a href=b>".encode())
+    links = Links(page)
+    assert list(links.pages("example.com")) == ["http://example.com/a"]
+    assert links.cut
+
+
+async def test_a_page_with_more_links_than_are_looked_at_removes_nothing(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crawl, "MAX_TAGS", 1)
+    site.web.on("/", linking("/a", "/b"))
+    site.web.on("/a", html("A"))
+    run = await site.run(source(site))
+    assert run.ids == [site.url("/"), site.url("/a")]
+    assert run.listed is None
+
+
+async def test_links_are_read_while_other_work_goes_on(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+
+    class Watched(Links):
+        def __init__(self, fetched: Fetched) -> None:
+            threads.append(threading.current_thread())
+            super().__init__(fetched)
+
+    monkeypatch.setattr(crawl, "Links", Watched)
+    site.web.on("/", html("x"))
+    await site.run(source(site))
+    (thread,) = threads
+    assert thread is not threading.current_thread()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import threading
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +17,7 @@ from ragstone.core.settings import FetchSettings, LimitSettings
 from ragstone.core.types import Failure, Item, Page
 from ragstone.fetch import Fetcher
 from ragstone.ingest.parsers.mail import parse_mail
+from ragstone.ingest.sources import page_tokens
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.gmail import GmailConfig, GmailSource
 from ragstone.testing.web_double import Reply, Request, WebDouble, json_reply
@@ -401,3 +404,56 @@ async def test_a_mail_that_is_too_large_is_reported(gmail: GmailDouble, fetcher:
     failure = found[0].items[0]
     assert isinstance(failure, Failure)
     assert (failure.uri, failure.code) == ("gmail:1", "too_large")
+
+
+@pytest.mark.parametrize(
+    ("path", "cursor", "query"),
+    [
+        ("/messages", None, ""),
+        ("/history", {"history": "100"}, ""),
+        ("/messages", {"history": "100"}, "INBOX"),
+    ],
+    ids=["all mail", "changes", "what a query matches"],
+)
+async def test_a_listing_that_leads_back_to_itself_is_an_error(
+    gmail: GmailDouble, fetcher: Fetcher, path: str, cursor: Any, query: str
+) -> None:
+    gmail.add("1")
+    gmail.history = [record(101, messagesAdded="1")]
+    gmail.on(f"{ME}{path}", json_reply({"historyId": "101", "nextPageToken": "again"}))
+    async with asyncio.timeout(20):
+        with pytest.raises(SourceError, match="Gmail lists in a circle"):
+            await pages(source(gmail, fetcher, query=query), cursor)
+    assert len(gmail.asked_for(f"{ME}{path}")) == 2
+
+
+async def test_a_listing_that_always_goes_on_comes_to_an_end(
+    gmail: GmailDouble, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def another(request: Request) -> Reply:
+        return json_reply({"nextPageToken": request.query.get("pageToken", "") + "x"})
+
+    monkeypatch.setattr(page_tokens, "MAX_PAGES", 3)
+    gmail.on(f"{ME}/messages", another)
+    async with asyncio.timeout(20):
+        with pytest.raises(SourceError, match="Gmail lists more than 3 pages"):
+            await pages(source(gmail, fetcher))
+    assert len(gmail.asked_for(f"{ME}/messages")) == 4
+
+
+async def test_a_mail_that_fails_ends_the_requests_beside_it(gmail: GmailDouble, fetcher: Fetcher) -> None:
+    gmail.add("1", "2")
+    over = threading.Event()
+
+    def never(request: Request) -> Reply:
+        over.wait(30)
+        return json_reply({})
+
+    gmail.on(f"{ME}/messages/1", json_reply({"error": {"code": 403}}, 403))
+    gmail.on(f"{ME}/messages/2", never)
+    try:
+        with pytest.raises(FetchError, match="answered 403"):
+            await pages(source(gmail, fetcher))
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+    finally:
+        over.set()

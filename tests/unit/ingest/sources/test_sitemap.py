@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import threading
 from collections.abc import AsyncIterator
 
 import pytest
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
+from ragstone.ingest.sources import safe_xml, sitemap
+from ragstone.ingest.sources.safe_xml import Records, read_records
 from ragstone.ingest.sources.sitemap import SitemapConfig, SitemapSource
 from ragstone.testing.web_double import Reply, html, xml
 
@@ -201,3 +204,69 @@ async def test_a_sitemap_that_cannot_be_read_is_an_error(
 async def test_nesting_without_end_is_read(site: Site) -> None:
     site.web.on("/sitemap.xml", xml("<urlset>" + "<a>" * 100_000 + "</a>" * 100_000 + "</urlset>"))
     assert (await site.run(source(site))).listed == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ("<a/>" * 600, "more than 500 elements"),
+        ("<url>" + "<a/>" * 600, "more than 500 elements"),
+        ("<url><loc>" + "\n" * 2000, "more than 2,000 tags and lines"),
+        (
+            "<a " + " ".join(f"a{number}=''" for number in range(200_000)) + "/>",
+            "a tag or comments of more than 1 MB",
+        ),
+        (f"<!--{' ' * 1_500_000}-->", "a tag or comments of more than 1 MB"),
+    ],
+    ids=["elements", "fields", "lines", "attributes", "comment"],
+)
+async def test_more_than_a_sitemap_needs_is_refused_before_its_end(
+    site: Site, monkeypatch: pytest.MonkeyPatch, body: str, complaint: str
+) -> None:
+    monkeypatch.setattr(safe_xml, "MAX_ELEMENTS", 500)
+    monkeypatch.setattr(safe_xml, "MAX_EVENTS", 2000)
+    site.web.on("/sitemap.xml", xml(f"<urlset>{body} <and then it breaks"))
+    with pytest.raises(SourceError, match=complaint) as caught:
+        await site.run(source(site))
+    assert caught.value.code == "source_failed"
+
+
+async def test_entries_behind_the_last_that_the_protocol_allows_are_not_read(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sitemap, "MAX_ENTRIES", 2)
+    body = urlset(site, "/a", "/b", "/c").replace("</urlset>", "<and then it breaks")
+    site.web.on("/sitemap.xml", xml(body))
+    site.web.on("/a", html("A"))
+    site.web.on("/b", html("B"))
+    run = await site.run(source(site))
+    assert run.ids == [site.url("/a"), site.url("/b")]
+    assert run.listed is None
+    (failure,) = run.failures
+    assert failure.code == "too_large"
+    assert failure.error.endswith("or one of them has more than 2 entries")
+
+
+async def test_a_plain_sitemap_may_be_no_larger_than_a_packed_one(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sitemap, "MAX_BYTES", 100)
+    site.web.on("/sitemap.xml", xml(urlset(site, "/a")))
+    with pytest.raises(FetchError, match=r"sitemap\.xml has more than"):
+        await site.run(source(site))
+
+
+async def test_a_sitemap_is_read_while_other_work_goes_on(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+
+    def watched(content: bytes, name: str, wanted: frozenset[str], most: int) -> Records:
+        threads.append(threading.current_thread())
+        return read_records(content, name, wanted, most)
+
+    monkeypatch.setattr(sitemap, "read_records", watched)
+    site.web.on("/sitemap.xml", xml(urlset(site)))
+    await site.run(source(site))
+    (thread,) = threads
+    assert thread is not threading.current_thread()
