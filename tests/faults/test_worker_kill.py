@@ -1,6 +1,6 @@
 """kill -9 of workers at random moments: every document ends, and what is live equals an undisturbed run.
 
-`RAGSTONE_WORKER_KILLS=500 pytest tests/faults/test_worker_kill.py -s` is the long run. Leases last a second, and
+`RAGSTONE_WORKER_KILLS=500 RAGSTONE_KILL_PAUSE=1 pytest tests/faults/test_worker_kill.py -s` is the long run. Leases last a second, and
 the number of attempts is raised: here every death is the test's doing, not the document's.
 """
 
@@ -26,6 +26,8 @@ from ragstone.engine import Engine
 
 KILLS = int(os.environ.get("RAGSTONE_WORKER_KILLS", "12"))
 DOCUMENTS = 200 if KILLS > 20 else 60
+PAUSE = float(os.environ.get("RAGSTONE_KILL_PAUSE", "3"))
+"""The longest time between two kills. A short one leaves the workers hardly any time to work."""
 LEASE = 1.0
 WORKERS = 4
 Live = dict[str, tuple[str, tuple[str, ...]]]
@@ -133,7 +135,7 @@ async def test_workers_may_die_at_any_moment(tmp_path: Path, capsys: pytest.Capt
             workers = Workers(folder)
             try:
                 while await unfinished(engine):
-                    await asyncio.sleep(chance.uniform(0.2, 4.0))
+                    await asyncio.sleep(chance.uniform(0.05, PAUSE))
                     if workers.kills + kills < KILLS:
                         running = await engine.intake.jobs(states=("running",), limit=1000)
                         killed = f":{workers.kill_one(chance)}:"
