@@ -1,7 +1,7 @@
 """kill -9 of workers at random moments: every document ends, and what is live equals an undisturbed run.
 
-`RAGSTONE_WORKER_KILLS=500 RAGSTONE_KILL_PAUSE=1 pytest tests/faults/test_worker_kill.py -s` is the long run. Leases last a second, and
-the number of attempts is raised: here every death is the test's doing, not the document's.
+`RAGSTONE_WORKER_KILLS=500 RAGSTONE_KILL_PAUSE=1 pytest tests/faults/test_worker_kill.py -s` is the long run.
+Leases last a second, and the number of attempts is raised: here every death is the test's doing, not the document's.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from ragstone.ingest.parsers.options import ParseOptions
 MAX_ENTRIES = 5_000
 MAX_RATIO = 200
 RATIO_MATTERS = 8 * 1024 * 1024
+_STEP = 64 * 1024
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGED = "open it in the program it was made with and save it again"
 # The last alternative is `<?xm` in EBCDIC, which some readers understand too.
@@ -35,6 +36,12 @@ def open_archive(
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError) as problem:
         raise ParseError(f"{name} is a damaged {kind}: {problem}", hint=_DAMAGED) from problem
     return archive
+
+
+def read_part(archive: zipfile.ZipFile, part: str) -> bytes:
+    """The bytes of a part, in steps: zipfile's own way unpacks all there is, and only then looks at the size."""
+    with archive.open(part) as stream:
+        return b"".join(iter(lambda: stream.read(_STEP), b""))
 
 
 def read_xml(archive: zipfile.ZipFile, part: str, name: str, kind: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from ragstone.core.errors import EmptyDocument, ParseError
 from ragstone.core.filters import canonical_text
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.archive import open_archive, read_xml
+from ragstone.ingest.parsers.archive import open_archive, read_part, read_xml
 from ragstone.ingest.parsers.cleaning import one_line
 from ragstone.ingest.parsers.draft import Draft
 from ragstone.ingest.parsers.html import add_markup, decode_markup
@@ -45,7 +46,7 @@ def parse_epub(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
                 f"{name} is protected against copying", hint="only a book without DRM can be read"
             )
         draft = Draft(name)
-        labels = _labels(archive, book.contents)
+        labels = _labels(archive, book.contents, name)
         for part in book.chapters:
             _add_chapter(draft, archive, part, labels.get(part, ""))
     if book.missing:
@@ -103,14 +104,14 @@ def _contents(items: Any, root: str) -> str:
     return _inside(root, _text(item.get("href"))) if item is not None else ""
 
 
-def _labels(archive: zipfile.ZipFile, contents: str) -> dict[str, str]:
+def _labels(archive: zipfile.ZipFile, contents: str, name: str) -> dict[str, str]:
     """Each part's name in the table of contents, which is an EPUB 3 page or an EPUB 2 list of points."""
     from selectolax.lexbor import LexborHTMLParser
 
     if contents not in archive.namelist():
         return {}
     tree = LexborHTMLParser(
-        _ENDS_ITSELF.sub(r"<\1\2></\1>", decode_markup(archive.read(contents), contents).text)
+        _ENDS_ITSELF.sub(r"<\1\2></\1>", decode_markup(_read(archive, contents, name), name).text)
     )
     labels: dict[str, str] = {}
     for link in tree.css("nav a[href]"):
@@ -135,8 +136,8 @@ def _encrypted(archive: zipfile.ZipFile, name: str) -> set[str]:
 
 def _read(archive: zipfile.ZipFile, part: str, name: str) -> bytes:
     try:
-        return archive.read(part)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError) as problem:
+        return read_part(archive, part)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as problem:
         raise ParseError(f"{name} is a damaged EPUB: {problem}", hint=_NOT_A_BOOK) from problem
 
 

@@ -10,6 +10,8 @@ from statistics import median
 SOFT_HYPHEN = "\u00ad"
 GUTTER = 7.0
 """The narrowest strip of white, in points, that keeps two columns apart."""
+WIDEST = 20_000
+"""No page is wider, in points; words that say they stand further apart have no columns between them."""
 COLUMN_CHARS = 15
 """Lines shorter than this on average make a table, not a column of prose."""
 
@@ -128,8 +130,12 @@ def _gutter(segments: list[Span]) -> float | None:
     """The middle of a strip that few segments cross and that has prose on both sides."""
     if len(segments) < 6:
         return None
-    start = math.floor(min(segment.left for segment in segments))
-    width = math.ceil(max(segment.right for segment in segments)) - start
+    left_edge = min(segment.left for segment in segments)
+    right_edge = max(segment.right for segment in segments)
+    if not right_edge - left_edge <= WIDEST:  # nor when either is no number
+        return None
+    start = math.floor(left_edge)
+    width = math.ceil(right_edge) - start
     crossings = [0] * (width + 2)
     for segment in segments:
         crossings[max(0, math.ceil(segment.left) - start)] += 1
