@@ -19,11 +19,11 @@ from ragstone.core.jobs import DocumentStatus
 from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.ledger import sqlite_checkpoints as checkpoints
+from ragstone.stores.ledger import sqlite_originals as originals
 from ragstone.stores.ledger import sqlite_reads as reads
 from ragstone.stores.ledger import sqlite_status as status
 from ragstone.stores.ledger import sqlite_writes as writes
 from ragstone.stores.ledger.sqlite_file import SqliteFile
-from ragstone.stores.ledger.sqlite_jobs import needed_originals
 from ragstone.stores.ledger.sqlite_transaction import SqliteTransaction, TenantFile
 
 T = TypeVar("T")
@@ -205,7 +205,7 @@ class SqliteLedger:
         async with self.file(tenant) as file:
             for document_id, names in (await asyncio.to_thread(file.blobs.settled)).items():
                 needed = await file.read(
-                    partial(needed_originals, tenant_id=file.tenant_id, document_id=document_id)
+                    partial(originals.needed, tenant_id=file.tenant_id, document_id=document_id)
                 )
                 left = [name for name in names if name not in needed]
                 await asyncio.to_thread(file.blobs.remove, document_id, left)

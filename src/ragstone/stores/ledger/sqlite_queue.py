@@ -10,6 +10,7 @@ from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Notice, Sour
 from ragstone.core.types import KnowledgeBase, Metadata
 from ragstone.stores.ledger import sqlite_jobs as jobs
 from ragstone.stores.ledger import sqlite_notices as notices
+from ragstone.stores.ledger import sqlite_originals as originals
 from ragstone.stores.ledger import sqlite_sources as sources
 from ragstone.stores.ledger.sqlite import SqliteLedger, UnknownTenant
 
@@ -116,7 +117,7 @@ class SqliteQueue:
         return await self._ledger.read(tenant, lambda file, db: jobs.next_due(db, file.tenant_id, kind))
 
     async def older_originals(self, tenant: str, job: Job) -> list[str]:
-        return await self._ledger.read(tenant, lambda file, db: jobs.older_originals(db, file.tenant_id, job))
+        return await self._ledger.read(tenant, lambda file, db: originals.older(db, file.tenant_id, job))
 
     async def notices(self, tenant: str, *, unread: bool = False, limit: int = 100) -> list[Notice]:
         try:

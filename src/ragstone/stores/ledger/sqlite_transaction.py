@@ -17,6 +17,7 @@ from ragstone.stores.blobs import Blobs
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.ledger import sqlite_checkpoints as checkpoints
 from ragstone.stores.ledger import sqlite_jobs as jobs
+from ragstone.stores.ledger import sqlite_originals as originals
 from ragstone.stores.ledger import sqlite_sources as sources
 from ragstone.stores.ledger import sqlite_status as status
 from ragstone.stores.ledger import sqlite_writes as writes
@@ -76,7 +77,7 @@ class SqliteTransaction:
 
     async def delete(self, document_id: str) -> bool:
         def work(db: sqlite3.Connection) -> list[str]:
-            names = jobs.originals(db, self._file.tenant_id, document_id)
+            names = originals.of_document(db, self._file.tenant_id, document_id)
             gone = writes.delete_document(db, self._file.tenant_id, self._indexes, document_id)
             if gone and names:
                 self._originals[document_id] = names
@@ -86,7 +87,7 @@ class SqliteTransaction:
 
     async def delete_kb(self, name: str) -> int:
         def work(db: sqlite3.Connection) -> list[str]:
-            names = jobs.originals_of_kb(db, self._file.tenant_id, name)
+            names = originals.of_kb(db, self._file.tenant_id, name)
             self._originals.update(names)
             return writes.delete_kb(db, self._file.tenant_id, self._indexes, name)
 
