@@ -33,6 +33,7 @@ from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import Preparer, unusable
 from ragstone.ingest.schedule import next_run
 from ragstone.ingest.sources.files import read_files
+from ragstone.ingest.sources.listing import folder_listings
 from ragstone.ingest.sync import Sync, SyncReport, new_job
 from ragstone.ingest.tally import Tally
 from ragstone.ingest.task import Group, Task
@@ -116,14 +117,17 @@ class Intake:
     ) -> tuple[list[DocumentStatus], list[Failure]]:
         """Queue files and the documents under folders, as `Engine.ingest` would take them in.
 
-        What is live already and has not changed is given back as it is.
+        What is live already and has not changed is given back as it is; what is gone from a folder goes.
         """
         owner, name = self._scope(tenant, kb)
         limits = self._settings.limits
         async with self._ledger.transaction(owner) as tx:
             scope = await tx.open_kb(name)
         arrivals = Arrivals(self._ledger, self._preparer(), owner, scope, Tally())
-        entries = read_files([Path(path) for path in paths], limits.file_mb * 1024 * 1024, limits)
+        named = [Path(path) for path in paths]
+        entries = read_files(named, limits.file_mb * 1024 * 1024, limits)
+        for listing in await asyncio.to_thread(folder_listings, named, limits):
+            await arrivals.expect(listing)
         queued, failed = [], []
         while batch := await asyncio.to_thread(lambda: list(islice(entries, BATCH))):
             failed += [entry for entry in batch if isinstance(entry, Failure)]
@@ -132,6 +136,7 @@ class Intake:
             for task in todo:
                 await self._queue_document(owner, scope, task, Priority.UPLOAD, keep=False)
             queued += [await self.status(task.document_id, tenant=owner) for task in (*todo, *current)]
+        await arrivals.end()
         return queued, failed
 
     async def _queue_document(

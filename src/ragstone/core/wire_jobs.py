@@ -29,6 +29,7 @@ def job_json(job: Job) -> JsonObject:
         "attempts": job.attempts,
         "error": job.error,
         "error_code": job.error_code,
+        "remarks": list(how_far.remarks),
         "kind": job.kind,
         "kb": job.kb,
         "source": job.source,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.errors import LeaseLost
@@ -26,6 +26,8 @@ class Listing:
     listed: frozenset[str]
     under: str = ""
     """Only documents whose external id begins so are the listing's business."""
+    is_there: Callable[[str], bool] = lambda _: False
+    """Tells of what is not listed whether it is there all the same, and only not of a kind that is listed."""
 
 
 @dataclass
@@ -47,9 +49,12 @@ class Arrivals:
         """Find out what is no longer there: it is gone, or it was moved and turns up among what comes after this."""
         there = await self.ledger.belongings(self.tenant, self.kb, listing.source, listing.under)
         for external_id, (identity, hashed) in there.items():
-            if external_id not in listing.listed:
+            container = external_id.partition(MEMBER)[0]
+            if external_id not in listing.listed and (
+                container in listing.listed or not listing.is_there(container)
+            ):
                 self._gone[listing.source, external_id] = identity
-                if hashed and external_id.partition(MEMBER)[0] not in listing.listed:
+                if hashed and container not in listing.listed:
                     self._lost.setdefault((listing.source, hashed), []).append(external_id)
 
     async def changed(self, tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:

@@ -24,7 +24,7 @@ from ragstone.ingest.embed import Embedded, embed
 from ragstone.ingest.entries import Entry, opened, some
 from ragstone.ingest.parts import LedgerParts
 from ragstone.ingest.prepare import Prepared, Preparer, attached, made_from, unusable
-from ragstone.ingest.resemblance import NEAR_DUPLICATE, marked, twin
+from ragstone.ingest.resemblance import NEAR_DUPLICATE, Resemblances, marked
 from ragstone.ingest.scan import scan
 from ragstone.ingest.store import store
 from ragstone.ingest.tally import OnProgress, Tally, at_stage
@@ -88,6 +88,7 @@ class IngestPipeline:
             Belt(),
             settle,
             self._scan_command,
+            Resemblances(self._ledger, tenant, kb),
         )
         arrivals = Arrivals(self._ledger, self._preparer, tenant, kb, tally)
         for listing in listings:
@@ -142,6 +143,7 @@ class _Run:
     belt: Belt
     settle: Settle
     scan_command: Sequence[str]
+    resemblances: Resemblances
 
     async def produce(self, entries: Iterable[Entry], arrivals: Arrivals) -> None:
         """Read, sort, extract and cut until the entries end."""
@@ -207,13 +209,14 @@ class _Run:
         """Onto the belt, and its attachments behind it."""
         task = document.task
         if self.preparer.near_duplicates != "off":
-            other = await twin(self.ledger, self.tenant, arrivals.kb, document)
+            other = await self.resemblances.twin(document)
             # What is live already, or brings something of its own, is not left out.
             alone = not (task.known or document.attachments)
             if other and alone and self.preparer.near_duplicates == "skip":
                 await self._skipped(document, other.document_id)
                 return
             document = marked(document, other) if other else document
+            self.resemblances.remember(document)
         at_stage(task, "embed", chunks_total=len(document.chunks))
         task.group.remarks += document.parsed.warnings
         if task.parent_id and not task.families:

@@ -50,7 +50,9 @@ async def preview(
     for listing in listings if kb else ():
         assert kb is not None
         there = await ledger.belongings(tenant, kb, listing.source, listing.under)
-        removed += sum(one not in listing.listed and one not in seen for one in there)
+        removed += sum(
+            one not in listing.listed and one not in seen and not listing.is_there(one) for one in there
+        )
     stats = await ledger.stats(tenant, kb) if kb else None
     return IngestReport(
         added=counts["added"],

@@ -10,6 +10,8 @@ from ragstone.core.types import KnowledgeBase
 from ragstone.ingest.enrich.near_duplicates import NEAR, similarity
 from ragstone.ingest.prepare import Prepared
 
+REMEMBERED = 50_000
+"""Documents of one run that are compared before they are live."""
 NEAR_DUPLICATE = "near_duplicate"
 """Why a document was left out."""
 
@@ -21,17 +23,38 @@ class Twin(NamedTuple):
     similarity: float
 
 
-async def twin(ledger: Ledger, tenant: str, kb: KnowledgeBase, document: Prepared) -> Twin | None:
-    """Which live document this one is nearly equal to. Documents of the same wave do not see each other."""
-    if not document.bands:
-        return None
-    found = await ledger.resembling(tenant, kb, document.bands, document.task.document_id)
-    best = max(
-        (Twin(identity, similarity(document.signature, other)) for identity, other in found.items()),
-        key=lambda one: (one.similarity, one.document_id),
-        default=None,
-    )
-    return best if best and best.similarity >= NEAR else None
+class Resemblances:
+    """Finds near duplicates among what is live and what came earlier in the same run."""
+
+    def __init__(self, ledger: Ledger, tenant: str, kb: KnowledgeBase) -> None:
+        self._ledger = ledger
+        self._tenant = tenant
+        self._kb = kb
+        self._run: dict[int, dict[str, bytes]] = {}
+        self._count = 0
+
+    async def twin(self, document: Prepared) -> Twin | None:
+        """Which other document this one is nearly equal to."""
+        if not document.bands:
+            return None
+        own = document.task.document_id
+        found = dict(await self._ledger.resembling(self._tenant, self._kb, document.bands, own))
+        for band in document.bands:
+            found.update(self._run.get(band, {}))
+        found.pop(own, None)
+        best = max(
+            (Twin(identity, similarity(document.signature, other)) for identity, other in found.items()),
+            key=lambda one: (one.similarity, one.document_id),
+            default=None,
+        )
+        return best if best and best.similarity >= NEAR else None
+
+    def remember(self, document: Prepared) -> None:
+        """It is on its way: what comes after it may resemble it."""
+        if self._count < REMEMBERED:
+            self._count += 1
+            for band in document.bands:
+                self._run.setdefault(band, {})[document.task.document_id] = document.signature
 
 
 def marked(document: Prepared, other: Twin) -> Prepared:

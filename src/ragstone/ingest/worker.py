@@ -86,13 +86,13 @@ class Worker:
 
     async def _slot(self, kind: JobKind, until_idle: bool) -> None:
         while True:
-            if await self._one_turn(kind):
+            if await self._one_turn(kind, tolerant=not until_idle):
                 continue
             if until_idle and not self._busy and await self._nothing_left():
                 return
             await self._rota.rest()
 
-    async def _one_turn(self, kind: JobKind) -> bool:
+    async def _one_turn(self, kind: JobKind, *, tolerant: bool = True) -> bool:
         """Give one tenant a turn; False when there was nothing to do for anyone."""
         for tenant in await self._rota.turns(kind):
             try:
@@ -101,6 +101,8 @@ class Worker:
             except ModelUnavailable:
                 raise
             except RagstoneError as error:
+                if not tolerant:
+                    raise  # somebody waits for an end
                 # One tenant's file, or a full disk, must not stop the others; the lease brings back what was held.
                 logger.warning("a turn was lost: %s", error)
                 self._rota.put_off(tenant, kind)

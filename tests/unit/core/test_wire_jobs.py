@@ -41,6 +41,7 @@ def test_a_job() -> None:
         "attempts": 1,
         "error": "",
         "error_code": "",
+        "remarks": [],
         "kind": "document",
         "kb": "demo",
         "source": "wiki",

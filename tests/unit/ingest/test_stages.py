@@ -208,6 +208,20 @@ async def test_a_near_duplicate_says_so(kit: Kit) -> None:
     assert "near_duplicate_of" not in (await kit.document("other")).metadata
 
 
+async def test_near_duplicates_of_one_run_are_found(kit: Kit) -> None:
+    await kit.run([item("first", LETTER), item("second", f"{LETTER} One more.")])
+    first = (await kit.document("first")).id
+    assert (await kit.document("second")).metadata["near_duplicate_of"] == first
+    assert "near_duplicate_of" not in (await kit.document("first")).metadata
+
+
+async def test_what_is_there_though_not_listed_stays(kit: Kit) -> None:
+    await kit.run([item("docs/a"), item("docs/.hidden")])
+    there = Listing("test", frozenset({"docs/a"}), under="docs/", is_there=lambda one: one == "docs/.hidden")
+    assert (await kit.run([item("docs/a")], listings=[there])).removed == 0
+    assert await kit.names() == ["docs/.hidden", "docs/a"]
+
+
 async def test_what_is_live_is_not_left_out_as_a_near_duplicate(kit: Kit) -> None:
     await kit.run([item("first", LETTER), item("second", "Something else.")])
     kit.enrich = EnrichSettings(near_duplicates="skip")

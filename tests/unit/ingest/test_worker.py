@@ -168,8 +168,23 @@ async def test_a_tenant_with_a_broken_file_does_not_stop_the_others(kit: Kit) ->
 
     working._queue.claim = broken_first  # type: ignore[method-assign]
     working._rota._sweep_seconds = 0.0
-    await asyncio.wait_for(working.run(until_idle=True), 30)
-    assert await jobs(kit) == [("0.txt", "completed", 1)]
+    running = asyncio.create_task(working.run())
+    while await jobs(kit) != [("0.txt", "completed", 1)]:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_who_waits_for_an_end_hears_of_a_broken_store(kit: Kit) -> None:
+    await queue_texts(kit, "The ferry.")
+    working = worker(kit, FakeEmbedder())
+
+    async def broken(*_: Any, **__: Any) -> list[Job]:
+        raise StoreFull("no space left")
+
+    working._queue.claim = broken  # type: ignore[method-assign]
+    with pytest.raises(StoreFull):
+        await asyncio.wait_for(working.run(until_idle=True), 30)
 
 
 async def test_chores_survive_a_defect(kit: Kit) -> None:

@@ -114,11 +114,9 @@ def _kind(content: bytes, name: str) -> str:
         raise UnsupportedFormat(f"{name} is {media}, which cannot be read", hint=_SUPPORTED)
     if named:
         return named
-    is_text = looks_like_text(content)
-    if is_text and not suffix:
+    if looks_like_text(content):
         return "html" if _HTML.match(content[:1024]) else "text"
-    hint = f"{_SUPPORTED}; rename it to .txt to read it as text" if is_text else _SUPPORTED
-    raise UnsupportedFormat(f"{name} is of a kind that cannot be read", hint=hint)
+    raise UnsupportedFormat(f"{name} is of a kind that cannot be read", hint=_SUPPORTED)
 
 
 def _media_type(content: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def folder_listings(paths: Sequence[Path], limits: LimitSettings) -> list[Listin
     """One listing per folder that could be seen whole; a file that was named by itself says nothing about others."""
     listed = ((path, _listed(path, limits)) for path in paths if path.is_dir())
     return [
-        Listing(SOURCE, ids, under=as_text(real(path).as_posix()).rstrip("/") + "/")
+        Listing(SOURCE, ids, under=as_text(real(path).as_posix()).rstrip("/") + "/", is_there=os.path.lexists)
         for path, ids in listed
         if ids is not None
     ]

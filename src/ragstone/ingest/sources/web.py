@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ragstone.core.settings import Section
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.fetch import PoliteFetcher
+from ragstone.fetch import PoliteFetcher, shown
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.pages import PageReader, WebAddress
 
@@ -34,6 +34,7 @@ class WebSource:
         """The pages that have changed; those that are gone, and those no longer in the list, are removed."""
         reader = PageReader(self._name, self._fetcher, cursor)
         reader.keep_only(frozenset(self._urls))
+        known = frozenset((cursor or {}).get("pages") or {})
         gone: set[str] = set()
         for start in range(0, len(self._urls), PAGE_ITEMS):
             entries: list[Item | Failure] = []
@@ -42,8 +43,11 @@ class WebSource:
                 reading = await reader.read(url)
                 if reading.entry:
                     entries.append(reading.entry)
-                if reading.gone:
+                if reading.gone and url in known:
                     missing.append(url)
+                elif reading.gone:
+                    entries.append(Failure(url, "not_found", f"there is no page at {shown(url)}"))
+                    gone.add(url)
             gone.update(missing)
             last = start + PAGE_ITEMS >= len(self._urls)
             listed = frozenset(self._urls) - gone if last else None

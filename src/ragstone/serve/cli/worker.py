@@ -51,4 +51,5 @@ async def work(
 
 
 def _line(job: Job) -> str:
-    return one_line(f"{job.uri}: {job.error}" if job.error else job.uri)
+    told = [job.error, *job.progress.remarks] if job.error else job.progress.remarks
+    return one_line(f"{job.uri}: {'; '.join(told)}" if told else job.uri)
