@@ -93,10 +93,11 @@ def picture_files() -> Iterator[Hostile]:
         "packed in a strange way.bmp": (bmp(9, 9, packing=99), "is a damaged picture"),
         "a size that lies.webp": (b"RIFF\xff\xff\xff\xffWEBPVP8X\x0a\x00\x00\x00" + b"\xff" * 200, "too many pixels"),
         "not a picture.gif": (b"GIF89a" + b"\xff\xff\xff\xff" + bytes(50), "which cannot be read"),
-        "a drawing.svg": (b'<svg xmlns="http://www.w3.org/2000/svg"><text>words</text></svg>', "cannot be read"),
     }  # fmt: skip
     for name, (content, says) in refused.items():
         yield Hostile(name, content, "refused", says, bomb="bomb" in name)
+    drawing = b'<svg xmlns="http://www.w3.org/2000/svg"><text>words</text></svg>'
+    yield Hostile("a drawing.svg", drawing, "read", "words")
     yield Hostile("a frame behind itself.tif", loop)
     yield Hostile("six thousand frames.tif", _chain(6000), "refused", "6,000 pages; the limit is 5,000")
     yield Hostile("a profile that is a bomb.png", png(9, 9, bytes(90), before=profile), bomb=True)

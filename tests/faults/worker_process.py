@@ -31,18 +31,18 @@ class SlowEmbedder(FakeEmbedder):
         return await super().embed(texts, role)
 
 
-# Small claims, so that a second is long beside the time one takes.
-ragstone.ingest.worker.MOST_JOBS = 4
-
-
 def open_engine(folder: Path, lease: float = 1.0, attempts: int = 1000, workers: int = 1) -> Engine:
-    ragstone.wiring.build_embedder = lambda _: SlowEmbedder()
     settings = Settings(
         data_dir=folder,
         jobs={"lease_seconds": lease, "attempts": attempts, "retry_seconds": 0.0, "workers": workers},
         chunking={"strategy": "sentence", "size": 40, "overlap": 0},
     )
-    return ragstone.wiring.open_engine(settings)
+    built = ragstone.wiring.build_embedder
+    ragstone.wiring.build_embedder = lambda _: SlowEmbedder()
+    try:
+        return ragstone.wiring.open_engine(settings)
+    finally:
+        ragstone.wiring.build_embedder = built
 
 
 async def work(folder: Path, lease: float, attempts: int) -> None:
@@ -53,8 +53,10 @@ async def work(folder: Path, lease: float, attempts: int) -> None:
 def nursery(folder: Path, lease: float, attempts: int) -> None:
     """Start a worker for each line that is read, and say its process id: a copy starts sooner than an interpreter."""
     import ragstone.intake
-    import ragstone.making  # noqa: F401  (loaded before the copies are made)
+    import ragstone.making
 
+    # Small claims, so that a second is long beside the time one takes.
+    ragstone.ingest.worker.MOST_JOBS = 4
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for _ in sys.stdin:
         pid = os.fork()

@@ -54,7 +54,7 @@ async def test_many_blocks_arrive_in_order(pool: ParserPool) -> None:
     ("content", "name", "error"),
     [
         (b"", "empty.txt", EmptyDocument),
-        (b"x", "a.xyz", UnsupportedFormat),
+        (b"\x00\x01\x02" * 99, "a.xyz", UnsupportedFormat),
         (b"words", "a.pdf", ParseError),
     ],
 )
