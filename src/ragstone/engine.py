@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -93,13 +93,7 @@ class Engine:
         on_progress: OnProgress | None = None,
     ) -> IngestReport:
         """Take in files and folders; what has not changed since is left alone, what is gone from a folder goes."""
-        from ragstone.ingest.sources.files import read_files
-        from ragstone.ingest.sources.listing import folder_listings
-
-        limits = self.settings.limits
-        named = [Path(path) for path in paths]
-        items = read_files(named, limits.file_mb * 1024 * 1024, limits)
-        listings = await asyncio.to_thread(folder_listings, named, limits)
+        items, listings = await self._found(paths)
         return await self.ingest_items(
             items, tenant=tenant, kb=kb, on_progress=on_progress, listings=listings
         )
@@ -133,17 +127,18 @@ class Engine:
     ) -> IngestReport:
         """What `ingest` would do, without a model and without writing anything."""
         from ragstone.ingest.preview import preview
-        from ragstone.ingest.sources.files import read_files
-        from ragstone.ingest.sources.listing import folder_listings
 
-        limits = self.settings.limits
-        named = [Path(path) for path in paths]
-        items = read_files(named, limits.file_mb * 1024 * 1024, limits)
-        listings = await asyncio.to_thread(folder_listings, named, limits)
+        items, listings = await self._found(paths)
         owner = self._tenant(tenant)
         scope = await self._parts.ledger.kb(owner, self._name(kb))
         return await preview(
-            self._parts.ledger, self._parts.preparer(self._model), owner, scope, items, listings, limits
+            self._parts.ledger,
+            self._parts.preparer(self._model),
+            owner,
+            scope,
+            items,
+            listings,
+            self.settings.limits,
         )
 
     @property
@@ -277,6 +272,16 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    async def _found(self, paths: Sequence[str | Path]) -> tuple[Iterator[Item | Failure], list[Listing]]:
+        """What there is at these paths, and what is listed under those that are folders."""
+        from ragstone.ingest.sources.files import read_files
+        from ragstone.ingest.sources.listing import folder_listings
+
+        limits = self.settings.limits
+        named = [Path(path) for path in paths]
+        items = read_files(named, limits.file_mb * 1024 * 1024, limits)
+        return items, await asyncio.to_thread(folder_listings, named, limits)
 
     def _request(
         self,

@@ -3,52 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ragstone.core.clock import now
-from ragstone.core.errors import FetchError, InputError, NotFoundError, RagstoneError, SourceError
+from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ids import check_name, content_hash, document_id
 from ragstone.core.jobs import (
     DocumentStatus,
     Job,
     JobState,
-    NewJob,
     Notice,
     Priority,
     Queue,
     SourceBook,
     SourceRecord,
 )
-from ragstone.core.protocols import Ledger, Source
+from ragstone.core.protocols import Ledger
 from ragstone.core.settings import Settings
 from ragstone.core.types import Failure, Item, KnowledgeBase, Metadata
 from ragstone.ingest.arrivals import Arrivals
-from ragstone.ingest.notify import Webhook
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import Preparer, unusable
 from ragstone.ingest.schedule import next_run
 from ragstone.ingest.sources.files import read_files
 from ragstone.ingest.sources.listing import folder_listings
-from ragstone.ingest.sync import Sync, SyncReport, new_job
+from ragstone.ingest.sync import new_job
 from ragstone.ingest.tally import Tally
 from ragstone.ingest.task import Group, Task
+from ragstone.ingest.upkeep import BuildSource, Upkeep
 from ragstone.ingest.uploads import SOURCE, checked_upload
 from ragstone.ingest.worker import OnEnd, Worker
 
-logger = logging.getLogger(__name__)
 WEB = "web"
-SWEEP_SECONDS = 3600.0
 BATCH = 32
 RESERVED = ("files", WEB, SOURCE)
 """Names under which documents come in that no configured source brings."""
-
-BuildSource = Callable[[str, str, Mapping[str, Any]], Source]
-"""Makes a source of a kind, with a name and a configuration."""
 
 
 class Intake:
@@ -63,7 +55,7 @@ class Intake:
         pipeline: Callable[[], IngestPipeline],
         preparer: Callable[[], Preparer],
         build_source: BuildSource,
-        webhook: Webhook | None,
+        upkeep: Upkeep,
     ) -> None:
         self._settings = settings
         self._ledger = ledger
@@ -72,8 +64,7 @@ class Intake:
         self._pipeline = pipeline
         self._preparer = preparer
         self._build_source = build_source
-        self._webhook = webhook
-        self._swept: dict[str, float] = {}
+        self._upkeep = upkeep
 
     async def upload(
         self,
@@ -204,13 +195,9 @@ class Intake:
         """Web pages as items, known by their addresses, however they come in."""
         source = self._build_source("web", WEB, {"urls": list(urls)})
         try:
-            pages = [page async for page in source.fetch(None)]
+            return [item async for page in source.fetch(None) for item in page.items]
         finally:
             await source.close()
-        gone = [
-            Failure(url, "not_found", f"there is no page at {url}") for page in pages for url in page.removed
-        ]
-        return [*(item for page in pages for item in page.items), *gone]
 
     async def add_source(
         self,
@@ -254,14 +241,14 @@ class Intake:
         """Queue a look at a source; `afresh` forgets its cursor and reads all of it."""
         record = await self.source(name, tenant=tenant, kb=kb)
         owner = self._scope(tenant)[0]
-        job = await self._queue_sync(owner, record, afresh)
+        job = await self._upkeep.queue_sync(owner, record, afresh)
         await self._queue.ring(owner)
         return job
 
     async def sync_all(self, *, tenant: str | None = None) -> list[Job]:
         """Queue a fresh look at every source of every kb."""
         owner = self._scope(tenant)[0]
-        jobs = [await self._queue_sync(owner, record, True) for record in await self._book.all(owner)]
+        jobs = [await self._upkeep.queue_sync(owner, record, True) for record in await self._book.all(owner)]
         await self._queue.ring(owner)
         return jobs
 
@@ -297,69 +284,11 @@ class Intake:
             self._ledger,
             self._pipeline(),
             self._settings.jobs,
-            run_sync=self._run_sync,
-            chores=self._chores,
+            run_sync=self._upkeep.run_sync,
+            chores=self._upkeep.chores,
             only=only,
             on_end=on_end,
         )
-
-    async def _queue_sync(self, tenant: str, record: SourceRecord, afresh: bool) -> Job:
-        kb = await self._ledger.kb(tenant, record.kb)
-        if kb is None:
-            raise NotFoundError(f"knowledge base '{record.kb}' was deleted, and its sources with it")
-        job = NewJob(
-            kind="sync",
-            source=record.name,
-            external_id=record.name,
-            uri=f"source:{record.name}",
-            priority=Priority.SYNC,
-            facts={"afresh": afresh},
-            notify=True,
-        )
-        async with self._ledger.transaction(tenant) as tx:
-            return await tx.enqueue(kb, job)
-
-    async def _run_sync(self, tenant: str, job: Job) -> SyncReport:
-        record = await self._book.get(tenant, job.kb, job.source)
-        kb = await self._ledger.kb(tenant, job.kb)
-        if record is None or kb is None:
-            raise SourceError(f"there is no source '{job.source}' any more")
-        following = next_run(record.schedule, now())
-        try:
-            source = self._build_source(record.kind, record.name, record.config)
-            try:
-                sync = Sync(self._ledger, self._preparer(), tenant, kb, record, job.ticket)
-                report = await sync.run(source, afresh=bool(job.facts.get("afresh")))
-            finally:
-                await source.close()
-        except RagstoneError as error:
-            await self._book.ran(tenant, record.id, str(error), following)
-            raise
-        await self._book.ran(tenant, record.id, "", following)
-        await self._queue.ring(tenant)
-        return report
-
-    async def _chores(self, tenant: str) -> None:
-        """Start what is scheduled, remove what crashes left, and tell the webhook what has ended."""
-        for record in await self._book.due(tenant, now()):
-            await self._queue_sync(tenant, record, afresh=False)
-            await self._book.reschedule(tenant, record.id, next_run(record.schedule, now()))
-            await self._queue.ring(tenant)
-        if time.monotonic() - self._swept.get(tenant, float("-inf")) > SWEEP_SECONDS:
-            self._swept[tenant] = time.monotonic()
-            await self._ledger.sweep(tenant)
-        if self._webhook:
-            await self._tell(self._webhook, tenant)
-
-    async def _tell(self, webhook: Webhook, tenant: str) -> None:
-        for notice in await self._queue.unsent(tenant):
-            try:
-                await webhook.tell(tenant, notice)
-            except FetchError as error:
-                if error.retryable:
-                    raise
-                logger.warning("the webhook does not take a notice: %s", error)
-            await self._queue.mark_sent(tenant, notice.id)
 
     def _scope(self, tenant: str | None, kb: str | None = None) -> tuple[str, str]:
         # Only None means the default: an empty name is a mistake that must not reach somebody's data.

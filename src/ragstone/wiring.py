@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ragstone.configure import load_settings
 from ragstone.core.errors import SettingsError
 from ragstone.core.jobs import Queue, SourceBook
-from ragstone.core.protocols import LLM, Embedder, Ledger, LexicalIndex, VectorIndex
+from ragstone.core.protocols import LLM, Embedder, Ledger, LexicalIndex, Source, VectorIndex
 from ragstone.core.registry import Registry
 from ragstone.core.settings import Adapter, EmbeddingSettings, Settings
 from ragstone.engine import Closing, Engine, Parts
@@ -136,22 +136,20 @@ def _intake(
     from ragstone.ingest.notify import Webhook
     from ragstone.ingest.sources import build_source
     from ragstone.ingest.sources.context import SourceContext
+    from ragstone.ingest.upkeep import Upkeep
     from ragstone.intake import Intake
 
     fetcher = Fetcher(settings.fetch)
     webhook = Webhook(settings.jobs, settings.fetch) if settings.jobs.webhook else None
     closing += [fetcher.close, *([webhook.close] if webhook else [])]
     context = SourceContext(fetcher, settings.limits, settings.databases)
-    return Intake(
-        settings,
-        stores.ledger,
-        stores.queue,
-        stores.book,
-        pipeline,
-        preparer,
-        lambda kind, name, config: build_source(kind, name, config, context),
-        webhook,
-    )
+
+    def build(kind: str, name: str, config: Mapping[str, Any]) -> Source:
+        return build_source(kind, name, config, context)
+
+    ledger, queue, book = stores.ledger, stores.queue, stores.book
+    upkeep = Upkeep(ledger, queue, book, preparer, build, webhook)
+    return Intake(settings, ledger, queue, book, pipeline, preparer, build, upkeep)
 
 
 def _answerer(settings: Settings, embedder: Embedder, llm: LLM | None) -> Answerer:

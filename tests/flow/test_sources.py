@@ -110,7 +110,7 @@ async def test_what_is_on_its_way_is_not_queued_twice(engine: Engine, docs: Path
             "default", "test", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1
         )
         assert (claimed.id, claimed.source) == (job.id, record.name)
-        await engine.intake._run_sync("default", claimed)
+        await engine.intake._upkeep.run_sync("default", claimed)
         await engine.intake._queue.complete("default", claimed.ticket, "")
     assert len(await engine.intake.jobs(states=("pending",))) == 3
     assert await asyncio.to_thread(lambda: len(list((data_dir / "documents").rglob("*/*/*")))) == 3
@@ -145,7 +145,7 @@ async def test_what_is_deleted_before_it_was_made_is_never_made(engine: Engine, 
         (claimed,) = await engine.intake._queue.claim(
             "default", "test", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1
         )
-        await engine.intake._run_sync("default", claimed)
+        await engine.intake._upkeep.run_sync("default", claimed)
         await engine.intake._queue.complete("default", claimed.ticket, "")
         (docs / "ferry.md").unlink(missing_ok=True)
     await work(engine)
@@ -213,7 +213,7 @@ async def test_a_schedule_starts_a_source_when_its_time_has_come(
     await work(engine)
     assert await engine.intake.jobs() == []
     later = now() + timedelta(hours=2)
-    monkeypatch.setattr("ragstone.intake.now", lambda: later)
+    monkeypatch.setattr("ragstone.ingest.upkeep.now", lambda: later)
     working = asyncio.create_task(engine.intake.worker().run())
     try:
         await asyncio.wait_for(_ended(engine, 4), 30)
@@ -238,11 +238,11 @@ async def test_a_paused_source_rests(engine: Engine, docs: Path, monkeypatch: py
     await engine.intake.add_source("files", "docs", {"path": str(docs)}, schedule="hourly")
     await engine.intake.pause("docs")
     later = now() + timedelta(hours=2)
-    monkeypatch.setattr("ragstone.intake.now", lambda: later)
-    await engine.intake._chores("default")
+    monkeypatch.setattr("ragstone.ingest.upkeep.now", lambda: later)
+    await engine.intake._upkeep.chores("default")
     assert await engine.intake.jobs() == []
     await engine.intake.pause("docs", paused=False)
-    await engine.intake._chores("default")
+    await engine.intake._upkeep.chores("default")
     assert [job.kind for job in await engine.intake.jobs()] == ["sync"]
 
 

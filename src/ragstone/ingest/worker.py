@@ -70,7 +70,7 @@ class Worker:
         self._chores_done: dict[str, tuple[int, float]] = {}
 
     async def run(self, *, until_idle: bool = False) -> None:
-        """Work until cancelled or, if asked to, until nothing is left that could be done now."""
+        """Work until cancelled or, if asked to, until every job has ended."""
         chores = asyncio.create_task(self._do_chores())
         # A source may take its time: nobody's documents wait behind it.
         slots = [asyncio.create_task(self._slot("sync", until_idle))]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.stores import lease_clock
-from ragstone.stores.ledger import sqlite_jobs
+from ragstone.stores.ledger import sqlite_job_reads, sqlite_jobs
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.ledger.sqlite_queue import SqliteQueue
 from ragstone.stores.lexical.sqlite import Fts5Writer
@@ -41,7 +41,8 @@ async def test_leases_and_waits_end_with_the_boot(tmp_path: Path, monkeypatch: p
     await take(queue, most=1)
     waiting = await take(queue, most=1)
     await queue.put_back(T, waiting[0].ticket, wait_seconds=1000, code="", error="", counts=True)
-    monkeypatch.setattr(sqlite_jobs, "boot_id", lambda: "another boot")
+    for module in (sqlite_jobs, sqlite_job_reads):
+        monkeypatch.setattr(module, "boot_id", lambda: "another boot")
     assert sorted(names(await take(queue))) == ["a", "b"]
     await ledger.close()
 

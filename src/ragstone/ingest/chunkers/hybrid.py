@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers.assembly import assemble
@@ -17,10 +15,9 @@ from ragstone.ingest.chunkers.outline import Unit
 from ragstone.ingest.chunkers.packing import pack_evenly, repeat_from
 from ragstone.ingest.chunkers.ruler import Ruler
 from ragstone.ingest.chunkers.segments import segments
-from ragstone.ingest.chunkers.topics import Embed, Topic, find_topics, join_small, with_shift
+from ragstone.ingest.chunkers.topics import Embed, Topic, by_meaning, find_topics, join_small, with_shift
 from ragstone.ingest.chunkers.tree import Group, grow, placed
 
-logger = logging.getLogger(__name__)
 REPEATED_SENTENCES = 2
 
 
@@ -57,11 +54,7 @@ class HybridChunker:
         return f"hybrid {self.limits.fingerprint} {options} context={self.context} or {self.fallback.fingerprint}"
 
     def chunk(self, document: Parsed) -> list[Chunk]:
-        try:
-            return self._chunk(document)
-        except (ModelError, RemoteError) as problem:
-            logger.warning("'%s' is cut by structure, not by meaning: %s", document.title, problem)
-            return self.fallback.chunk(document)
+        return by_meaning(document, self._chunk, self.fallback)
 
     def _chunk(self, document: Parsed) -> list[Chunk]:
         ruler = self.limits.ruler(document.text)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from dataclasses import dataclass
 
-from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers.assembly import assemble
@@ -15,9 +13,7 @@ from ragstone.ingest.chunkers.limits import Limits
 from ragstone.ingest.chunkers.outline import by_section, units
 from ragstone.ingest.chunkers.packing import fill
 from ragstone.ingest.chunkers.segments import segments
-from ragstone.ingest.chunkers.topics import Embed, find_topics, join_small, with_shift
-
-logger = logging.getLogger(__name__)
+from ragstone.ingest.chunkers.topics import Embed, by_meaning, find_topics, join_small, with_shift
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +38,7 @@ class SemanticChunker:
         return f"semantic {self.limits.fingerprint} {options} or {self.fallback.fingerprint}"
 
     def chunk(self, document: Parsed) -> list[Chunk]:
-        try:
-            return self._chunk(document)
-        except (ModelError, RemoteError) as problem:
-            logger.warning("'%s' is cut by structure, not by meaning: %s", document.title, problem)
-            return self.fallback.chunk(document)
+        return by_meaning(document, self._chunk, self.fallback)
 
     def _chunk(self, document: Parsed) -> list[Chunk]:
         text = document.text

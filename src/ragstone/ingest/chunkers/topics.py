@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,12 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.core.errors import ModelError
-from ragstone.core.types import Chunk, Matrix
+from ragstone.core.errors import ModelError, RemoteError
+from ragstone.core.protocols import Chunker
+from ragstone.core.types import Chunk, Matrix, Parsed
 from ragstone.ingest.chunkers.outline import Unit
 from ragstone.ingest.chunkers.ruler import Ruler
 from ragstone.ingest.chunkers.segments import Segment
 
+logger = logging.getLogger(__name__)
 Embed = Callable[[Sequence[str]], Matrix]
 """One unit-length row per text; a row of zeros for a text that the model refused. It may block."""
 BATCH = 256
@@ -110,3 +113,12 @@ def _cosines(texts: Sequence[str], embed: Embed) -> Iterator[float]:
             cosines = (previous * rows).sum(axis=1) / lengths
         yield from cosines.tolist()
         before = rows[-1:]
+
+
+def by_meaning(document: Parsed, cut: Callable[[Parsed], list[Chunk]], otherwise: Chunker) -> list[Chunk]:
+    """Chunks cut with the model's help, or by structure alone while the model cannot be reached."""
+    try:
+        return cut(document)
+    except (ModelError, RemoteError) as problem:
+        logger.warning("'%s' is cut by structure, not by meaning: %s", document.title, problem)
+        return otherwise.chunk(document)

@@ -23,11 +23,6 @@ WAITING = ("pending", "running")
 ENDED = ("completed", "failed", "cancelled")
 
 
-async def count_jobs(intake: Intake) -> Mapping[str, int]:
-    """How many jobs of the tenant are in which state."""
-    return await intake.counts()
-
-
 @asynccontextmanager
 async def job_progress(session: Session, intake: Intake) -> AsyncIterator[None]:
     """Show the queue on stderr while the block runs; nothing when nobody watches."""
@@ -45,7 +40,7 @@ async def job_progress(session: Session, intake: Intake) -> AsyncIterator[None]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console(stderr=True), transient=True) as bars:
-        following = asyncio.ensure_future(_follow(intake, QueueBars(bars, await count_jobs(intake))))
+        following = asyncio.ensure_future(_follow(intake, QueueBars(bars, await intake.counts())))
         try:
             yield
         finally:
@@ -57,7 +52,7 @@ async def _follow(intake: Intake, view: QueueBars) -> None:
     import asyncio
 
     while True:
-        view.show(await count_jobs(intake), await intake.jobs(states=("running",), limit=MOST_LINES))
+        view.show(await intake.counts(), await intake.jobs(states=("running",), limit=MOST_LINES))
         await asyncio.sleep(REFRESH_SECONDS)
 
 

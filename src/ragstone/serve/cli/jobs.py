@@ -14,7 +14,6 @@ from ragstone.serve.cli.job_progress import (
     MOST_JOBS,
     REFRESH_SECONDS,
     WAITING,
-    count_jobs,
     job_progress,
 )
 from ragstone.serve.cli.options import JobState
@@ -52,7 +51,7 @@ async def list_jobs(
         if watch:
             await _watch(session, intake)
         found = await intake.jobs(states=(state,) if state else (), source=source, limit=limit)
-        counts = await count_jobs(intake)
+        counts = await intake.counts()
     session.show(jobs_json(found, counts), lambda out: _draw_jobs(out, found, counts))
     return OK if found else NOTHING_FOUND
 
@@ -111,7 +110,7 @@ async def list_notices(
 async def _watch(session: Session, intake: Intake) -> None:
     import asyncio
 
-    counts = await count_jobs(intake)
+    counts = await intake.counts()
     if counts.get("pending") and not counts.get("running"):
         session.warn(["nobody works on the queue at the moment; start with: ragstone worker"])
     async with job_progress(session, intake):

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Notice, SourceRecord, Ticket
 from ragstone.core.types import KnowledgeBase, Metadata
+from ragstone.stores.ledger import sqlite_job_reads as job_reads
 from ragstone.stores.ledger import sqlite_jobs as jobs
 from ragstone.stores.ledger import sqlite_notices as notices
 from ragstone.stores.ledger import sqlite_originals as originals
@@ -93,7 +94,9 @@ class SqliteQueue:
 
     async def job(self, tenant: str, job_id: str) -> Job | None:
         try:
-            return await self._ledger.read(tenant, lambda file, db: jobs.read_job(db, file.tenant_id, job_id))
+            return await self._ledger.read(
+                tenant, lambda file, db: job_reads.read_job(db, file.tenant_id, job_id)
+            )
         except UnknownTenant:
             return None
 
@@ -102,19 +105,19 @@ class SqliteQueue:
     ) -> list[Job]:
         try:
             return await self._ledger.read(
-                tenant, lambda file, db: jobs.read_jobs(db, file.tenant_id, states, source, limit)
+                tenant, lambda file, db: job_reads.read_jobs(db, file.tenant_id, states, source, limit)
             )
         except UnknownTenant:
             return []
 
     async def counts(self, tenant: str) -> Mapping[str, int]:
         try:
-            return await self._ledger.read(tenant, lambda file, db: jobs.count_jobs(db, file.tenant_id))
+            return await self._ledger.read(tenant, lambda file, db: job_reads.count_jobs(db, file.tenant_id))
         except UnknownTenant:
             return {}
 
     async def next_due(self, tenant: str, kind: JobKind = "document") -> float | None:
-        return await self._ledger.read(tenant, lambda file, db: jobs.next_due(db, file.tenant_id, kind))
+        return await self._ledger.read(tenant, lambda file, db: job_reads.next_due(db, file.tenant_id, kind))
 
     async def older_originals(self, tenant: str, job: Job) -> list[str]:
         return await self._ledger.read(tenant, lambda file, db: originals.older(db, file.tenant_id, job))

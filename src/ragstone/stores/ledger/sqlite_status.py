@@ -7,7 +7,7 @@ import sqlite3
 from ragstone.core.clock import parse_moment
 from ragstone.core.jobs import DocumentStatus, JobState, Status
 from ragstone.core.types import KnowledgeBase
-from ragstone.stores.ledger.sqlite_jobs import newest_job
+from ragstone.stores.ledger.sqlite_job_reads import newest_job
 
 _STATUS: dict[JobState, Status] = {
     "pending": "pending",

@@ -16,6 +16,7 @@ from ragstone.core.types import Json, KnowledgeBase, NewVersion
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.ledger import sqlite_checkpoints as checkpoints
+from ragstone.stores.ledger import sqlite_documents as documents
 from ragstone.stores.ledger import sqlite_jobs as jobs
 from ragstone.stores.ledger import sqlite_originals as originals
 from ragstone.stores.ledger import sqlite_sources as sources
@@ -94,11 +95,11 @@ class SqliteTransaction:
         return len(await self._write(work))
 
     async def has_document(self, document_id: str) -> bool:
-        return await self._write(lambda db: writes.has_document(db, self._file.tenant_id, document_id))
+        return await self._write(lambda db: documents.has_document(db, self._file.tenant_id, document_id))
 
     async def move(self, document_id: str, external_id: str, uri: str) -> None:
         await self._write(
-            lambda db: writes.move_document(db, self._file.tenant_id, document_id, external_id, uri)
+            lambda db: documents.move_document(db, self._file.tenant_id, document_id, external_id, uri)
         )
 
     async def enqueue(self, kb: KnowledgeBase, job: NewJob) -> Job:
@@ -113,7 +114,7 @@ class SqliteTransaction:
         )
 
     async def set_recipe(self, document_id: str, recipe: str) -> None:
-        await self._write(lambda db: writes.set_recipe(db, self._file.tenant_id, document_id, recipe))
+        await self._write(lambda db: documents.set_recipe(db, self._file.tenant_id, document_id, recipe))
 
     async def holds(self, ticket: Ticket) -> bool:
         return await self._write(lambda db: jobs.holds(db, ticket))

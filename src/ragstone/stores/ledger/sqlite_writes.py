@@ -184,35 +184,6 @@ def delete_kb(connection: sqlite3.Connection, tenant_id: str, indexes: Indexes, 
     return gone
 
 
-def set_recipe(connection: sqlite3.Connection, tenant_id: str, document_id: str, recipe: str) -> None:
-    """Say what made the live version, once all of it is there."""
-    connection.execute(
-        "UPDATE documents SET recipe = ? WHERE id = ? AND tenant_id = ?", (recipe, document_id, tenant_id)
-    )
-
-
-def has_document(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> bool:
-    row = connection.execute(
-        "SELECT 1 FROM documents WHERE id = ? AND tenant_id = ?", (document_id, tenant_id)
-    ).fetchone()
-    return row is not None
-
-
-def move_document(
-    connection: sqlite3.Connection, tenant_id: str, document_id: str, external_id: str, uri: str
-) -> None:
-    """The same document is found under another external id from now on; one that never went live makes room."""
-    connection.execute(
-        "DELETE FROM documents WHERE tenant_id = ? AND external_id = ? AND id <> ? AND version = 0 "
-        "AND (kb_id, source) = (SELECT kb_id, source FROM documents WHERE id = ?)",
-        (tenant_id, external_id, document_id, document_id),
-    )
-    connection.execute(
-        "UPDATE documents SET external_id = ?, uri = ? WHERE id = ? AND tenant_id = ?",
-        (external_id, uri, document_id, tenant_id),
-    )
-
-
 def _remove_chunks(
     connection: sqlite3.Connection,
     tenant_id: str,

@@ -1,0 +1,104 @@
+"""What workers do besides documents: look at sources, start what is scheduled, sweep, and tell how jobs ended."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ragstone.core.clock import now
+from ragstone.core.errors import FetchError, NotFoundError, RagstoneError, SourceError
+from ragstone.core.jobs import Job, NewJob, Priority, Queue, SourceBook, SourceRecord
+from ragstone.core.protocols import Ledger, Source
+from ragstone.ingest.notify import Webhook
+from ragstone.ingest.prepare import Preparer
+from ragstone.ingest.schedule import next_run
+from ragstone.ingest.sync import Sync, SyncReport
+
+logger = logging.getLogger(__name__)
+SWEEP_SECONDS = 3600.0
+
+BuildSource = Callable[[str, str, Mapping[str, Any]], Source]
+"""Makes a source of a kind, with a name and a configuration."""
+
+
+class Upkeep:
+    """Keeps the sources of all tenants up to date and their files tidy."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        queue: Queue,
+        book: SourceBook,
+        preparer: Callable[[], Preparer],
+        build_source: BuildSource,
+        webhook: Webhook | None,
+    ) -> None:
+        self._ledger = ledger
+        self._queue = queue
+        self._book = book
+        self._preparer = preparer
+        self._build_source = build_source
+        self._webhook = webhook
+        self._swept: dict[str, float] = {}
+
+    async def queue_sync(self, tenant: str, record: SourceRecord, afresh: bool) -> Job:
+        """Queue a look at a source."""
+        kb = await self._ledger.kb(tenant, record.kb)
+        if kb is None:
+            raise NotFoundError(f"knowledge base '{record.kb}' was deleted, and its sources with it")
+        job = NewJob(
+            kind="sync",
+            source=record.name,
+            external_id=record.name,
+            uri=f"source:{record.name}",
+            priority=Priority.SYNC,
+            facts={"afresh": afresh},
+            notify=True,
+        )
+        async with self._ledger.transaction(tenant) as tx:
+            return await tx.enqueue(kb, job)
+
+    async def run_sync(self, tenant: str, job: Job) -> SyncReport:
+        """Look at the source of a sync job and queue what is new there."""
+        record = await self._book.get(tenant, job.kb, job.source)
+        kb = await self._ledger.kb(tenant, job.kb)
+        if record is None or kb is None:
+            raise SourceError(f"there is no source '{job.source}' any more")
+        following = next_run(record.schedule, now())
+        try:
+            source = self._build_source(record.kind, record.name, record.config)
+            try:
+                sync = Sync(self._ledger, self._preparer(), tenant, kb, record, job.ticket)
+                report = await sync.run(source, afresh=bool(job.facts.get("afresh")))
+            finally:
+                await source.close()
+        except RagstoneError as error:
+            await self._book.ran(tenant, record.id, str(error), following)
+            raise
+        await self._book.ran(tenant, record.id, "", following)
+        await self._queue.ring(tenant)
+        return report
+
+    async def chores(self, tenant: str) -> None:
+        """Start what is scheduled, remove what crashes left, and tell the webhook what has ended."""
+        for record in await self._book.due(tenant, now()):
+            await self.queue_sync(tenant, record, afresh=False)
+            await self._book.reschedule(tenant, record.id, next_run(record.schedule, now()))
+            await self._queue.ring(tenant)
+        if time.monotonic() - self._swept.get(tenant, float("-inf")) > SWEEP_SECONDS:
+            self._swept[tenant] = time.monotonic()
+            await self._ledger.sweep(tenant)
+        if self._webhook:
+            await self._tell(self._webhook, tenant)
+
+    async def _tell(self, webhook: Webhook, tenant: str) -> None:
+        for notice in await self._queue.unsent(tenant):
+            try:
+                await webhook.tell(tenant, notice)
+            except FetchError as error:
+                if error.retryable:
+                    raise
+                logger.warning("the webhook does not take a notice: %s", error)
+            await self._queue.mark_sent(tenant, notice.id)

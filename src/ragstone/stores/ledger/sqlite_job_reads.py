@@ -1,0 +1,86 @@
+"""What is read of the queue in a tenant's SQLite file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ragstone.core.clock import parse_moment
+from ragstone.core.jobs import Job, JobKind, JobProgress, JobState
+from ragstone.stores.lease_clock import boot_id, lease_now
+
+JOB = (
+    "SELECT j.id, j.kind, k.name, j.state, j.priority, j.document_id, j.source, j.external_id, j.uri, "
+    "j.content_hash, j.size, j.facts, j.progress, j.attempts, j.token, j.worker, j.error_code, j.error, j.created_at, "
+    "j.started_at, j.finished_at FROM jobs j JOIN knowledge_bases k ON k.id = j.kb_id WHERE j.tenant_id = ?"
+)
+
+
+def read_job(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> Job | None:
+    row = connection.execute(f"{JOB} AND j.id = ?", (tenant_id, job_id)).fetchone()
+    return job_of(row) if row else None
+
+
+def newest_job(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> Job | None:
+    """The last job there was for a document."""
+    row = connection.execute(
+        f"{JOB} AND j.document_id = ? ORDER BY j.seq DESC LIMIT 1", (tenant_id, document_id)
+    ).fetchone()
+    return job_of(row) if row else None
+
+
+def read_jobs(
+    connection: sqlite3.Connection, tenant_id: str, states: Sequence[JobState], source: str | None, limit: int
+) -> list[Job]:
+    """Newest first; no states mean all of them."""
+    marks = ",".join("?" * len(states))
+    chosen = f" AND j.state IN ({marks})" if states else ""
+    chosen += " AND j.source = ?" if source is not None else ""
+    given = (*states, *([source] if source is not None else []))
+    rows = connection.execute(f"{JOB}{chosen} ORDER BY j.seq DESC LIMIT ?", (tenant_id, *given, limit))
+    return [job_of(row) for row in rows]
+
+
+def count_jobs(connection: sqlite3.Connection, tenant_id: str) -> dict[str, int]:
+    """How many jobs are in which state."""
+    rows = connection.execute(
+        "SELECT state, count(*) FROM jobs WHERE tenant_id = ? GROUP BY state", (tenant_id,)
+    )
+    return dict(rows.fetchall())
+
+
+def next_due(connection: sqlite3.Connection, tenant_id: str, kind: JobKind) -> float | None:
+    """In how many seconds there is something to do: a job to start, or a lease that runs out."""
+    pending = connection.execute(
+        "SELECT min(CASE WHEN boot IN (?, '') THEN not_before ELSE 0 END) FROM jobs "
+        "WHERE tenant_id = ? AND kind = ? AND state = 'pending'",
+        (boot_id(), tenant_id, kind),
+    ).fetchone()[0]
+    held = connection.execute(
+        "SELECT min(CASE WHEN boot = ? THEN lease_until ELSE 0 END) FROM jobs "
+        "WHERE tenant_id = ? AND kind = ? AND state = 'running'",
+        (boot_id(), tenant_id, kind),
+    ).fetchone()[0]
+    waits = [max(0.0, moment - lease_now()) for moment in (pending, held) if moment is not None]
+    return min(waits, default=None)
+
+
+def job_of(row: Sequence[Any]) -> Job:
+    """A row of `JOB` as what it is."""
+    facts, progress, attempts, token, worker, code, error, created, started, finished = row[11:]
+    made = parse_moment(created)
+    assert made is not None
+    identity, kind, kb, state, priority, document_id, source, external_id, uri, hashed, size = row[:11]
+    return Job(
+        *(identity, kind, kb, state, priority, document_id, source, external_id, uri, hashed, size),
+        *(json.loads(facts), _progress(progress), attempts, token, worker, code, error, made),
+        *(parse_moment(started) if started else None, parse_moment(finished) if finished else None),
+    )
+
+
+def _progress(text: str) -> JobProgress:
+    told = JobProgress(**json.loads(text))
+    return replace(told, remarks=tuple(told.remarks))
