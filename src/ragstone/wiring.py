@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ragstone.intake import Intake
 
 LEDGERS = Registry("ledger", {"sqlite": "ragstone.stores.ledger.sqlite:SqliteLedger"})
-QUEUES = Registry("ledger", {"sqlite": "ragstone.stores.ledger.sqlite_queue:SqliteQueue"})
-BOOKS = Registry("ledger", {"sqlite": "ragstone.stores.ledger.sqlite_queue:SqliteSourceBook"})
+QUEUES = Registry("ledger", {"sqlite": "ragstone.stores.ledger.queue:SqlQueue"})
+BOOKS = Registry("ledger", {"sqlite": "ragstone.stores.ledger.queue:SqlSourceBook"})
 VECTORS = Registry("vector DB", {"sqlite": "ragstone.stores.vectors.sqlite:SqliteVectorIndex"})
 LEXICAL = Registry("lexical index", {"sqlite": "ragstone.stores.lexical.sqlite:SqliteLexicalIndex"})
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sqlite import SqliteLedger
-from ragstone.stores.ledger.sqlite_queue import SqliteQueue
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.testing.queue_suite import QueueSuite, Stores
 
 
-class TestSqliteQueue(QueueSuite):
+class TestSqlQueue(QueueSuite):
     async def open(self, folder: Path) -> Stores:
         ledger = SqliteLedger(folder, [Fts5Writer()])
-        return ledger, SqliteQueue(ledger)
+        return ledger, SqlQueue(ledger)
 
     @pytest.mark.req("R-ING-16", "R-ING-17")
     async def test_a_document_is_where_its_job_is_until_it_is_live(self, stores: Stores) -> None:

@@ -232,3 +232,18 @@ notices = Table(
     Index("idx_notices_sent", "sent"),
     sqlite_autoincrement=True,
 )
+counters = Table(
+    "counters",
+    tenant,
+    Column("tenant_id", String(32), primary_key=True),
+    Column("name", String(31), primary_key=True),
+    Column("value", BigInteger, nullable=False),
+)
+watermarks = Table(
+    "watermarks",
+    tenant,
+    Column("tenant_id", String(32), primary_key=True),
+    Column("index_name", String(127), primary_key=True),
+    Column("space_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("sequence", BigInteger, nullable=False),
+)

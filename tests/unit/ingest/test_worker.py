@@ -18,7 +18,7 @@ from ragstone.ingest.belt import LONG_CHUNKS
 from ragstone.ingest.sync import SyncReport, new_job
 from ragstone.ingest.task import Group, Task
 from ragstone.ingest.worker import Worker
-from ragstone.stores.ledger.sqlite_queue import SqliteQueue
+from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.testing.fakes import FakeEmbedder
 
 T = "t"
@@ -41,11 +41,11 @@ def worker(kit: Kit, embedder: FakeEmbedder, settings: JobSettings = SETTINGS) -
     async def no_chores(tenant: str) -> None:
         pass
 
-    return Worker(SqliteQueue(kit.ledger), kit.ledger, kit.pipeline(embedder), settings, no_sync, no_chores)
+    return Worker(SqlQueue(kit.ledger), kit.ledger, kit.pipeline(embedder), settings, no_sync, no_chores)
 
 
 async def jobs(kit: Kit) -> list[tuple[str, str, int]]:
-    found = await SqliteQueue(kit.ledger).jobs(T)
+    found = await SqlQueue(kit.ledger).jobs(T)
     return sorted((job.uri, job.state, job.attempts) for job in found)
 
 
@@ -58,7 +58,7 @@ async def test_a_failure_that_may_pass_is_tried_again(kit: Kit) -> None:
 async def test_a_failure_that_stays_fails_with_its_reason(kit: Kit) -> None:
     await queue_texts(kit, "The ferry.")
     await worker(kit, FakeEmbedder(errors=[RemoteError("down")] * 3)).run(until_idle=True)
-    (job,) = await SqliteQueue(kit.ledger).jobs(T)
+    (job,) = await SqlQueue(kit.ledger).jobs(T)
     assert (job.state, job.error_code, job.error, job.attempts) == ("failed", "remote_failed", "down", 3)
 
 
@@ -105,7 +105,7 @@ async def test_a_defect_costs_its_own_document_only(kit: Kit, monkeypatch: pytes
 
     monkeypatch.setattr("ragstone.ingest.prepare.analyze", spring)
     await worker(kit, FakeEmbedder()).run(until_idle=True)
-    found = {job.uri: (job.state, job.error) for job in await SqliteQueue(kit.ledger).jobs(T)}
+    found = {job.uri: (job.state, job.error) for job in await SqlQueue(kit.ledger).jobs(T)}
     assert found == {
         "0.txt": ("completed", ""),
         "1.txt": ("failed", "1.txt met a defect: RuntimeError: sprung"),
@@ -115,7 +115,7 @@ async def test_a_defect_costs_its_own_document_only(kit: Kit, monkeypatch: pytes
 async def test_a_stale_worker_cannot_store_what_another_one_took_over(kit: Kit) -> None:
     """FAULTS 4: the fencing token."""
     await queue_texts(kit, "The ferry.")
-    queue = SqliteQueue(kit.ledger)
+    queue = SqlQueue(kit.ledger)
 
     class TakenOver(FakeEmbedder):
         async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
@@ -212,7 +212,7 @@ async def test_work_on_a_cancelled_job_ends(kit: Kit) -> None:
     waits = Waits()
     running = asyncio.create_task(worker(kit, waits, JobSettings(lease_seconds=0.3)).run(until_idle=True))
     await waits.asked.wait()
-    queue = SqliteQueue(kit.ledger)
+    queue = SqlQueue(kit.ledger)
     (job,) = await queue.jobs(T)
     assert await queue.cancel(T, job.id)
     await asyncio.wait_for(running, 30)
@@ -254,7 +254,7 @@ async def test_progress_is_seen_while_a_document_is_embedded(kit: Kit) -> None:
             return await super().embed(texts, role)
 
     running = asyncio.create_task(worker(kit, Halts(), JobSettings(lease_seconds=0.3)).run())
-    queue = SqliteQueue(kit.ledger)
+    queue = SqlQueue(kit.ledger)
     while (seen := (await queue.jobs(T))[0].progress).chunks < 128:  # noqa: ASYNC110
         await asyncio.sleep(0.02)
     running.cancel()

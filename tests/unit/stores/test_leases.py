@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ragstone.stores import lease_clock
-from ragstone.stores.ledger import sqlite_job_reads, sqlite_jobs
+from ragstone.stores.ledger import jobs
+from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sqlite import SqliteLedger
-from ragstone.stores.ledger.sqlite_queue import SqliteQueue
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.testing.queue_suite import T, document_job, names, put, take
 
@@ -21,14 +21,14 @@ async def test_a_jump_of_the_clock_gives_no_job_away(
 ) -> None:
     """FAULTS 15."""
     ledger = SqliteLedger(tmp_path, [Fts5Writer()])
-    queue = SqliteQueue(ledger)
+    queue = SqlQueue(ledger)
     await put(ledger, document_job("a"), document_job("b"))
     (held,) = await take(queue, most=1)
     await queue.put_back(
         T, (await take(queue, most=1))[0].ticket, wait_seconds=60, code="", error="", counts=True
     )
     jumped = datetime.now(UTC) + timedelta(hours=hours)
-    monkeypatch.setattr(sqlite_jobs, "now", lambda: jumped)
+    monkeypatch.setattr(jobs, "now", lambda: jumped)
     assert await take(queue) == []
     await queue.complete(T, held.ticket, "")
     await ledger.close()
@@ -36,13 +36,12 @@ async def test_a_jump_of_the_clock_gives_no_job_away(
 
 async def test_leases_and_waits_end_with_the_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = SqliteLedger(tmp_path, [Fts5Writer()])
-    queue = SqliteQueue(ledger)
+    queue = SqlQueue(ledger)
     await put(ledger, document_job("a"), document_job("b"))
     await take(queue, most=1)
     waiting = await take(queue, most=1)
     await queue.put_back(T, waiting[0].ticket, wait_seconds=1000, code="", error="", counts=True)
-    for module in (sqlite_jobs, sqlite_job_reads):
-        monkeypatch.setattr(module, "boot_id", lambda: "another boot")
+    monkeypatch.setattr(lease_clock, "boot_id", lambda: "another boot")
     assert sorted(names(await take(queue))) == ["a", "b"]
     await ledger.close()
 

@@ -12,7 +12,7 @@ import pytest
 
 from ragstone.core.types import Candidate
 from ragstone.stores import schema
-from ragstone.stores.ledger import sqlite_writes
+from ragstone.stores.ledger import writes
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.lexical import sqlite as lexical_module
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
@@ -88,8 +88,8 @@ async def test_a_shortened_feed_means_reading_everything_anew(ledger: SqliteLedg
 async def test_indexes_follow_while_the_feed_is_shortened(
     ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_writes, "SHORTEN_EVERY", 10)
-    monkeypatch.setattr(sqlite_writes, "KEPT_CHANGES", 5)
+    monkeypatch.setattr(writes, "SHORTEN_EVERY", 10)
+    monkeypatch.setattr(writes, "KEPT_CHANGES", 5)
     residents = Residents(16)
     lexical, vectors = SqliteLexicalIndex(ledger, residents), SqliteVectorIndex(ledger, residents)
     for n in range(30):

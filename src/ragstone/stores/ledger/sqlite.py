@@ -5,39 +5,22 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from ragstone.core.clock import canonical, now
-from ragstone.core.errors import NotFoundError
-from ragstone.core.filters import Filter
 from ragstone.core.ids import check_name, opaque_id
-from ragstone.core.jobs import DocumentStatus
-from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
+from ragstone.stores.blobs import Blobs
 from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.ledger import sqlite_checkpoints as checkpoints
-from ragstone.stores.ledger import sqlite_originals as originals
-from ragstone.stores.ledger import sqlite_reads as reads
-from ragstone.stores.ledger import sqlite_status as status
-from ragstone.stores.ledger import sqlite_writes as writes
+from ragstone.stores.ledger.ledger import P, SqlLedger, T, UnknownTenant, Work
+from ragstone.stores.ledger.sqlite_dialect import SqliteConnection
 from ragstone.stores.ledger.sqlite_file import SqliteFile
-from ragstone.stores.ledger.sqlite_transaction import SqliteTransaction, TenantFile
-
-T = TypeVar("T")
+from ragstone.stores.ledger.sqlite_unit import SqliteUnit, TenantFile
 
 
-class UnknownTenant(NotFoundError):
-    """A tenant that nothing has been written for."""
-
-    def __init__(self, tenant: str) -> None:
-        super().__init__(f"there is no tenant '{tenant}' yet", hint="make it with: ragstone ingest PATH")
-
-
-class SqliteLedger:
-    """Implements `core.protocols.Ledger` on files under one folder. Any number of processes may share it."""
+class SqliteLedger(SqlLedger):
+    """A ledger on files under one folder. Any number of processes may share it."""
 
     def __init__(self, folder: Path, indexes: Sequence[ColocatedIndex] = (), open_tenants: int = 64) -> None:
         self._folder = folder
@@ -67,170 +50,19 @@ class SqliteLedger:
             self._busy[tenant] -= 1
 
     @asynccontextmanager
-    async def transaction(self, tenant: str) -> AsyncIterator[SqliteTransaction]:
-        async with (
-            self.file(tenant, make=True) as file,
-            file.turn,
-            SqliteTransaction(file, self._indexes) as transaction,
-        ):
-            yield transaction
+    async def unit(self, tenant: str) -> AsyncIterator[SqliteUnit]:
+        async with self.file(tenant, make=True) as file, file.turn:
+            yield SqliteUnit(file, self._indexes)
 
-    async def kb(self, tenant: str, name: str) -> KnowledgeBase | None:
-        try:
-            return await self.read(tenant, lambda file, db: reads.read_kb(db, file.tenant_id, name))
-        except UnknownTenant:
-            return None
-
-    async def kbs(self, tenant: str) -> list[KnowledgeBase]:
-        try:
-            return await self.read(tenant, lambda file, db: reads.read_kbs(db, file.tenant_id))
-        except UnknownTenant:
-            return []
-
-    async def space(self, tenant: str, kb: KnowledgeBase) -> Space | None:
-        found = await self.kb(tenant, kb.name)
-        return found.space if found else None
-
-    async def find(
-        self, tenant: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
-    ) -> Mapping[str, Document]:
-        return await self.read(
-            tenant, lambda file, db: reads.find_documents(db, file.tenant_id, kb, source, external_ids)
-        )
-
-    async def document(self, tenant: str, document_id: str) -> Document | None:
-        try:
-            return await self.read(
-                tenant, lambda file, db: reads.read_document(db, file.tenant_id, document_id)
-            )
-        except UnknownTenant:
-            return None
-
-    async def documents(
-        self,
-        tenant: str,
-        kb: KnowledgeBase,
-        *,
-        where: Filter | None = None,
-        after: str = "",
-        limit: int = 100,
-    ) -> list[Document]:
-        return await self.read(
-            tenant, lambda file, db: reads.read_documents(db, file.tenant_id, kb, where, after, limit)
-        )
-
-    async def text(self, tenant: str, document_id: str) -> str:
-        text = await self.read(tenant, lambda file, db: reads.read_text(db, file.tenant_id, document_id))
-        if text is None:
-            raise NotFoundError(f"no document {document_id}", hint="list them with: ragstone documents")
-        return text
-
-    async def chunks(
-        self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
-    ) -> Mapping[str, LiveChunk]:
-        return await self.read(tenant, lambda file, db: reads.read_chunks(db, file.tenant_id, kb, chunk_ids))
-
-    async def document_chunks(self, tenant: str, document_id: str) -> list[LiveChunk]:
-        return await self.read(
-            tenant, lambda file, db: reads.read_document_chunks(db, file.tenant_id, document_id)
-        )
-
-    async def known_vectors(
-        self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]
-    ) -> Mapping[str, Vector]:
-        space = kb.space
-        if space is None:
-            return {}
-        keys = {writes.short_hash(text): text for text in texts}
-        found = await self.read(
-            tenant, lambda file, db: reads.known_vectors(db, file.tenant_id, space, list(keys))
-        )
-        return {keys[key]: vector for key, vector in found.items()}
-
-    async def stats(self, tenant: str, kb: KnowledgeBase) -> Stats:
-        return await self.read(tenant, lambda file, db: reads.read_stats(db, file.tenant_id, kb))
-
-    async def sequence(self, tenant: str) -> int:
-        return await self.read(tenant, lambda _, db: reads.read_sequence(db))
-
-    async def status(self, tenant: str, document_id: str) -> DocumentStatus | None:
-        try:
-            return await self.read(
-                tenant, lambda file, db: status.read_status(db, file.tenant_id, document_id)
-            )
-        except UnknownTenant:
-            return None
-
-    async def belongings(
-        self, tenant: str, kb: KnowledgeBase, source: str, under: str = ""
-    ) -> Mapping[str, tuple[str, str]]:
-        return await self.read(
-            tenant, lambda file, db: status.belongings(db, file.tenant_id, kb, source, under)
-        )
-
-    async def identify(self, tenant: str, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
-        return await self.read(
-            tenant, lambda file, db: status.identify(db, file.tenant_id, kb, source, external_id)
-        )
-
-    async def children(self, tenant: str, document_id: str) -> list[str]:
-        return await self.read(tenant, lambda file, db: status.children(db, file.tenant_id, document_id))
-
-    async def part(self, tenant: str, document_id: str, made_from: str, part: str) -> bytes | None:
-        return await self.read(
-            tenant, lambda file, db: checkpoints.load(db, file.tenant_id, document_id, made_from, part)
-        )
-
-    async def resembling(
-        self, tenant: str, kb: KnowledgeBase, bands: Sequence[int], but: str
-    ) -> Mapping[str, bytes]:
-        return await self.read(
-            tenant, lambda file, db: checkpoints.resembling(db, file.tenant_id, kb.id, bands, but)
-        )
-
-    async def keep_original(self, tenant: str, document_id: str, content: bytes) -> str:
-        async with self.file(tenant, make=True) as file:
-            return await asyncio.to_thread(file.blobs.put, document_id, content)
-
-    async def original(self, tenant: str, document_id: str, name: str) -> bytes:
+    async def read(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         async with self.file(tenant) as file:
-            return await asyncio.to_thread(file.blobs.get, document_id, name)
+            return await file.read(lambda connection: work(connection, file.tenant_id, *args, **kwargs))
 
-    async def drop_original(self, tenant: str, document_id: str, name: str) -> None:
-        async with self.file(tenant) as file:
-            await asyncio.to_thread(file.blobs.remove, document_id, [name])
-
-    async def sweep(self, tenant: str) -> None:
-        """Remove what crashes left behind: files that no job needs."""
-        async with self.file(tenant) as file:
-            for document_id, names in (await asyncio.to_thread(file.blobs.settled)).items():
-                needed = await file.read(
-                    partial(originals.needed, tenant_id=file.tenant_id, document_id=document_id)
-                )
-                left = [name for name in names if name not in needed]
-                await asyncio.to_thread(file.blobs.remove, document_id, left)
-
-    async def close(self) -> None:
-        async with self._opening:
-            for file in self._tenants.values():
-                await asyncio.to_thread(file.close)
-            self._tenants.clear()
-            if self._control:
-                await asyncio.to_thread(self._control.close)
-                self._control = None
-
-    async def read(self, tenant: str, work: Callable[[TenantFile, sqlite3.Connection], T]) -> T:
-        """What `work` finds in one snapshot of the tenant's file."""
-        async with self.file(tenant) as file:
-            return await file.read(lambda connection: work(file, connection))
-
-    async def write(self, tenant: str, work: Callable[[TenantFile, sqlite3.Connection], T]) -> T:
-        """Run `work` as a transaction of its own on a tenant that exists."""
-
-        def whole(db: sqlite3.Connection) -> T:
+    async def write(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        def whole(db: SqliteConnection) -> T:
             db.execute("BEGIN IMMEDIATE")
             try:
-                result = work(file, db)
+                result = work(db, file.tenant_id, *args, **kwargs)
                 db.execute("COMMIT")
             except BaseException:
                 if db.in_transaction:
@@ -240,6 +72,34 @@ class SqliteLedger:
 
         async with self.file(tenant) as file, file.turn:
             return await asyncio.shield(file.write(whole))
+
+    async def blobs(self, tenant: str, *, make: bool = False) -> Blobs:
+        async with self.file(tenant, make=make) as file:
+            return file.blobs
+
+    async def bells(self) -> Mapping[str, int]:
+        control = await self.control()
+        if control is None:
+            return {}
+        return await control.read(lambda db: dict(db.execute("SELECT name, bell FROM tenants ORDER BY name")))
+
+    async def ring(self, tenant: str) -> None:
+        def work(db: sqlite3.Connection) -> None:
+            db.execute("UPDATE tenants SET bell = bell + 1 WHERE name = ?", (tenant,))
+
+        control = await self.control()
+        if control is not None:
+            async with control.turn:
+                await control.write(work)
+
+    async def close(self) -> None:
+        async with self._opening:
+            for file in self._tenants.values():
+                await asyncio.to_thread(file.close)
+            self._tenants.clear()
+            if self._control:
+                await asyncio.to_thread(self._control.close)
+                self._control = None
 
     async def control(self, make: bool = False) -> SqliteFile | None:
         """The file that knows the tenants; None while there is none."""

@@ -15,6 +15,7 @@ from queue import Empty, LifoQueue
 from typing import TypeVar
 
 from ragstone.core.errors import RagstoneError, StoreBusy, StoreCorrupt, StoreError, StoreFull
+from ragstone.stores.ledger.sqlite_dialect import SqliteConnection
 from ragstone.stores.migrations import Schema, is_current, upgrade
 
 T = TypeVar("T")
@@ -28,8 +29,8 @@ class SqliteFile:
 
     def __init__(self, path: Path, schema: Schema) -> None:
         self.path = path
-        self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
-        self._opened: list[sqlite3.Connection] = []
+        self._idle: LifoQueue[SqliteConnection] = LifoQueue()
+        self._opened: list[SqliteConnection] = []
         self._guard = threading.Lock()
         self._closed = False
         with translated(path):
@@ -41,15 +42,15 @@ class SqliteFile:
         self.turn = asyncio.Lock()
         """Held by whoever has a transaction open: one writer at a time, first come first served."""
 
-    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def write(self, work: Callable[[SqliteConnection], T]) -> T:
         """Run on the writer's thread. Only the holder of `turn` may call this."""
         return await self._run(self._writing, lambda: work(self._writer))
 
-    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def read(self, work: Callable[[SqliteConnection], T]) -> T:
         """Run on a reader's thread, in one snapshot."""
         return await self._run(self._reading, lambda: self.read_here(work))
 
-    def read_here(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def read_here(self, work: Callable[[SqliteConnection], T]) -> T:
         """Read on the calling thread, in one snapshot."""
         connection = self._borrow()
         try:
@@ -67,7 +68,7 @@ class SqliteFile:
         with translated(self.path):
             return int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
 
-    def read_later(self, work: Callable[[sqlite3.Connection], object]) -> None:
+    def read_later(self, work: Callable[[SqliteConnection], object]) -> None:
         """Read on a reader's thread while the caller goes on; closing waits for it."""
         with suppress(RuntimeError):  # the file is being closed: nobody will want it
             self._reading.submit(self.read_here, work)
@@ -79,7 +80,7 @@ class SqliteFile:
 
         return await asyncio.get_running_loop().run_in_executor(pool, guarded)
 
-    def _borrow(self) -> sqlite3.Connection:
+    def _borrow(self) -> SqliteConnection:
         with suppress(Empty):
             return self._idle.get_nowait()
         connection = self._connect()
@@ -99,9 +100,13 @@ class SqliteFile:
         if not current:
             upgrade(self.path, schema)
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> SqliteConnection:
         connection = sqlite3.connect(
-            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            self.path,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=SqliteConnection,
         )
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")

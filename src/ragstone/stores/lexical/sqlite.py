@@ -17,10 +17,11 @@ from ragstone.core.analyzer import analyze_query
 from ragstone.core.filters import Filter, Scalar
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.stores.colocated import ColocatedIndex
+from ragstone.stores.database import Connection
 from ragstone.stores.feed import LIVE, allowed_numbers, behind, catch_up
 from ragstone.stores.filter_sql import condition
 from ragstone.stores.ledger.sqlite import SqliteLedger
-from ragstone.stores.ledger.sqlite_transaction import TenantFile
+from ragstone.stores.ledger.sqlite_unit import TenantFile
 from ragstone.stores.lexical.postings import PostingsMatrix
 from ragstone.stores.residents import Following, Residents
 
@@ -36,19 +37,19 @@ TOKENIZER = "unicode61 remove_diacritics 0 categories ''L* N* M* P* S* Co''"
 class Fts5Writer:
     """Keeps the FTS5 tables in step with the ledger, inside its transactions."""
 
-    def open(self, connection: sqlite3.Connection, kb_id: int) -> None:
+    def open(self, connection: Connection, kb_id: int) -> None:
         connection.execute(
             f"CREATE VIRTUAL TABLE {_table(kb_id)} USING fts5(terms, content='', tokenize='{TOKENIZER}')"
         )
 
-    def add(self, connection: sqlite3.Connection, kb_id: int, rows: Sequence[tuple[int, str]]) -> None:
+    def add(self, connection: Connection, kb_id: int, rows: Sequence[tuple[int, str]]) -> None:
         connection.executemany(f"INSERT INTO {_table(kb_id)} (rowid, terms) VALUES (?, ?)", rows)
 
-    def remove(self, connection: sqlite3.Connection, kb_id: int, rows: Sequence[tuple[int, str]]) -> None:
+    def remove(self, connection: Connection, kb_id: int, rows: Sequence[tuple[int, str]]) -> None:
         table = _table(kb_id)
         connection.executemany(f"INSERT INTO {table} ({table}, rowid, terms) VALUES ('delete', ?, ?)", rows)
 
-    def drop(self, connection: sqlite3.Connection, kb_id: int) -> None:
+    def drop(self, connection: Connection, kb_id: int) -> None:
         connection.execute(f"DROP TABLE {_table(kb_id)}")
 
 
@@ -82,7 +83,7 @@ class SqliteLexicalIndex:
 
     def _search(
         self,
-        connection: sqlite3.Connection,
+        connection: Connection,
         file: TenantFile,
         kb_id: int,
         terms: Sequence[str],
@@ -95,14 +96,14 @@ class SqliteLexicalIndex:
         allowed = allowed_numbers(connection, file.tenant_id, kb_id, where) if where else None
         with following.lock:
             before = following.sequence
-            _follow(connection, kb_id, following)
+            _follow(connection, file.tenant_id, kb_id, following)
             found = following.resident.best(terms, k, allowed)
         if following.sequence != before:
             self._residents.trim()
         return found
 
     def _following(
-        self, connection: sqlite3.Connection, file: TenantFile, kb_id: int
+        self, connection: Connection, file: TenantFile, kb_id: int
     ) -> Following[PostingsMatrix] | None:
         """The postings in memory, if they are there and not far behind; else have them read meanwhile."""
         key = (file.tenant_id, kb_id)
@@ -113,7 +114,7 @@ class SqliteLexicalIndex:
             return None
         kept = self._residents.get(("postings", *key), PostingsMatrix)
         following = cast("Following[PostingsMatrix]", kept)
-        if behind(connection, following) <= INLINE_CHANGES:
+        if behind(connection, file.tenant_id, following) <= INLINE_CHANGES:
             return following
         if not loading:
             with self._guard:
@@ -122,12 +123,12 @@ class SqliteLexicalIndex:
         return None
 
     def _load(
-        self, connection: sqlite3.Connection, key: tuple[str, int], following: Following[PostingsMatrix]
+        self, connection: Connection, key: tuple[str, int], following: Following[PostingsMatrix]
     ) -> None:
         # On a copy, so that searches of what is already loaded are not held up.
         ahead: Following[PostingsMatrix] = Following(PostingsMatrix())
         try:
-            _follow(connection, key[1], ahead)
+            _follow(connection, *key, ahead)
             with following.lock:
                 following.resident, following.sequence = ahead.resident, ahead.sequence
             self._residents.trim()
@@ -139,7 +140,7 @@ class SqliteLexicalIndex:
                 self._loading.discard(key)
 
 
-def _follow(connection: sqlite3.Connection, kb_id: int, following: Following[PostingsMatrix]) -> None:
+def _follow(connection: Connection, tenant_id: str, kb_id: int, following: Following[PostingsMatrix]) -> None:
     def load(postings: PostingsMatrix, which: str) -> None:
         cursor = connection.execute(
             f"SELECT c.seq, c.id, t.terms FROM chunks c JOIN terms t ON t.chunk_seq = c.seq {LIVE} "
@@ -150,11 +151,11 @@ def _follow(connection: sqlite3.Connection, kb_id: int, following: Following[Pos
             numbers, ids, packed = zip(*rows, strict=True)
             postings.put(numbers, ids, [zlib.decompress(terms).decode() for terms in packed])
 
-    catch_up(connection, kb_id, following, PostingsMatrix, load)
+    catch_up(connection, tenant_id, kb_id, following, PostingsMatrix, load)
 
 
 def _search_fts(
-    connection: sqlite3.Connection,
+    connection: Connection,
     tenant_id: str,
     kb_id: int,
     terms: Sequence[str],

@@ -7,7 +7,6 @@ another resident in the matrix's place.
 
 from __future__ import annotations
 
-import sqlite3
 from typing import cast
 
 import numpy as np
@@ -15,9 +14,10 @@ import numpy as np
 from ragstone.core.errors import ModelMismatch
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
+from ragstone.stores.database import Connection
 from ragstone.stores.feed import LIVE, allowed_numbers, catch_up
 from ragstone.stores.ledger.sqlite import SqliteLedger
-from ragstone.stores.ledger.sqlite_transaction import TenantFile
+from ragstone.stores.ledger.sqlite_unit import TenantFile
 from ragstone.stores.residents import Following, Residents
 from ragstone.stores.vectors.matrix import VectorMatrix
 
@@ -64,7 +64,7 @@ class SqliteVectorIndex:
 
     def _search(
         self,
-        connection: sqlite3.Connection,
+        connection: Connection,
         file: TenantFile,
         following: Following[VectorMatrix],
         version: int,
@@ -82,6 +82,7 @@ class SqliteVectorIndex:
             before = following.sequence
             catch_up(
                 connection,
+                file.tenant_id,
                 kb.id,
                 following,
                 empty,
@@ -107,7 +108,7 @@ def _at_once(
         following.lock.release()
 
 
-def _load(connection: sqlite3.Connection, space: Space, matrix: VectorMatrix, which: str) -> None:
+def _load(connection: Connection, space: Space, matrix: VectorMatrix, which: str) -> None:
     cursor = connection.execute(
         f"SELECT c.seq, c.id, v.vector FROM vectors v JOIN chunks c ON c.seq = v.chunk_seq {LIVE} "
         f"WHERE v.space_id = ? AND {which.replace('c.seq', 'v.chunk_seq')}",

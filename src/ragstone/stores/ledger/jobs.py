@@ -7,7 +7,6 @@ time someone does, and every write that a worker makes for a job names the token
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import asdict
 
@@ -16,14 +15,14 @@ from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, NewJob, Ticket
 from ragstone.core.types import KnowledgeBase
-from ragstone.stores.lease_clock import boot_id, lease_now
-from ragstone.stores.ledger.sqlite_job_reads import JOB, job_of, read_job
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.job_reads import JOB, job_of, read_job
 
 KEPT_JOBS = 10_000
 """How many ended jobs are remembered."""
 
 
-def enqueue(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job:
+def enqueue(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job:
     """Queue a job. One that already waits for the same document or source takes over what is new."""
     waiting = _active(connection, tenant_id, kb, job)
     if waiting and _same(waiting, job):
@@ -53,12 +52,12 @@ def enqueue(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, j
             *(int(job.notify), canonical(now())),
         ),
     )
-    _forget_old(connection)
+    _forget_old(connection, tenant_id)
     return _by_id(connection, tenant_id, identity)
 
 
 def claim(
-    connection: sqlite3.Connection,
+    connection: Connection,
     tenant_id: str,
     worker: str,
     kind: JobKind,
@@ -70,10 +69,11 @@ def claim(
 ) -> list[Job]:
     """Take the next jobs of one kb and number of attempts; those that lost a worker before come first."""
     reclaim(connection, tenant_id, attempts)
+    present, boot = connection.dialect.lease_now(connection), connection.dialect.boot()
     first = connection.execute(
         "SELECT kb_id, kind, priority, attempts FROM jobs WHERE tenant_id = ? AND kind = ? AND state = 'pending' "
         "AND (not_before <= ? OR boot <> ?) ORDER BY priority, attempts = 0, seq LIMIT 1",
-        (tenant_id, kind, lease_now(), boot_id()),
+        (tenant_id, kind, present, boot),
     ).fetchone()
     if first is None:
         return []
@@ -81,7 +81,7 @@ def claim(
     rows = connection.execute(
         "SELECT id, size FROM jobs WHERE tenant_id = ? AND state = 'pending' AND kb_id = ? AND kind = ? "
         "AND priority = ? AND attempts = ? AND (not_before <= ? OR boot <> ?) ORDER BY seq LIMIT ?",
-        (tenant_id, *first, lease_now(), boot_id(), share),
+        (tenant_id, *first, present, boot, share),
     ).fetchall()
     taken: list[str] = []
     room = most_bytes
@@ -95,7 +95,7 @@ def claim(
         connection.execute(
             "UPDATE jobs SET state = 'running', attempts = attempts + 1, token = token + 1, worker = ?, boot = ?, "
             "lease_until = ?, started_at = coalesce(started_at, ?), error_code = '', error = '' WHERE id = ?",
-            (worker, boot_id(), lease_now() + lease_seconds, moment, identity),
+            (worker, boot, present + lease_seconds, moment, identity),
         )
     return [_by_id(connection, tenant_id, identity) for identity in taken]
 
@@ -105,12 +105,12 @@ def _share(most: int, tried: int, attempts: int) -> int:
     return 1 if tried >= attempts - 1 else max(1, int(most // 6**tried))
 
 
-def reclaim(connection: sqlite3.Connection, tenant_id: str, attempts: int) -> None:
+def reclaim(connection: Connection, tenant_id: str, attempts: int) -> None:
     """Give back what dead workers held; what has used up its attempts is put aside with a reason."""
     lost = connection.execute(
         "SELECT id, uri, attempts FROM jobs WHERE tenant_id = ? AND state = 'running' "
         "AND (lease_until < ? OR boot <> ?)",
-        (tenant_id, lease_now(), boot_id()),
+        (tenant_id, connection.dialect.lease_now(connection), connection.dialect.boot()),
     ).fetchall()
     for identity, uri, tried in lost:
         if tried >= attempts:
@@ -124,16 +124,19 @@ def reclaim(connection: sqlite3.Connection, tenant_id: str, attempts: int) -> No
 
 
 def heartbeat(
-    connection: sqlite3.Connection,
+    connection: Connection,
+    tenant_id: str,
     held: Mapping[Ticket, JobProgress],
     lease_seconds: float,
 ) -> set[Ticket]:
     """Renew leases and write down progress; the tickets that are void, because their jobs were taken or cancelled."""
     void = set()
+    until = connection.dialect.lease_now(connection) + lease_seconds
     for ticket, progress in held.items():
         found = connection.execute(
-            "UPDATE jobs SET lease_until = ?, progress = ? WHERE id = ? AND token = ? AND state = 'running'",
-            (lease_now() + lease_seconds, json.dumps(asdict(progress)), ticket.job_id, ticket.token),
+            "UPDATE jobs SET lease_until = ?, progress = ? WHERE tenant_id = ? AND id = ? "
+            "AND token = ? AND state = 'running'",
+            (until, json.dumps(asdict(progress)), tenant_id, *ticket),
         )
         if not found.rowcount:
             void.add(ticket)
@@ -141,32 +144,34 @@ def heartbeat(
 
 
 def complete(
-    connection: sqlite3.Connection, ticket: Ticket, progress: JobProgress, message: str = ""
+    connection: Connection, tenant_id: str, ticket: Ticket, progress: JobProgress, message: str = ""
 ) -> None:
     """End a job well, if the ticket is still good: `LeaseLost` undoes the transaction it was to commit with."""
-    _check(connection, ticket)
+    _check(connection, tenant_id, ticket)
     connection.execute(
         "UPDATE jobs SET progress = ? WHERE id = ?", (json.dumps(asdict(progress)), ticket.job_id)
     )
     _end(connection, ticket.job_id, "completed", "", message)
 
 
-def holds(connection: sqlite3.Connection, ticket: Ticket) -> bool:
+def holds(connection: Connection, tenant_id: str, ticket: Ticket) -> bool:
     """Whether the ticket is still good."""
     row = connection.execute(
-        "SELECT 1 FROM jobs WHERE id = ? AND token = ? AND state = 'running'", ticket
+        "SELECT 1 FROM jobs WHERE tenant_id = ? AND id = ? AND token = ? AND state = 'running'",
+        (tenant_id, *ticket),
     ).fetchone()
     return row is not None
 
 
-def fail(connection: sqlite3.Connection, ticket: Ticket, code: str, error: str) -> None:
+def fail(connection: Connection, tenant_id: str, ticket: Ticket, code: str, error: str) -> None:
     """End a job with a reason."""
-    _check(connection, ticket)
+    _check(connection, tenant_id, ticket)
     _end(connection, ticket.job_id, "failed", code, error)
 
 
 def put_back(
-    connection: sqlite3.Connection,
+    connection: Connection,
+    tenant_id: str,
     ticket: Ticket,
     *,
     wait_seconds: float = 0.0,
@@ -175,15 +180,22 @@ def put_back(
     counts: bool = True,
 ) -> None:
     """Let another worker have it, at once or later; `counts=False` when the attempt was not the job's fault."""
-    _check(connection, ticket)
+    _check(connection, tenant_id, ticket)
     connection.execute(
         "UPDATE jobs SET state = 'pending', token = token + 1, attempts = attempts - ?, boot = ?, not_before = ?, "
         "error_code = ?, error = ? WHERE id = ?",
-        (int(not counts), boot_id(), lease_now() + wait_seconds, code, error, ticket.job_id),
+        (
+            int(not counts),
+            connection.dialect.boot(),
+            connection.dialect.lease_now(connection) + wait_seconds,
+            code,
+            error,
+            ticket.job_id,
+        ),
     )
 
 
-def cancel(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> bool:
+def cancel(connection: Connection, tenant_id: str, job_id: str) -> bool:
     """Stop a job that has not ended; whoever works on it finds its ticket void."""
     row = connection.execute(
         "SELECT state FROM jobs WHERE tenant_id = ? AND id = ?", (tenant_id, job_id)
@@ -194,7 +206,7 @@ def cancel(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> bool:
     return True
 
 
-def retry(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> bool:
+def retry(connection: Connection, tenant_id: str, job_id: str) -> bool:
     """Queue a job that failed or was cancelled once more, unless a newer one has taken its place."""
     found = connection.execute(
         "UPDATE jobs SET state = 'pending', attempts = 0, token = token + 1, not_before = 0, error_code = '', "
@@ -207,7 +219,7 @@ def retry(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> bool:
     return bool(found.rowcount)
 
 
-def forget_document(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> None:
+def forget_document(connection: Connection, tenant_id: str, document_id: str) -> None:
     """Remove every trace of a document from the queue; a worker that still has it cannot finish."""
     for table in ("jobs", "notices", "checkpoints"):
         connection.execute(
@@ -215,12 +227,12 @@ def forget_document(connection: sqlite3.Connection, tenant_id: str, document_id:
         )
 
 
-def _check(connection: sqlite3.Connection, ticket: Ticket) -> None:
-    if not holds(connection, ticket):
+def _check(connection: Connection, tenant_id: str, ticket: Ticket) -> None:
+    if not holds(connection, tenant_id, ticket):
         raise LeaseLost(f"job {ticket.job_id} is another worker's by now, or was cancelled")
 
 
-def _end(connection: sqlite3.Connection, job_id: str, state: JobState, code: str, error: str) -> None:
+def _end(connection: Connection, job_id: str, state: JobState, code: str, error: str) -> None:
     moment = canonical(now())
     connection.execute(
         "UPDATE jobs SET state = ?, token = token + 1, error_code = ?, error = ?, finished_at = ? WHERE id = ?",
@@ -234,7 +246,7 @@ def _end(connection: sqlite3.Connection, job_id: str, state: JobState, code: str
         )
 
 
-def _active(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job | None:
+def _active(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job | None:
     key = ("document_id", job.document_id) if job.document_id else ("source", job.source)
     row = connection.execute(
         f"{JOB} AND j.kb_id = ? AND j.kind = ? AND j.{key[0]} = ? AND j.state IN ('pending', 'running') "
@@ -253,14 +265,15 @@ def _same(waiting: Job, job: NewJob) -> bool:
     }
 
 
-def _hasten(connection: sqlite3.Connection, waiting: Job, job: NewJob) -> None:
+def _hasten(connection: Connection, waiting: Job, job: NewJob) -> None:
     connection.execute(
-        "UPDATE jobs SET priority = min(priority, ?), notify = max(notify, ?) WHERE id = ?",
-        (int(job.priority), int(job.notify), waiting.id),
+        "UPDATE jobs SET priority = CASE WHEN priority < ? THEN priority ELSE ? END, "
+        "notify = CASE WHEN notify > ? THEN notify ELSE ? END WHERE id = ?",
+        (int(job.priority), int(job.priority), int(job.notify), int(job.notify), waiting.id),
     )
 
 
-def _announce(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> None:
+def _announce(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> None:
     """The document exists from now on, though nobody can find it yet."""
     moment = canonical(now())
     connection.execute(
@@ -274,16 +287,20 @@ def _announce(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase,
     )
 
 
-def _forget_old(connection: sqlite3.Connection) -> None:
-    newest = connection.execute("SELECT max(seq) FROM jobs").fetchone()[0]
+def _forget_old(connection: Connection, tenant_id: str) -> None:
+    newest = connection.execute("SELECT max(seq) FROM jobs WHERE tenant_id = ?", (tenant_id,)).fetchone()[0]
     if newest % 1000 == 0:
         connection.execute(
-            "DELETE FROM jobs WHERE seq < ? AND state IN ('completed', 'cancelled')", (newest - KEPT_JOBS,)
+            "DELETE FROM jobs WHERE tenant_id = ? AND seq < ? AND state IN ('completed', 'cancelled')",
+            (tenant_id, newest - KEPT_JOBS),
         )
-        connection.execute("DELETE FROM notices WHERE id <= (SELECT max(id) FROM notices) - ?", (KEPT_JOBS,))
+        connection.execute(
+            "DELETE FROM notices WHERE tenant_id = ? AND id <= (SELECT max(id) FROM notices WHERE tenant_id = ?) - ?",
+            (tenant_id, tenant_id, KEPT_JOBS),
+        )
 
 
-def _by_id(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> Job:
+def _by_id(connection: Connection, tenant_id: str, job_id: str) -> Job:
     found = read_job(connection, tenant_id, job_id)
     assert found is not None
     return found

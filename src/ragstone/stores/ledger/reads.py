@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
-
-import numpy as np
 
 from ragstone.core.clock import parse_moment
 from ragstone.core.filters import Filter, Scalar
 from ragstone.core.types import Chunk, Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
-from ragstone.stores.filter_sql import condition
+from ragstone.stores.database import Connection, last_number
 
 DOCUMENT = (
     "SELECT d.id, k.name, d.source, d.external_id, d.uri, d.title, d.content_hash, d.version, d.chunk_count, "
@@ -29,24 +25,24 @@ PER_STATEMENT = 500
 T = TypeVar("T")
 
 
-def read_kb(connection: sqlite3.Connection, tenant_id: str, name: str) -> KnowledgeBase | None:
+def read_kb(connection: Connection, tenant_id: str, name: str) -> KnowledgeBase | None:
     """The kb of that name with its live Space."""
     found = _kbs(connection, "WHERE k.tenant_id = ? AND k.name = ?", (tenant_id, name))
     return found[0] if found else None
 
 
-def read_kbs(connection: sqlite3.Connection, tenant_id: str) -> list[KnowledgeBase]:
+def read_kbs(connection: Connection, tenant_id: str) -> list[KnowledgeBase]:
     """All kbs in order of name."""
     return _kbs(connection, "WHERE k.tenant_id = ? ORDER BY k.name", (tenant_id,))
 
 
-def read_document(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> Document | None:
+def read_document(connection: Connection, tenant_id: str, document_id: str) -> Document | None:
     row = connection.execute(f"{DOCUMENT} AND d.id = ?", (tenant_id, document_id)).fetchone()
     return _document(row) if row else None
 
 
 def read_documents(
-    connection: sqlite3.Connection,
+    connection: Connection,
     tenant_id: str,
     kb: KnowledgeBase,
     where: Filter | None,
@@ -55,7 +51,7 @@ def read_documents(
 ) -> list[Document]:
     """A page in order of id."""
     parameters: list[Scalar] = [tenant_id, kb.id, after]
-    filtered = f" AND {condition(where, parameters, chunks=False)}" if where else ""
+    filtered = f" AND {connection.dialect.condition(where, parameters, chunks=False)}" if where else ""
     rows = connection.execute(
         f"{DOCUMENT} AND d.kb_id = ? AND d.id > ?{filtered} ORDER BY d.id LIMIT ?", (*parameters, limit)
     )
@@ -63,7 +59,7 @@ def read_documents(
 
 
 def find_documents(
-    connection: sqlite3.Connection,
+    connection: Connection,
     tenant_id: str,
     kb: KnowledgeBase,
     source: str,
@@ -80,18 +76,18 @@ def find_documents(
     return found
 
 
-def read_text(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> str | None:
+def read_text(connection: Connection, tenant_id: str, document_id: str) -> str | None:
     """The live version's text."""
     row = connection.execute(
         "SELECT v.text FROM versions v JOIN documents d ON d.id = v.document_id AND d.version = v.version "
         "WHERE d.tenant_id = ? AND d.id = ?",
         (tenant_id, document_id),
     ).fetchone()
-    return zlib.decompress(row[0]).decode() if row else None
+    return connection.dialect.unpack(row[0]) if row else None
 
 
 def read_chunks(
-    connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
 ) -> Mapping[str, LiveChunk]:
     """Live chunks of this tenant and kb among the ids; the others are left out."""
     found = {}
@@ -103,7 +99,7 @@ def read_chunks(
     return found
 
 
-def read_document_chunks(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> list[LiveChunk]:
+def read_document_chunks(connection: Connection, tenant_id: str, document_id: str) -> list[LiveChunk]:
     """All live chunks of a document in order."""
     rows = connection.execute(
         f"{CHUNK} AND c.document_id = ? ORDER BY c.chunk_index", (tenant_id, document_id)
@@ -112,46 +108,44 @@ def read_document_chunks(connection: sqlite3.Connection, tenant_id: str, documen
 
 
 def known_vectors(
-    connection: sqlite3.Connection, tenant_id: str, space: Space, hashes: Sequence[bytes]
+    connection: Connection, tenant_id: str, space: Space, hashes: Sequence[bytes]
 ) -> dict[bytes, Vector]:
     """Stored vectors of a Space by hash of the text they were made from."""
     found = {}
     for part in _parts(hashes):
         rows = connection.execute(
-            "SELECT c.content_hash, v.vector FROM chunks c JOIN vectors v ON v.chunk_seq = c.seq AND v.space_id = ? "
-            f"WHERE c.tenant_id = ? AND c.content_hash IN ({_marks(part)})",
+            "SELECT c.content_hash, v.vector FROM chunks c JOIN vectors v ON v.tenant_id = c.tenant_id "
+            f"AND v.chunk_seq = c.seq AND v.space_id = ? WHERE c.tenant_id = ? AND c.content_hash IN ({_marks(part)})",
             (space.id, tenant_id, *part),
         )
-        found.update({key: np.frombuffer(vector, np.float16).astype(np.float32) for key, vector in rows})
+        found.update({key: connection.dialect.unpack_vector(vector) for key, vector in rows})
     return found
 
 
-def read_stats(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase) -> Stats:
+def read_stats(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> Stats:
     documents, chunks, tokens, unembedded = connection.execute(
         "SELECT count(*), coalesce(sum(chunk_count), 0), coalesce(sum(token_count), 0), "
-        "coalesce(sum(embedded = 0), 0) FROM documents WHERE tenant_id = ? AND kb_id = ? AND version > 0",
+        "coalesce(sum(CASE WHEN embedded = 0 THEN 1 ELSE 0 END), 0) "
+        "FROM documents WHERE tenant_id = ? AND kb_id = ? AND version > 0",
         (tenant_id, kb.id),
     ).fetchone()
-    pages = connection.execute("PRAGMA page_count").fetchone()[0]
-    size = connection.execute("PRAGMA page_size").fetchone()[0]
     return Stats(
         documents=documents,
         chunks=chunks,
         tokens=tokens,
         unembedded=unembedded,
-        sequence=read_sequence(connection),
-        bytes=pages * size,
+        sequence=read_sequence(connection, tenant_id),
+        bytes=connection.dialect.bytes_used(connection, tenant_id),
         model=kb.space.model if kb.space else "",
     )
 
 
-def read_sequence(connection: sqlite3.Connection) -> int:
+def read_sequence(connection: Connection, tenant_id: str) -> int:
     """The last commit's place in the change feed, also when the feed has been shortened."""
-    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
-    return int(row[0]) if row else 0
+    return last_number(connection, tenant_id, "changes")
 
 
-def _kbs(connection: sqlite3.Connection, which: str, parameters: tuple[str, ...]) -> list[KnowledgeBase]:
+def _kbs(connection: Connection, which: str, parameters: tuple[str, ...]) -> list[KnowledgeBase]:
     rows = connection.execute(
         "SELECT k.id, k.name, s.id, s.model, s.dimension, s.generation, s.state "
         f"FROM knowledge_bases k LEFT JOIN spaces s ON s.id = k.live_space {which}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -13,6 +12,7 @@ from ragstone.core.errors import InputError, LeaseLost, NotFoundError
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.types import Json, KnowledgeBase, Metadata
+from ragstone.stores.database import Connection
 
 SOURCE = (
     "SELECT s.id, k.name, s.name, s.kind, s.config, s.schedule, s.cursor, s.paused, s.next_run_at, s.last_run_at, "
@@ -21,7 +21,7 @@ SOURCE = (
 
 
 def add_source(
-    connection: sqlite3.Connection,
+    connection: Connection,
     tenant_id: str,
     kb: KnowledgeBase,
     name: str,
@@ -47,19 +47,19 @@ def add_source(
     return _existing(connection, tenant_id, kb.name, name)
 
 
-def read_source(connection: sqlite3.Connection, tenant_id: str, kb: str, name: str) -> SourceRecord | None:
+def read_source(connection: Connection, tenant_id: str, kb: str, name: str) -> SourceRecord | None:
     row = connection.execute(f"{SOURCE} AND k.name = ? AND s.name = ?", (tenant_id, kb, name)).fetchone()
     return _source(row) if row else None
 
 
-def read_sources(connection: sqlite3.Connection, tenant_id: str, kb: str | None = None) -> list[SourceRecord]:
+def read_sources(connection: Connection, tenant_id: str, kb: str | None = None) -> list[SourceRecord]:
     """In order of kb and name."""
     chosen, given = (" AND k.name = ?", (kb,)) if kb is not None else ("", ())
     rows = connection.execute(f"{SOURCE}{chosen} ORDER BY k.name, s.name", (tenant_id, *given))
     return [_source(row) for row in rows]
 
 
-def due_sources(connection: sqlite3.Connection, tenant_id: str, moment: datetime) -> list[SourceRecord]:
+def due_sources(connection: Connection, tenant_id: str, moment: datetime) -> list[SourceRecord]:
     """Those whose time has come and that are not paused."""
     rows = connection.execute(
         f"{SOURCE} AND s.paused = 0 AND s.next_run_at <= ? ORDER BY s.next_run_at",
@@ -68,7 +68,7 @@ def due_sources(connection: sqlite3.Connection, tenant_id: str, moment: datetime
     return [_source(row) for row in rows]
 
 
-def advance(connection: sqlite3.Connection, tenant_id: str, source_id: str, cursor: Json) -> None:
+def advance(connection: Connection, tenant_id: str, source_id: str, cursor: Json) -> None:
     """Remember how far a source has been read, in the transaction that takes in what was read."""
     found = connection.execute(
         "UPDATE sources SET cursor = ? WHERE tenant_id = ? AND id = ?",
@@ -79,7 +79,7 @@ def advance(connection: sqlite3.Connection, tenant_id: str, source_id: str, curs
 
 
 def ran(
-    connection: sqlite3.Connection, tenant_id: str, source_id: str, error: str, next_run_at: datetime | None
+    connection: Connection, tenant_id: str, source_id: str, error: str, next_run_at: datetime | None
 ) -> None:
     """A run is over: when the next one is, and what went wrong if something did."""
     connection.execute(
@@ -91,22 +91,20 @@ def ran(
     )
 
 
-def reschedule(
-    connection: sqlite3.Connection, tenant_id: str, source_id: str, next_run_at: datetime | None
-) -> None:
+def reschedule(connection: Connection, tenant_id: str, source_id: str, next_run_at: datetime | None) -> None:
     connection.execute(
         "UPDATE sources SET next_run_at = ? WHERE tenant_id = ? AND id = ?",
         (canonical(next_run_at) if next_run_at else None, tenant_id, source_id),
     )
 
 
-def pause(connection: sqlite3.Connection, tenant_id: str, source_id: str, paused: bool) -> None:
+def pause(connection: Connection, tenant_id: str, source_id: str, paused: bool) -> None:
     connection.execute(
         "UPDATE sources SET paused = ? WHERE tenant_id = ? AND id = ?", (int(paused), tenant_id, source_id)
     )
 
 
-def remove_source(connection: sqlite3.Connection, tenant_id: str, source_id: str) -> None:
+def remove_source(connection: Connection, tenant_id: str, source_id: str) -> None:
     """Remove a source and cancel its jobs: a worker that reads it finds its ticket void."""
     connection.execute(
         "UPDATE jobs SET state = 'cancelled', token = token + 1, error_code = 'cancelled', "
@@ -117,7 +115,7 @@ def remove_source(connection: sqlite3.Connection, tenant_id: str, source_id: str
     connection.execute("DELETE FROM sources WHERE tenant_id = ? AND id = ?", (tenant_id, source_id))
 
 
-def _existing(connection: sqlite3.Connection, tenant_id: str, kb: str, name: str) -> SourceRecord:
+def _existing(connection: Connection, tenant_id: str, kb: str, name: str) -> SourceRecord:
     found = read_source(connection, tenant_id, kb, name)
     if found is None:
         raise NotFoundError(f"there is no source '{name}'", hint="list them with: ragstone sources list")

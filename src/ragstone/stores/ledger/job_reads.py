@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from ragstone.core.clock import parse_moment
 from ragstone.core.jobs import Job, JobKind, JobProgress, JobState
-from ragstone.stores.lease_clock import boot_id, lease_now
+from ragstone.stores.database import Connection
 
 JOB = (
     "SELECT j.id, j.kind, k.name, j.state, j.priority, j.document_id, j.source, j.external_id, j.uri, "
@@ -19,12 +18,12 @@ JOB = (
 )
 
 
-def read_job(connection: sqlite3.Connection, tenant_id: str, job_id: str) -> Job | None:
+def read_job(connection: Connection, tenant_id: str, job_id: str) -> Job | None:
     row = connection.execute(f"{JOB} AND j.id = ?", (tenant_id, job_id)).fetchone()
     return job_of(row) if row else None
 
 
-def newest_job(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> Job | None:
+def newest_job(connection: Connection, tenant_id: str, document_id: str) -> Job | None:
     """The last job there was for a document."""
     row = connection.execute(
         f"{JOB} AND j.document_id = ? ORDER BY j.seq DESC LIMIT 1", (tenant_id, document_id)
@@ -33,7 +32,7 @@ def newest_job(connection: sqlite3.Connection, tenant_id: str, document_id: str)
 
 
 def read_jobs(
-    connection: sqlite3.Connection, tenant_id: str, states: Sequence[JobState], source: str | None, limit: int
+    connection: Connection, tenant_id: str, states: Sequence[JobState], source: str | None, limit: int
 ) -> list[Job]:
     """Newest first; no states mean all of them."""
     marks = ",".join("?" * len(states))
@@ -44,7 +43,7 @@ def read_jobs(
     return [job_of(row) for row in rows]
 
 
-def count_jobs(connection: sqlite3.Connection, tenant_id: str) -> dict[str, int]:
+def count_jobs(connection: Connection, tenant_id: str) -> dict[str, int]:
     """How many jobs are in which state."""
     rows = connection.execute(
         "SELECT state, count(*) FROM jobs WHERE tenant_id = ? GROUP BY state", (tenant_id,)
@@ -52,19 +51,20 @@ def count_jobs(connection: sqlite3.Connection, tenant_id: str) -> dict[str, int]
     return dict(rows.fetchall())
 
 
-def next_due(connection: sqlite3.Connection, tenant_id: str, kind: JobKind) -> float | None:
+def next_due(connection: Connection, tenant_id: str, kind: JobKind) -> float | None:
     """In how many seconds there is something to do: a job to start, or a lease that runs out."""
     pending = connection.execute(
         "SELECT min(CASE WHEN boot IN (?, '') THEN not_before ELSE 0 END) FROM jobs "
         "WHERE tenant_id = ? AND kind = ? AND state = 'pending'",
-        (boot_id(), tenant_id, kind),
+        (connection.dialect.boot(), tenant_id, kind),
     ).fetchone()[0]
     held = connection.execute(
         "SELECT min(CASE WHEN boot = ? THEN lease_until ELSE 0 END) FROM jobs "
         "WHERE tenant_id = ? AND kind = ? AND state = 'running'",
-        (boot_id(), tenant_id, kind),
+        (connection.dialect.boot(), tenant_id, kind),
     ).fetchone()[0]
-    waits = [max(0.0, moment - lease_now()) for moment in (pending, held) if moment is not None]
+    present = connection.dialect.lease_now(connection)
+    waits = [max(0.0, moment - present) for moment in (pending, held) if moment is not None]
     return min(waits, default=None)
 
 

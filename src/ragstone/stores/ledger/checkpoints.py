@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
+
+from ragstone.stores.database import Connection
 
 
 def save(
-    connection: sqlite3.Connection, tenant_id: str, document_id: str, made_from: str, part: str, data: bytes
+    connection: Connection, tenant_id: str, document_id: str, made_from: str, part: str, data: bytes
 ) -> None:
     """Keep a part; parts that were made from other content or in another way are of no use any more."""
     connection.execute(
@@ -15,14 +16,13 @@ def save(
         (tenant_id, document_id, made_from),
     )
     connection.execute(
-        "INSERT OR REPLACE INTO checkpoints (document_id, made_from, part, tenant_id, data) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO checkpoints (document_id, made_from, part, tenant_id, data) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (document_id, made_from, part) DO UPDATE SET data = excluded.data",
         (document_id, made_from, part, tenant_id, data),
     )
 
 
-def load(
-    connection: sqlite3.Connection, tenant_id: str, document_id: str, made_from: str, part: str
-) -> bytes | None:
+def load(connection: Connection, tenant_id: str, document_id: str, made_from: str, part: str) -> bytes | None:
     row = connection.execute(
         "SELECT data FROM checkpoints WHERE tenant_id = ? AND document_id = ? AND made_from = ? AND part = ?",
         (tenant_id, document_id, made_from, part),
@@ -31,7 +31,7 @@ def load(
 
 
 def resembling(
-    connection: sqlite3.Connection, tenant_id: str, kb_id: int, bands: Sequence[int], but: str
+    connection: Connection, tenant_id: str, kb_id: int, bands: Sequence[int], but: str
 ) -> dict[str, bytes]:
     """Signatures of live documents that share a band with this one, by document id."""
     marks = ",".join("?" * len(bands))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-import zlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,15 +12,16 @@ from ragstone.core.errors import ModelMismatch, NotFoundError
 from ragstone.core.ids import chunk_id, content_hash
 from ragstone.core.types import Chunk, KnowledgeBase, NewVersion
 from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.ledger.sqlite_jobs import forget_document
-from ragstone.stores.ledger.sqlite_reads import read_kb, read_sequence
+from ragstone.stores.database import Connection, next_number
+from ragstone.stores.ledger.jobs import forget_document
+from ragstone.stores.ledger.reads import read_kb
 
 Indexes = Sequence[ColocatedIndex]
 SHORTEN_EVERY = 50_000
 KEPT_CHANGES = 100_000
 
 
-def open_kb(connection: sqlite3.Connection, tenant_id: str, indexes: Indexes, name: str) -> KnowledgeBase:
+def open_kb(connection: Connection, tenant_id: str, indexes: Indexes, name: str) -> KnowledgeBase:
     """The kb of that name, made if it does not exist."""
     found = read_kb(connection, tenant_id, name)
     if found:
@@ -37,7 +36,7 @@ def open_kb(connection: sqlite3.Connection, tenant_id: str, indexes: Indexes, na
 
 
 def open_space(
-    connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, model: str, dimension: int
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, model: str, dimension: int
 ) -> KnowledgeBase:
     """The kb with a live Space of this model; refused when it already has one of another."""
     current = _kb_by_id(connection, tenant_id, kb)
@@ -54,11 +53,14 @@ def open_space(
         "VALUES (?, ?, ?, ?, 1, 'live', ?) RETURNING id",
         (tenant_id, kb.id, model, dimension, canonical(now())),
     ).fetchone()
-    connection.execute("UPDATE knowledge_bases SET live_space = ? WHERE id = ?", (space[0], kb.id))
+    connection.execute(
+        "UPDATE knowledge_bases SET live_space = ? WHERE tenant_id = ? AND id = ?",
+        (space[0], tenant_id, kb.id),
+    )
     return _kb_by_id(connection, tenant_id, kb)
 
 
-def stage(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, version: NewVersion) -> int:
+def stage(connection: Connection, tenant_id: str, kb: KnowledgeBase, version: NewVersion) -> int:
     """Write a version that no reader sees until it is activated; its number."""
     kb = _kb_by_id(connection, tenant_id, kb)
     moment = canonical(now())
@@ -66,7 +68,7 @@ def stage(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, ver
         "INSERT INTO documents (id, tenant_id, kb_id, source, external_id, uri, title, content_hash, version, "
         "last_version, chunk_count, token_count, media_type, metadata, recipe, embedded, modified_at, created_at, "
         "updated_at, parent_id) VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 1, 0, 0, ?, '{}', '', 0, NULL, ?, ?, ?) "
-        "ON CONFLICT (id) DO UPDATE SET last_version = last_version + 1 RETURNING last_version",
+        "ON CONFLICT (id) DO UPDATE SET last_version = documents.last_version + 1 RETURNING last_version",
         (
             *(version.document_id, tenant_id, kb.id, version.source, version.external_id, version.uri),
             *(version.title, version.media_type, moment, moment, version.parent_id or None),
@@ -74,9 +76,16 @@ def stage(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, ver
     ).fetchone()[0]
     connection.execute(
         "INSERT INTO versions (document_id, version, tenant_id, facts, text, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-        (version.document_id, number, tenant_id, _facts(version), _packed(version.text), moment),
+        (
+            version.document_id,
+            number,
+            tenant_id,
+            _facts(version),
+            connection.dialect.pack(version.text),
+            moment,
+        ),
     )
-    first = _next_chunk(connection)
+    first = next_number(connection, tenant_id, "chunks", len(version.chunks))
     rows = [
         _chunk_row(first + n, tenant_id, kb, version, number, chunk) for n, chunk in enumerate(version.chunks)
     ]
@@ -88,7 +97,7 @@ def stage(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, ver
     )
     connection.executemany(
         "INSERT INTO terms (chunk_seq, tenant_id, terms) VALUES (?, ?, ?)",
-        [(first + n, tenant_id, _packed(terms)) for n, terms in enumerate(version.terms)],
+        [(first + n, tenant_id, connection.dialect.pack(terms)) for n, terms in enumerate(version.terms)],
     )
     if version.vectors is not None:
         _write_vectors(connection, tenant_id, kb, first, version.vectors)
@@ -96,7 +105,7 @@ def stage(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, ver
 
 
 def activate(
-    connection: sqlite3.Connection,
+    connection: Connection,
     tenant_id: str,
     indexes: Indexes,
     kb: KnowledgeBase,
@@ -114,30 +123,31 @@ def activate(
     if row[1] == number:
         return
     facts = json.loads(row[0])
-    fresh = _terms(connection, "document_id = ? AND version = ?", (document_id, number))
+    fresh = _terms(connection, tenant_id, "document_id = ? AND version = ?", (document_id, number))
     _remove_chunks(
         connection, tenant_id, indexes, kb.id, "document_id = ? AND version < ?", (document_id, number)
     )
-    connection.execute("DELETE FROM versions WHERE document_id = ? AND version < ?", (document_id, number))
+    connection.execute(
+        "DELETE FROM versions WHERE tenant_id = ? AND document_id = ? AND version < ?",
+        (tenant_id, document_id, number),
+    )
     for index in indexes:
         index.add(connection, kb.id, fresh)
     arrived = connection.execute(
-        "SELECT seq, id FROM chunks WHERE document_id = ? AND version = ?", (document_id, number)
+        "SELECT seq, id FROM chunks WHERE tenant_id = ? AND document_id = ? AND version = ? ORDER BY seq",
+        (tenant_id, document_id, number),
     )
     _publish(connection, tenant_id, kb.id, "upsert", arrived.fetchall())
     connection.execute(
-        "UPDATE documents SET uri = :uri, title = :title, content_hash = :content_hash, version = :version, "
-        "chunk_count = :chunks, token_count = :tokens, media_type = :media_type, metadata = json(:metadata), "
-        "recipe = :recipe, embedded = :embedded, modified_at = :modified_at, updated_at = :moment, "
-        "signature = :signature WHERE id = :id",
-        {
-            **facts,
-            "metadata": json.dumps(facts["metadata"]),
-            "version": number,
-            "id": document_id,
-            "moment": canonical(now()),
-            "signature": bytes.fromhex(facts["signature"]) or None,
-        },
+        "UPDATE documents SET uri = ?, title = ?, content_hash = ?, version = ?, chunk_count = ?, token_count = ?, "
+        "media_type = ?, metadata = ?, recipe = ?, embedded = ?, modified_at = ?, updated_at = ?, signature = ? "
+        "WHERE id = ? AND tenant_id = ?",
+        (
+            *(facts["uri"], facts["title"], facts["content_hash"], number, facts["chunks"], facts["tokens"]),
+            *(facts["media_type"], json.dumps(facts["metadata"]), facts["recipe"], facts["embedded"]),
+            *(facts["modified_at"], canonical(now()), bytes.fromhex(facts["signature"]) or None),
+            *(document_id, tenant_id),
+        ),
     )
     _write_bands(connection, tenant_id, kb, document_id, facts["bands"])
     connection.execute(
@@ -145,9 +155,7 @@ def activate(
     )
 
 
-def delete_document(
-    connection: sqlite3.Connection, tenant_id: str, indexes: Indexes, document_id: str
-) -> list[str]:
+def delete_document(connection: Connection, tenant_id: str, indexes: Indexes, document_id: str) -> list[str]:
     """Remove a document and those that came in with it, with all their versions, postings, vectors and jobs."""
     row = connection.execute(
         "SELECT kb_id FROM documents WHERE id = ? AND tenant_id = ?", (document_id, tenant_id)
@@ -162,30 +170,31 @@ def delete_document(
         gone += [child for (child,) in children if child not in gone]
     for identity in gone:
         _remove_chunks(connection, tenant_id, indexes, row[0], "document_id = ?", (identity,))
-        connection.execute("DELETE FROM documents WHERE id = ?", (identity,))
+        connection.execute("DELETE FROM documents WHERE tenant_id = ? AND id = ?", (tenant_id, identity))
         forget_document(connection, tenant_id, identity)
     return gone
 
 
-def delete_kb(connection: sqlite3.Connection, tenant_id: str, indexes: Indexes, name: str) -> list[str]:
+def delete_kb(connection: Connection, tenant_id: str, indexes: Indexes, name: str) -> list[str]:
     """Remove a kb with everything in it; the documents that went."""
     kb = read_kb(connection, tenant_id, name)
     if kb is None:
         return []
-    gone = [
-        row[0] for row in connection.execute("SELECT id FROM documents WHERE kb_id = ?", (kb.id,)).fetchall()
-    ]
+    found = connection.execute(
+        "SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb.id)
+    ).fetchall()
+    gone = [document_id for (document_id,) in found]
     _remove_chunks(connection, tenant_id, indexes, kb.id, "kb_id = ?", (kb.id,))
     for index in indexes:
         index.drop(connection, kb.id)
     for document_id in gone:
         forget_document(connection, tenant_id, document_id)
-    connection.execute("DELETE FROM knowledge_bases WHERE id = ?", (kb.id,))
+    connection.execute("DELETE FROM knowledge_bases WHERE tenant_id = ? AND id = ?", (tenant_id, kb.id))
     return gone
 
 
 def _remove_chunks(
-    connection: sqlite3.Connection,
+    connection: Connection,
     tenant_id: str,
     indexes: Indexes,
     kb_id: int,
@@ -194,51 +203,55 @@ def _remove_chunks(
 ) -> None:
     gone = connection.execute(
         "SELECT c.seq, c.id, c.version = d.version FROM chunks c JOIN documents d ON d.id = c.document_id "
-        f"WHERE {_qualified(which)}",
-        parameters,
+        f"WHERE c.tenant_id = ? AND {_qualified(which)}",
+        (tenant_id, *parameters),
     ).fetchall()
     if not gone:
         return
     live = {seq for seq, _, is_live in gone if is_live}
-    indexed = [row for row in _terms(connection, which, parameters) if row[0] in live]
+    indexed = [row for row in _terms(connection, tenant_id, which, parameters) if row[0] in live]
     for index in indexes:
         index.remove(connection, kb_id, indexed)
-    seqs = [(seq,) for seq, _, _ in gone]
+    seqs = [(tenant_id, seq) for seq, _, _ in gone]
     for (space,) in connection.execute("SELECT id FROM spaces WHERE kb_id = ?", (kb_id,)).fetchall():
         connection.executemany(
-            "DELETE FROM vectors WHERE space_id = ? AND chunk_seq = ?", [(space, *seq) for seq in seqs]
+            "DELETE FROM vectors WHERE tenant_id = ? AND chunk_seq = ? AND space_id = ?",
+            [(*seq, space) for seq in seqs],
         )
-    connection.executemany("DELETE FROM terms WHERE chunk_seq = ?", seqs)
-    connection.executemany("DELETE FROM chunks WHERE seq = ?", seqs)
+    connection.executemany("DELETE FROM terms WHERE tenant_id = ? AND chunk_seq = ?", seqs)
+    connection.executemany("DELETE FROM chunks WHERE tenant_id = ? AND seq = ?", seqs)
     _publish(connection, tenant_id, kb_id, "tombstone", [(seq, identity) for seq, identity, _ in gone])
 
 
 def _publish(
-    connection: sqlite3.Connection,
+    connection: Connection,
     tenant_id: str,
     kb_id: int,
     operation: str,
     chunks: Sequence[tuple[int, str]],
 ) -> None:
+    first = next_number(connection, tenant_id, "changes", len(chunks))
     connection.executemany(
-        "INSERT INTO changes (tenant_id, kb_id, operation, chunk_seq, chunk_id) VALUES (?, ?, ?, ?, ?)",
-        [(tenant_id, kb_id, operation, seq, identity) for seq, identity in chunks],
+        "INSERT INTO changes (seq, tenant_id, kb_id, operation, chunk_seq, chunk_id) VALUES (?, ?, ?, ?, ?, ?)",
+        [(first + n, tenant_id, kb_id, operation, *chunk) for n, chunk in enumerate(chunks)],
     )
-    newest = read_sequence(connection)
-    if newest // SHORTEN_EVERY > (newest - len(chunks)) // SHORTEN_EVERY:
+    newest = first + len(chunks) - 1
+    if newest // SHORTEN_EVERY > (first - 1) // SHORTEN_EVERY:
         # Who has not looked for so long reads the chunks themselves.
-        connection.execute("DELETE FROM changes WHERE seq <= ?", (newest - KEPT_CHANGES,))
+        connection.execute(
+            "DELETE FROM changes WHERE tenant_id = ? AND seq <= ?", (tenant_id, newest - KEPT_CHANGES)
+        )
 
 
 def _terms(
-    connection: sqlite3.Connection, which: str, parameters: tuple[str | int, ...]
+    connection: Connection, tenant_id: str, which: str, parameters: tuple[str | int, ...]
 ) -> list[tuple[int, str]]:
     rows = connection.execute(
-        "SELECT t.chunk_seq, t.terms FROM chunks c JOIN terms t ON t.chunk_seq = c.seq "
-        f"WHERE {_qualified(which)}",
-        parameters,
+        "SELECT t.chunk_seq, t.terms FROM chunks c JOIN terms t ON t.tenant_id = c.tenant_id AND t.chunk_seq = c.seq "
+        f"WHERE c.tenant_id = ? AND {_qualified(which)}",
+        (tenant_id, *parameters),
     )
-    return [(seq, zlib.decompress(packed).decode()) for seq, packed in rows]
+    return [(seq, connection.dialect.unpack(packed)) for seq, packed in rows]
 
 
 def _qualified(which: str) -> str:
@@ -246,20 +259,15 @@ def _qualified(which: str) -> str:
     return " AND ".join(f"c.{part}" for part in which.split(" AND "))
 
 
-def _kb_by_id(connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase) -> KnowledgeBase:
+def _kb_by_id(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> KnowledgeBase:
     found = read_kb(connection, tenant_id, kb.name)
     if found is None or found.id != kb.id:
         raise NotFoundError(f"knowledge base '{kb.name}' was deleted meanwhile", hint="ingest again")
     return found
 
 
-def _next_chunk(connection: sqlite3.Connection) -> int:
-    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'").fetchone()
-    return int(row[0]) + 1 if row else 1
-
-
 def _write_vectors(
-    connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, first: int, vectors: np.ndarray
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, first: int, vectors: np.ndarray
 ) -> None:
     space = kb.space
     if space is None or vectors.shape[1] != space.dimension:
@@ -270,16 +278,22 @@ def _write_vectors(
     halves = vectors.astype(np.float16)
     connection.executemany(
         "INSERT INTO vectors (space_id, chunk_seq, tenant_id, vector) VALUES (?, ?, ?, ?)",
-        [(space.id, first + n, tenant_id, row.tobytes()) for n, row in enumerate(halves) if row.any()],
+        [
+            (space.id, first + n, tenant_id, connection.dialect.pack_vector(row))
+            for n, row in enumerate(halves)
+            if row.any()
+        ],
     )
 
 
 def _write_bands(
-    connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, document_id: str, bands: Sequence[int]
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, document_id: str, bands: Sequence[int]
 ) -> None:
-    connection.execute("DELETE FROM resemblances WHERE document_id = ?", (document_id,))
+    connection.execute(
+        "DELETE FROM resemblances WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id)
+    )
     connection.executemany(
-        "INSERT OR IGNORE INTO resemblances (kb_id, band, document_id, tenant_id) VALUES (?, ?, ?, ?)",
+        "INSERT INTO resemblances (kb_id, band, document_id, tenant_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         [(kb.id, band, document_id, tenant_id) for band in bands],
     )
 
@@ -324,7 +338,3 @@ def _facts(version: NewVersion) -> str:
             "bands": version.bands,
         }
     )
-
-
-def _packed(text: str) -> bytes:
-    return zlib.compress(text.encode(), 1)

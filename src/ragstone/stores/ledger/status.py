@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from ragstone.core.clock import parse_moment
 from ragstone.core.jobs import DocumentStatus, JobState, Status
 from ragstone.core.types import KnowledgeBase
-from ragstone.stores.ledger.sqlite_job_reads import newest_job
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.job_reads import newest_job
 
 _STATUS: dict[JobState, Status] = {
     "pending": "pending",
@@ -18,7 +17,7 @@ _STATUS: dict[JobState, Status] = {
 }
 
 
-def read_status(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> DocumentStatus | None:
+def read_status(connection: Connection, tenant_id: str, document_id: str) -> DocumentStatus | None:
     """A document that can be found is `completed`, whatever its newest job does; another is where its job is."""
     row = connection.execute(
         "SELECT uri, title, version, chunk_count, token_count, updated_at FROM documents "
@@ -52,7 +51,7 @@ def read_status(connection: sqlite3.Connection, tenant_id: str, document_id: str
 
 
 def belongings(
-    connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, source: str, under: str
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, source: str, under: str
 ) -> dict[str, tuple[str, str]]:
     """Documents of a source whose external id begins with `under`: id and content hash by external id."""
     rows = connection.execute(
@@ -63,7 +62,7 @@ def belongings(
     return {external_id: (identity, hashed) for external_id, identity, hashed in rows}
 
 
-def children(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> list[str]:
+def children(connection: Connection, tenant_id: str, document_id: str) -> list[str]:
     """Documents that came in with this one."""
     rows = connection.execute(
         "SELECT id FROM documents WHERE tenant_id = ? AND parent_id = ? ORDER BY id", (tenant_id, document_id)
@@ -72,7 +71,7 @@ def children(connection: sqlite3.Connection, tenant_id: str, document_id: str) -
 
 
 def identify(
-    connection: sqlite3.Connection, tenant_id: str, kb: KnowledgeBase, source: str, external_id: str
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, source: str, external_id: str
 ) -> str | None:
     """The id of a document by what its source calls it, live or not yet."""
     row = connection.execute(

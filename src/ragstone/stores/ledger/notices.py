@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
 from ragstone.core.clock import parse_moment
 from ragstone.core.jobs import Notice
+from ragstone.stores.database import Connection
 
 NOTICE = (
     "SELECT id, kind, job_id, document_id, uri, message, created_at, seen FROM notices WHERE tenant_id = ?"
@@ -15,26 +15,26 @@ NOTICE = (
 KEPT = 1000
 
 
-def read_notices(connection: sqlite3.Connection, tenant_id: str, unread: bool, limit: int) -> list[Notice]:
+def read_notices(connection: Connection, tenant_id: str, unread: bool, limit: int) -> list[Notice]:
     """Newest first."""
     chosen = " AND seen = 0" if unread else ""
     rows = connection.execute(f"{NOTICE}{chosen} ORDER BY id DESC LIMIT ?", (tenant_id, limit))
     return [_notice(row) for row in rows]
 
 
-def mark_read(connection: sqlite3.Connection, tenant_id: str, notices: Sequence[int]) -> None:
+def mark_read(connection: Connection, tenant_id: str, notices: Sequence[int]) -> None:
     connection.executemany(
         "UPDATE notices SET seen = 1 WHERE tenant_id = ? AND id = ?", [(tenant_id, one) for one in notices]
     )
 
 
-def unsent(connection: sqlite3.Connection, tenant_id: str, limit: int) -> list[Notice]:
+def unsent(connection: Connection, tenant_id: str, limit: int) -> list[Notice]:
     """What the webhook has not been told yet, oldest first."""
     rows = connection.execute(f"{NOTICE} AND sent = 0 ORDER BY id LIMIT ?", (tenant_id, limit))
     return [_notice(row) for row in rows]
 
 
-def mark_sent(connection: sqlite3.Connection, tenant_id: str, notice: int) -> None:
+def mark_sent(connection: Connection, tenant_id: str, notice: int) -> None:
     connection.execute("UPDATE notices SET sent = 1 WHERE tenant_id = ? AND id = ?", (tenant_id, notice))
     connection.execute(
         "DELETE FROM notices WHERE tenant_id = ? AND sent = 1 AND seen = 1 AND id < ?",

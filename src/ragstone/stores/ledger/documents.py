@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
+from ragstone.stores.database import Connection
 
 
-def set_recipe(connection: sqlite3.Connection, tenant_id: str, document_id: str, recipe: str) -> None:
+def set_recipe(connection: Connection, tenant_id: str, document_id: str, recipe: str) -> None:
     """Say what made the live version, once all of it is there."""
     connection.execute(
         "UPDATE documents SET recipe = ? WHERE id = ? AND tenant_id = ?", (recipe, document_id, tenant_id)
     )
 
 
-def has_document(connection: sqlite3.Connection, tenant_id: str, document_id: str) -> bool:
+def has_document(connection: Connection, tenant_id: str, document_id: str) -> bool:
     row = connection.execute(
         "SELECT 1 FROM documents WHERE id = ? AND tenant_id = ?", (document_id, tenant_id)
     ).fetchone()
@@ -20,7 +20,7 @@ def has_document(connection: sqlite3.Connection, tenant_id: str, document_id: st
 
 
 def move_document(
-    connection: sqlite3.Connection, tenant_id: str, document_id: str, external_id: str, uri: str
+    connection: Connection, tenant_id: str, document_id: str, external_id: str, uri: str
 ) -> None:
     """The same document is found under another external id from now on; one that never went live makes room."""
     connection.execute(

@@ -1,0 +1,113 @@
+"""The seam of vector databases that live outside the ledger.
+
+A provider is derived: whatever it holds was in the ledger first, and whatever it says is looked up there again.
+So it has to be neither the truth nor in step at every moment; it has to be fast and honest about what it can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+from ragstone.core.filters import Filter
+from ragstone.core.types import Candidate, Json, Vector
+
+Isolation = Literal["collection", "namespace", "filter"]
+"""How tenants are kept apart: a collection each, a namespace each in one collection, or a condition on every call."""
+RESERVED = ("tenant_id", "space", "chunk_id", "chunk_index", "text")
+"""Payload names that are Ragstone's own; a filter on a metadata key of that name is answered by the ledger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the vectors of one Space of one tenant live. Both ids are opaque: nobody's name is in them."""
+
+    tenant_id: str
+    space: str
+    """Names the Space among all Spaces of all tenants."""
+    dimension: int
+
+
+class Point(NamedTuple):
+    """A chunk as a provider stores it."""
+
+    chunk_id: str
+    vector: Vector
+    payload: Mapping[str, Json]
+    """Flat: what a filter may name, with scalars or lists of scalars, and the names in `RESERVED`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an engine does itself; the rest is done by Ragstone."""
+
+    isolation: frozenset[Isolation]
+    max_dimension: int
+    max_k: int
+    """How many it returns at most for one query."""
+    exact: bool = False
+    """Whether its answer is a full scan, so that nothing near is ever missed."""
+    sparse: bool = False
+    hybrid: bool = False
+    reranking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What a provider says of itself."""
+
+    version: str
+    detail: str = ""
+
+
+class VectorProvider(Protocol):
+    """One vector database. Every call names the `Place`, and none ever reaches beyond it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def can_filter(self, where: Filter) -> bool:
+        """Whether the engine itself can apply this filter with exactly the meaning of `core.filters.matches`."""
+        ...
+
+    async def open(self, place: Place) -> None:
+        """Make what the place needs; one that is there with another dimension is a `ModelMismatch`."""
+        ...
+
+    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+        """Store points; each is durable and found by the next search when this returns."""
+        ...
+
+    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+        """Remove points; ids that are not there do not matter."""
+        ...
+
+    async def search(
+        self, place: Place, vector: Vector, k: int, where: Filter | None = None
+    ) -> list[Candidate]:
+        """The k nearest by cosine similarity (-1 to 1), best first; a place that was never opened has none."""
+        ...
+
+    async def read(self, place: Place, chunk_ids: Sequence[str]) -> list[Point]:
+        """Those of the points that are there, in any order, with vectors of length one."""
+        ...
+
+    def ids(self, place: Place) -> AsyncIterator[Sequence[str]]:
+        """The ids of all points, some at a time."""
+        ...
+
+    async def count(self, place: Place) -> int: ...
+
+    async def drop(self, place: Place) -> None:
+        """Remove everything of a place; nothing happens when there is nothing."""
+        ...
+
+    async def health(self) -> Health:
+        """Raises `StoreError` with a hint when the engine cannot be reached."""
+        ...
+
+    async def close(self) -> None: ...

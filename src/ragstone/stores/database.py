@@ -1,0 +1,98 @@
+"""What the ledger's functions need of a database: to run SQL, and the few things that databases do differently.
+
+SQL is written once, in the subset that SQLite and PostgreSQL share, with `?` for every value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from ragstone.core.filters import Filter
+from ragstone.core.types import Vector
+
+
+class Cursor(Protocol):
+    """What a statement gave."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchmany(self, size: int = ...) -> list[Any]: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """A connection inside a transaction. Only one transaction per tenant writes at a time."""
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Cursor: ...
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> Cursor: ...
+
+
+class Dialect(Protocol):
+    """Where the databases differ."""
+
+    def json_text(self, column: str, key: str) -> str:
+        """SQL for a member of a JSON object, as text."""
+        ...
+
+    def json_true(self, column: str, key: str) -> str:
+        """SQL for whether a member of a JSON object is true."""
+        ...
+
+    def condition(self, where: Filter, parameters: list[Any], *, chunks: bool = True) -> str:
+        """SQL for a filter over `documents d` and, if `chunks`, `chunks c`; appends its values to `parameters`."""
+        ...
+
+    def pack(self, text: str) -> bytes | str:
+        """Long text as the database keeps it."""
+        ...
+
+    def unpack(self, packed: Any) -> str: ...
+
+    def pack_vector(self, half: NDArray[Any]) -> Any:
+        """A row of float16 as the database keeps it."""
+        ...
+
+    def unpack_vector(self, packed: Any) -> Vector: ...
+
+    def lease_now(self, connection: Connection) -> float:
+        """Seconds on the clock that all workers share."""
+        ...
+
+    def boot(self) -> str:
+        """Which start that clock counts from; times of another one mean nothing."""
+        ...
+
+    def bytes_used(self, connection: Connection, tenant_id: str) -> int:
+        """What the tenant's rows take on disk, about."""
+        ...
+
+
+def next_number(connection: Connection, tenant_id: str, name: str, count: int) -> int:
+    """Take `count` numbers that no other row of this tenant has; the first of them."""
+    last = connection.execute(
+        "INSERT INTO counters (tenant_id, name, value) VALUES (?, ?, ?) "
+        "ON CONFLICT (tenant_id, name) DO UPDATE SET value = counters.value + ? RETURNING value",
+        (tenant_id, name, count, count),
+    ).fetchone()[0]
+    return int(last) - count + 1
+
+
+def last_number(connection: Connection, tenant_id: str, name: str) -> int:
+    """The last number that was taken; 0 when none was."""
+    row = connection.execute(
+        "SELECT value FROM counters WHERE tenant_id = ? AND name = ?", (tenant_id, name)
+    ).fetchone()
+    return int(row[0]) if row else 0
