@@ -1,41 +1,59 @@
-"""Original files under the data folder, with names that the server chooses."""
+"""Original files under the data folder, with names that the server chooses, sealed when there is a key."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, Literal
 
-from ragstone.core.errors import NotFoundError
+from ragstone.core.errors import NotFoundError, StoreError, StoreFull
 from ragstone.core.ids import opaque_id
 from ragstone.stores.ledger.sqlite_file import translated
+from ragstone.stores.vault import HEADER_BYTES, Owner, Vault
 
 SETTLED_SECONDS = 3600.0
 """A file this old that no job needs was left behind by a crash; a younger one may be on its way in."""
+NAME_CHARACTERS = 32
+"""What an opaque id has. A draft is named by the file that it is to replace and an id of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """What became of a tenant's files when they were brought under the present key."""
+
+    renewed: int
+    current: int
+    """Those that had it already."""
+    failed: tuple[str, ...]
+    """Why others could not be renewed, one line each. They are as they were."""
 
 
 class Blobs:
     """One tenant's files: `documents/{tenant}/{document}/{name}`.
 
     Every file gets a name of its own, so that whoever removes what a document had cannot hit what came in since.
+    A sealed file can be read only as the file of this tenant, document and name.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, vault: Vault | None = None, tenant_id: str = "") -> None:
         self._folder = folder
+        self._vault = vault or Vault()
+        self._tenant_id = tenant_id or folder.name
 
     def put(self, document_id: str, content: bytes) -> str:
         """Write it down for good: it is there, whole, when this returns its name."""
         name = opaque_id()
         place = self._place(document_id, name)
+        stored = self._vault.seal(content, self._owner(document_id, name))
         with translated(place):
-            handle = _create(place)
             try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(handle)
+                with os.fdopen(_create(place), "wb") as file:
+                    _write(file, stored)
                 _sync(place.parent)
             except OSError:
                 place.unlink(missing_ok=True)
@@ -47,52 +65,140 @@ class Blobs:
         place = self._place(document_id, name)
         with translated(place):
             try:
-                return place.read_bytes()
+                stored = place.read_bytes()
             except FileNotFoundError:
                 raise NotFoundError(f"the original of document {document_id} is gone") from None
+        return self._vault.open(stored, self._owner(document_id, name))
 
     def names(self, document_id: str) -> list[str]:
         """The files that a document has now."""
         folder = self._folder / _safe(document_id)
         with translated(folder):
-            return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+            return [name for name in _listed(folder) if len(name) <= NAME_CHARACTERS]
 
     def remove(self, document_id: str, names: Iterable[str]) -> None:
         """Remove files of a document, and its folder with the last of them."""
         folder = self._folder / _safe(document_id)
+        files = {name: folder / _safe(name) for name in names}
         with translated(folder):
-            for name in names:
-                (folder / _safe(name)).unlink(missing_ok=True)
-            with suppress(OSError):  # not empty: something has come in since
-                folder.rmdir()
+            _unlink(files.values())
+            _unlink(folder / draft for draft in _listed(folder) if draft[:NAME_CHARACTERS] in files)
+            # Once more: a draft may have taken a file's place between the two.
+            _unlink(files.values())
+            _drop_if_empty(folder)
 
-    def settled(self) -> dict[str, list[str]]:
-        """Files that are not new, by document."""
-        if not self._folder.is_dir():
-            return {}
+    def settled(self, document_ids: Iterable[str] | None = None) -> dict[str, list[str]]:
+        """Files that are not new, by document: of all documents, or of some."""
         before = time.time() - SETTLED_SECONDS
         found = {}
         with translated(self._folder):
-            for folder in self._folder.iterdir():
-                old = [file.name for file in folder.iterdir() if file.stat().st_mtime < before]
-                if old or not any(folder.iterdir()):
-                    found[folder.name] = old
+            for document_id in _listed(self._folder) if document_ids is None else document_ids:
+                folder = self._folder / _safe(document_id)
+                names = _listed(folder)
+                old = [name for name in names if _is_older(folder / name, before)]
+                if old or (not names and folder.is_dir()):
+                    found[document_id] = old
         return found
+
+    def rotate(self) -> Rotation:
+        """Bring every file under the present key; run again after a crash, it goes on where it was."""
+        self._vault.require_key()
+        with translated(self._folder):
+            documents = _listed(self._folder)
+        outcomes: Counter[str] = Counter()
+        failed: list[str] = []
+        for document_id in documents:
+            for name in self.names(document_id):
+                try:
+                    outcomes[self._renew(document_id, name)] += 1
+                except StoreFull:
+                    raise
+                except StoreError as error:
+                    failed.append(str(error))
+        return Rotation(outcomes["renewed"], outcomes["current"], tuple(failed))
+
+    def _renew(self, document_id: str, name: str) -> Literal["renewed", "current", "gone"]:
+        place = self._place(document_id, name)
+        draft = place.with_name(name + opaque_id())
+        with translated(place):
+            try:
+                if self._vault.is_current(_head(place)):
+                    return "current"
+                # The draft is there before the original is read. Who removes the original after that removes
+                # the draft too, and who did it before leaves nothing to read: what is deleted stays deleted.
+                with os.fdopen(_open_new(draft), "wb") as file:
+                    content = self.get(document_id, name)
+                    _write(file, self._vault.seal(content, self._owner(document_id, name)))
+                draft.replace(place)
+                _sync(place.parent)
+            except (FileNotFoundError, NotFoundError):
+                return "gone"
+            finally:
+                draft.unlink(missing_ok=True)
+                _drop_if_empty(place.parent)
+        return "renewed"
 
     def _place(self, document_id: str, name: str) -> Path:
         return self._folder / _safe(document_id) / _safe(name)
+
+    def _owner(self, document_id: str, name: str) -> Owner:
+        return Owner(self._tenant_id, "document", document_id, name)
 
 
 def _create(place: Path) -> int:
     while True:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileNotFoundError):  # the folder went with its last file just now
-            return os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            return _open_new(place)
+
+
+def _open_new(place: Path) -> int:
+    return os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+
+
+def _write(file: BinaryIO, content: bytes | bytearray) -> None:
+    file.write(content)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _head(place: Path) -> bytes:
+    with place.open("rb") as file:
+        return file.read(HEADER_BYTES)
+
+
+def _listed(folder: Path) -> list[str]:
+    # Others may remove files and folders at any time, and a file system may keep things of its own there.
+    try:
+        return [entry.name for entry in folder.iterdir() if _is_ours(entry.name)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _is_older(place: Path, moment: float) -> bool:
+    try:
+        return place.stat().st_mtime < moment
+    except FileNotFoundError:
+        return False
+
+
+def _unlink(places: Iterable[Path]) -> None:
+    for place in places:
+        place.unlink(missing_ok=True)
+
+
+def _drop_if_empty(folder: Path) -> None:
+    with suppress(OSError):  # not empty: something has come in since
+        folder.rmdir()
+
+
+def _is_ours(name: str) -> bool:
+    return bool(name) and all(character in "0123456789abcdef" for character in name)
 
 
 def _safe(name: str) -> str:
     # Ids and names are ours and hexadecimal; anything else must not become a path.
-    if not name or not all(character in "0123456789abcdef" for character in name):
+    if not _is_ours(name):
         raise NotFoundError(f"no document {name!r:.80}")
     return name
 

@@ -1,4 +1,4 @@
-"""Configured sources in a tenant's SQLite file, as plain functions over its connection."""
+"""Configured sources in a tenant's rows, as plain functions over a connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from ragstone.stores.database import Connection
 
 SOURCE = (
     "SELECT s.id, k.name, s.name, s.kind, s.config, s.schedule, s.cursor, s.paused, s.next_run_at, s.last_run_at, "
-    "s.last_error, s.created_at FROM sources s JOIN knowledge_bases k ON k.id = s.kb_id WHERE s.tenant_id = ?"
+    "s.last_error, s.created_at FROM sources s JOIN knowledge_bases k ON k.tenant_id = s.tenant_id AND k.id = s.kb_id "
+    "WHERE s.tenant_id = ?"
 )
 
 
@@ -40,7 +41,7 @@ def add_source(
         "INSERT INTO sources (id, tenant_id, kb_id, name, kind, config, schedule, cursor, paused, next_run_at, "
         "last_error, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'null', 0, ?, '', ?)",
         (
-            *(opaque_id(), tenant_id, kb.id, name, kind, json.dumps(dict(config), default=str), schedule),
+            *(opaque_id(), tenant_id, kb.id, name, kind, connection.dialect.to_json(dict(config)), schedule),
             *(canonical(next_run_at) if next_run_at else None, canonical(now())),
         ),
     )
@@ -72,7 +73,7 @@ def advance(connection: Connection, tenant_id: str, source_id: str, cursor: Json
     """Remember how far a source has been read, in the transaction that takes in what was read."""
     found = connection.execute(
         "UPDATE sources SET cursor = ? WHERE tenant_id = ? AND id = ?",
-        (json.dumps(cursor, default=str), tenant_id, source_id),
+        (connection.dialect.to_json(cursor), tenant_id, source_id),
     )
     if not found.rowcount:
         raise LeaseLost("the source was removed while it was being read")
@@ -98,6 +99,13 @@ def reschedule(connection: Connection, tenant_id: str, source_id: str, next_run_
     )
 
 
+def reconfigure(connection: Connection, tenant_id: str, source_id: str, config: Metadata) -> None:
+    connection.execute(
+        "UPDATE sources SET config = ? WHERE tenant_id = ? AND id = ?",
+        (json.dumps(dict(config), default=str), tenant_id, source_id),
+    )
+
+
 def pause(connection: Connection, tenant_id: str, source_id: str, paused: bool) -> None:
     connection.execute(
         "UPDATE sources SET paused = ? WHERE tenant_id = ? AND id = ?", (int(paused), tenant_id, source_id)
@@ -109,8 +117,8 @@ def remove_source(connection: Connection, tenant_id: str, source_id: str) -> Non
     connection.execute(
         "UPDATE jobs SET state = 'cancelled', token = token + 1, error_code = 'cancelled', "
         "error = 'its source was removed', finished_at = ? WHERE tenant_id = ? AND state IN ('pending', 'running') "
-        "AND (kb_id, source) = (SELECT kb_id, name FROM sources WHERE id = ?)",
-        (canonical(now()), tenant_id, source_id),
+        "AND (kb_id, source) = (SELECT kb_id, name FROM sources WHERE tenant_id = ? AND id = ?)",
+        (canonical(now()), tenant_id, tenant_id, source_id),
     )
     connection.execute("DELETE FROM sources WHERE tenant_id = ? AND id = ?", (tenant_id, source_id))
 

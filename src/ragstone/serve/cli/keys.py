@@ -1,0 +1,54 @@
+"""`ragstone keys`: the key that original files and stored secrets are encrypted with."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from ragstone.serve.cli.exits import OK, PARTIAL
+from ragstone.serve.cli.output import counted, text
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragstone.stores.opening import Renewal
+
+
+async def new_encryption_key(session: Session) -> None:
+    """Make a key for `security.key`. It is shown once and kept nowhere."""
+    from ragstone.stores.vault import new_key
+
+    key = new_key()
+    session.show({"key": key}, lambda out: out.print(key, soft_wrap=True))
+
+
+async def rotate_encryption(session: Session) -> int:
+    """Bring the files and secrets of all tenants under the present key.
+
+    Before: make the former `security.key` one of `security.old_keys`. It can go when nothing failed.
+    """
+    from ragstone.stores.opening import open_stores, renew_encryption
+    from ragstone.wiring import secret_keys
+
+    stores = await asyncio.to_thread(open_stores, session.settings(), secret_keys)
+    try:
+        done = {tenant: await renew_encryption(stores, tenant) for tenant in await stores.ledger.bells()}
+    finally:
+        await stores.close()
+    session.show(
+        {"tenants": {tenant: asdict(renewal) for tenant, renewal in done.items()}},
+        lambda out: _draw(out, done),
+    )
+    return PARTIAL if any(renewal.failed for renewal in done.values()) else OK
+
+
+def _draw(out: Console, done: dict[str, Renewal]) -> None:
+    for tenant, renewal in done.items():
+        files, sources = counted(renewal.files, "file"), counted(renewal.sources, "source")
+        out.print(text(f"{tenant}: {files} and {sources} brought under the present key"))
+        for reason in renewal.failed:
+            out.print(text(f"  {reason}", "red"))
+    if not done:
+        out.print("There are no tenants yet.")

@@ -1,0 +1,104 @@
+"""`keys`: what is stored is under the key of the settings, and under a new one after a rotation."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ragstone import open_engine
+from ragstone.configure import load_settings
+
+if TYPE_CHECKING:
+    from tests.serve.cli.conftest import Cli
+
+SECRET = "canary-of-the-mailbox"
+WORDS = b"The canary sings in the engine room."
+
+
+def _upload() -> None:
+    async def work() -> None:
+        async with open_engine(load_settings()) as engine:
+            await engine.intake.upload(WORDS, "canary.txt")
+            await engine.intake.worker().run(until_idle=True)
+
+    asyncio.run(work())
+
+
+def _files(data: Path) -> list[bytes]:
+    return [path.read_bytes() for path in (data / "documents").rglob("*") if path.is_file()]
+
+
+def _stored_configs(data: Path) -> str:
+    (ledger,) = (data / "tenants").glob("*/ledger.db")
+    with sqlite3.connect(ledger) as db:
+        return str(db.execute("SELECT config FROM sources").fetchall())
+
+
+def _add_mailbox(cli: Cli) -> None:
+    settings = ("host=mail.example", "user=ada", f"password={SECRET}")
+    assert cli("sources", "add", "imap", "mail", *settings).code == 0
+
+
+def test_a_key_is_made_and_kept_nowhere(cli: Cli, tmp_path: Path) -> None:
+    first, second = (cli("keys", "encryption", "--json").json["key"] for _ in range(2))
+    assert first != second
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_key_files_stay_as_they_are(cli: Cli, tmp_path: Path) -> None:
+    _upload()
+    assert _files(tmp_path / "ragstone-data") == [WORDS]
+    refused = cli("keys", "rotate")
+    assert refused.code == 2
+    assert "security.key" in refused.err
+
+
+@pytest.mark.req("R-SEC-01", "R-SEC-05")
+def test_files_and_secrets_are_encrypted_with_the_key_of_the_settings(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGSTONE_SECURITY__KEY", cli("keys", "encryption", "--json").json["key"])
+    _upload()
+    _add_mailbox(cli)
+    data = tmp_path / "ragstone-data"
+    (stored,) = _files(data)
+    assert b"canary" not in stored
+    assert SECRET not in _stored_configs(data)
+    for path in data.rglob("*"):
+        assert not path.is_file() or SECRET.encode() not in path.read_bytes(), path
+    assert SECRET not in cli("sources", "list", "--json").out
+
+
+@pytest.mark.req("R-SEC-06")
+def test_a_rotation_brings_everything_under_the_new_key(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = (cli("keys", "encryption", "--json").json["key"] for _ in range(2))
+    data = tmp_path / "ragstone-data"
+    _upload()
+    monkeypatch.setenv("RAGSTONE_SECURITY__KEY", old)
+    _add_mailbox(cli)
+    before = _stored_configs(data)
+    monkeypatch.setenv("RAGSTONE_SECURITY__KEY", new)
+    monkeypatch.setenv("RAGSTONE_SECURITY__OLD_KEYS", f'["{old}"]')
+    done = cli("keys", "rotate", "--json")
+    assert (done.code, done.json) == (0, {"tenants": {"default": {"files": 1, "sources": 1, "failed": []}}})
+    assert cli("keys", "rotate", "--json").json["tenants"]["default"]["files"] == 0
+    monkeypatch.delenv("RAGSTONE_SECURITY__OLD_KEYS")
+    assert _stored_configs(data) != before
+    assert b"canary" not in _files(data)[0]
+    (record,) = asyncio.run(_sources())
+    assert record == SECRET
+    monkeypatch.setenv("RAGSTONE_SECURITY__KEY", old)
+    lost = cli("sources", "list")
+    assert lost.code == 1
+    assert "is not configured" in lost.err
+
+
+async def _sources() -> list[str]:
+    async with open_engine(load_settings()) as engine:
+        return [str(record.config["password"]) for record in await engine.intake.sources()]
