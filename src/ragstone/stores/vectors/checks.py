@@ -1,0 +1,74 @@
+"""What every vector provider refuses, in the same words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ragstone.core.errors import ModelMismatch, SettingsError
+from ragstone.core.filters import And, Equals, Filter, In, Not, Or, Range
+from ragstone.core.settings import Adapter
+from ragstone.core.vectors import RESERVED, Capabilities, Isolation, Place
+
+CHUNK_ID = re.compile(r"[0-9a-f]{32}")
+
+
+def check_isolation(name: str, isolation: Isolation, capabilities: Capabilities) -> None:
+    """Refuse an isolation that the engine does not have."""
+    if isolation not in capabilities.isolation:
+        raise SettingsError(
+            f"{name} cannot keep tenants apart by '{isolation}'",
+            hint=f"choose one of: {', '.join(sorted(capabilities.isolation))}",
+        )
+
+
+def check_options(adapter: Adapter, known: Iterable[str]) -> None:
+    """Refuse an option that nobody would read."""
+    known = sorted(known)
+    for name in adapter.options:
+        if name not in known:
+            raise SettingsError(
+                f"store.vectors.options.{name} is not an option of {adapter.kind}",
+                hint=f"its options are: {', '.join(known)}" if known else f"{adapter.kind} has no options",
+            )
+
+
+def seconds_option(adapter: Adapter, name: str, default: float) -> float:
+    """An option that is a number of seconds above zero."""
+    value = adapter.options.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 86_400:
+        raise SettingsError(
+            f"store.vectors.options.{name} is {value!r:.40}", hint="give a number of seconds above zero"
+        )
+    return float(value)
+
+
+def check_dimension(place: Place, dimension: int, *, what: str = "a vector") -> None:
+    """Refuse vectors of another length than the place was made for."""
+    if dimension != place.dimension:
+        raise ModelMismatch(
+            f"{what} of {dimension} dimensions does not fit a space of {place.dimension}",
+            hint="use the embedding model that the space was built with",
+        )
+
+
+def real_ids(chunk_ids: Sequence[str]) -> list[str]:
+    """Each id once; what cannot be the id of a chunk never reaches an engine."""
+    return [one for one in dict.fromkeys(chunk_ids) if CHUNK_ID.fullmatch(one)]
+
+
+def names_reserved(where: Filter) -> bool:
+    """Whether a filter names a field that is Ragstone's own in every payload."""
+    match where:
+        case Equals(field=field) | In(field=field) | Range(field=field):
+            return field in RESERVED
+        case And(terms) | Or(terms):
+            return any(names_reserved(term) for term in terms)
+        case Not(term):
+            return names_reserved(term)
+
+
+def in_batches(items: Sequence[Any], size: int) -> Iterable[Sequence[Any]]:
+    """The items, so many at a time."""
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,0 +1,209 @@
+"""Vectors in Chroma: in a folder of its own, in memory, or on a server.
+
+Chroma does the nearest-neighbour search and most filters. Words, fusion and reranking are Ragstone's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ragstone.core.filters import Filter
+from ragstone.core.settings import Adapter
+from ragstone.core.types import Candidate, Vector
+from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.stores.vectors.checks import check_dimension, check_isolation, in_batches, real_ids
+from ragstone.stores.vectors.chroma_client import ChromaClient, Client
+from ragstone.stores.vectors.chroma_filters import (
+    Where,
+    belongs_to,
+    can_translate,
+    joined,
+    metadata_of,
+    payload_of,
+    translate,
+)
+
+T = TypeVar("T")
+Collection = Any
+BATCH = 256
+PAGE = 10_000
+DIMENSION = "ragstone:dimension"
+"""Chroma learns the dimension from the first vector only, so that it is written down with the collection."""
+
+
+class ChromaProvider:
+    """Implements `core.vectors.VectorProvider`."""
+
+    name = "chroma"
+    capabilities = Capabilities(
+        isolation=frozenset({"collection", "filter"}), max_dimension=65_536, max_k=10_000
+    )
+
+    def __init__(self, adapter: Adapter, folder: Path, isolation: Isolation) -> None:
+        check_isolation(self.name, isolation, self.capabilities)
+        self._shared = isolation == "filter"
+        self._chroma = ChromaClient(adapter, folder)
+
+    def can_filter(self, where: Filter) -> bool:
+        return can_translate(where)
+
+    async def open(self, place: Place) -> None:
+        await self._run(partial(self._make, place))
+
+    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+        for point in points:
+            check_dimension(place, len(point.vector))
+        newest = list({point.chunk_id: point for point in points}.values())
+        for batch in in_batches(newest, BATCH):
+            await self._run(partial(self._write, place, batch))
+
+    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+        for batch in in_batches(self._names(place, chunk_ids), BATCH):
+            await self._within(place, partial(_delete, names=batch, where=self._own(place)))
+
+    async def search(
+        self, place: Place, vector: Vector, k: int, where: Filter | None = None
+    ) -> list[Candidate]:
+        check_dimension(place, len(vector))
+        wanted = joined("$and", (self._own(place) or True, where is None or translate(where)))
+        if wanted is False or k < 1:
+            return []
+        most = min(k, self.capabilities.max_k)
+        only = None if wanted is True else wanted
+        return await self._within(place, partial(_nearest, vector=vector, k=most, where=only)) or []
+
+    async def read(self, place: Place, chunk_ids: Sequence[str]) -> list[Point]:
+        points: list[Point] = []
+        for batch in in_batches(self._names(place, chunk_ids), BATCH):
+            points += await self._within(place, partial(_read, names=batch, where=self._own(place))) or []
+        return points
+
+    async def ids(self, place: Place) -> AsyncIterator[Sequence[str]]:
+        # Chroma pages by position, and what the caller deletes meanwhile would shift the rest: so all at once.
+        names = await self._within(place, partial(_all_names, where=self._own(place))) or []
+        for page in in_batches(names, PAGE):
+            yield [_chunk_id(name) for name in page]
+
+    async def count(self, place: Place) -> int:
+        return await self._within(place, partial(_count, where=self._own(place))) or 0
+
+    async def drop(self, place: Place) -> None:
+        if self._shared:
+            await self._within(place, partial(_delete, names=None, where=belongs_to(place)))
+        else:
+            await self._run(partial(self._drop, place))
+
+    async def health(self) -> Health:
+        return Health(await self._run(_version), self._chroma.address)
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._chroma.close)
+
+    async def _run(self, work: Callable[[Client], T]) -> T:
+        return await asyncio.to_thread(self._chroma.run, work)
+
+    async def _within(self, place: Place, work: Callable[[Collection], T]) -> T | None:
+        """What `work` returns for the collection of a place; None where there is none."""
+        return await self._run(partial(_if_there, name=self._collection(place), work=work))
+
+    def _collection(self, place: Place) -> str:
+        return f"rs_d{place.dimension}" if self._shared else f"rs_{place.tenant_id}_{place.space}"
+
+    def _own(self, place: Place) -> Where | None:
+        return belongs_to(place) if self._shared else None
+
+    def _names(self, place: Place, chunk_ids: Sequence[str]) -> list[str]:
+        return [self._name(place, one) for one in real_ids(chunk_ids)]
+
+    def _name(self, place: Place, chunk_id: str) -> str:
+        return f"{place.tenant_id}:{place.space}:{chunk_id}" if self._shared else chunk_id
+
+    def _make(self, place: Place, client: Client) -> Collection:
+        model = client.create_collection(
+            self._collection(place),
+            configuration={"hnsw": {"space": "cosine"}},
+            metadata={DIMENSION: place.dimension},
+            get_or_create=True,
+        )
+        check_dimension(place, model.metadata[DIMENSION], what="a collection")
+        return _opened(client, model)
+
+    def _drop(self, place: Place, client: Client) -> None:
+        _if_there(client, name=self._collection(place), work=lambda held: client.delete_collection(held.name))
+        self._chroma.tidy()
+
+    def _write(self, place: Place, points: Sequence[Point], client: Client) -> None:
+        held = self._make(place, client)
+        names = [self._name(place, point.chunk_id) for point in points]
+        metadatas = {name: metadata_of(place, point) for name, point in zip(names, points, strict=True)}
+        # Chroma adds metadata to what is there: fields of an earlier point of that id are taken out by name.
+        before = held.get(names, include=["metadatas"])
+        for name, metadata in zip(before["ids"], before["metadatas"], strict=True):
+            metadatas[name] = dict.fromkeys(metadata) | metadatas[name]
+        vectors = np.stack([_unit(point.vector) for point in points])
+        held.upsert(names, embeddings=vectors, metadatas=list(metadatas.values()))
+
+
+def _opened(client: Client, model: Any) -> Collection:
+    from chromadb.api.models.Collection import Collection
+
+    # The default embedding function would fetch a model.
+    return Collection(client, model, embedding_function=None)
+
+
+def _if_there(client: Client, *, name: str, work: Callable[[Collection], T]) -> T | None:
+    from chromadb.errors import NotFoundError
+
+    try:
+        return work(_opened(client, client.get_collection(name)))
+    except NotFoundError:
+        return None
+
+
+def _delete(held: Collection, *, names: Sequence[str] | None, where: Where | None) -> None:
+    held.delete(names, where=where)
+
+
+def _nearest(held: Collection, *, vector: Vector, k: int, where: Where | None) -> list[Candidate]:
+    found = held.query([_unit(vector)], n_results=k, where=where, include=["distances"])
+    return [
+        Candidate(_chunk_id(name), min(1.0, max(-1.0, 1.0 - distance)))
+        for name, distance in zip(found["ids"][0], found["distances"][0], strict=True)
+    ]
+
+
+def _read(held: Collection, *, names: Sequence[str], where: Where | None) -> list[Point]:
+    found = held.get(names, where=where, include=["embeddings", "metadatas"])
+    return [
+        Point(_chunk_id(name), np.asarray(row, np.float32), payload_of(metadata))
+        for name, row, metadata in zip(found["ids"], found["embeddings"], found["metadatas"], strict=True)
+    ]
+
+
+def _all_names(held: Collection, *, where: Where | None) -> list[str]:
+    return list(held.get(where=where, include=[])["ids"])
+
+
+def _count(held: Collection, *, where: Where | None) -> int:
+    return int(held.count()) if where is None else len(_all_names(held, where=where))
+
+
+def _version(client: Client) -> str:
+    client.heartbeat()
+    return str(client.get_version())
+
+
+def _chunk_id(name: str) -> str:
+    return name[-32:]
+
+
+def _unit(vector: Vector) -> Vector:
+    length = np.linalg.norm(vector)
+    unit: Vector = np.asarray(vector / length if length else vector, np.float32)
+    return unit

@@ -1,0 +1,199 @@
+"""Opening Chroma: in a folder, in memory or at an address; one owner per folder, no use of it across a fork."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any, TypeVar
+from urllib.parse import urlsplit
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential
+
+from ragstone.core.errors import RagstoneError, SettingsError, StoreBusy, StoreError
+from ragstone.core.settings import Adapter
+from ragstone.stores.vectors.checks import check_options, seconds_option
+from ragstone.stores.vectors.chroma_errors import translated
+from ragstone.stores.vectors.chroma_folder import disown, own, remove_dropped
+
+T = TypeVar("T")
+Client = Any
+"""A `chromadb.api.ServerAPI`; the library is imported when the first one is opened."""
+ATTEMPTS = 3
+_engine_pid: int | None = None
+"""The process whose threads Chroma's engine runs in; a child that was forked from it has none of them."""
+
+
+@dataclass
+class _Held:
+    """What one process has open."""
+
+    opening: threading.Lock = field(default_factory=threading.Lock)
+    client: Client = None
+    lock: IO[bytes] | None = None
+
+    def release(self) -> None:
+        if self.lock is not None:
+            disown(self.lock)
+            self.lock = None
+
+
+class ChromaClient:
+    """One Chroma, opened when it is first asked for something. Its methods block."""
+
+    def __init__(self, adapter: Adapter, folder: Path) -> None:
+        check_options(adapter, ("in_memory", "timeout"))
+        if find_spec("chromadb") is None:
+            raise SettingsError("Chroma is not installed", hint="pip install 'ragstone[chroma]'")
+        self._in_memory = _in_memory(adapter)
+        self._url = _checked_url(adapter)
+        self._folder = (adapter.path or folder).absolute()
+        self._key = adapter.api_key
+        self._timeout = seconds_option(adapter, "timeout", 30.0)
+        self._closed = False
+        # By process: after a fork the connections and locks in here are still the parent's.
+        self._held: dict[int, _Held] = {}
+
+    @property
+    def address(self) -> str:
+        """Where it is, for messages."""
+        return self._url or ("memory" if self._in_memory else str(self._folder))
+
+    def run(self, work: Callable[[Client], T]) -> T:
+        """What `work` returns for the open client; tried again when that may help, and failing in our words."""
+        attempts = Retrying(
+            stop=stop_after_attempt(ATTEMPTS) | stop_after_delay(self._timeout),
+            wait=wait_exponential(0.05, max=1),
+            retry=retry_if_exception(lambda error: isinstance(error, StoreBusy)),
+            reraise=True,
+        )
+        result: T = attempts(self._attempt, work)
+        return result
+
+    def tidy(self) -> None:
+        """Remove from the folder what Chroma leaves of dropped collections."""
+        if not self._url and not self._in_memory:
+            remove_dropped(self._folder)
+
+    def close(self) -> None:
+        """Release folder, threads and connections; what was in memory is gone."""
+        self._closed = True
+        held = self._held.pop(os.getpid(), None)
+        if held is None:
+            return
+        with held.opening:
+            if held.client is not None:
+                _stop(held.client)
+            held.release()
+
+    def _attempt(self, work: Callable[[Client], T]) -> T:
+        try:
+            return work(self._opened())
+        except RagstoneError:
+            raise
+        except Exception as error:
+            raise translated(error, self.address) from error
+
+    def _opened(self) -> Client:
+        held = self._held.setdefault(os.getpid(), _Held())
+        with held.opening:
+            if self._closed:
+                raise StoreError(f"Chroma ({self.address}) was closed")
+            if held.client is None:
+                held.client = self._open_server() if self._url else self._open_embedded(held)
+                self.tidy()
+            return held.client
+
+    def _open_server(self) -> Client:
+        key = self._key.get_secret_value() if self._key else ""
+        return _start(
+            self._timeout,
+            chroma_api_impl="chromadb.api.fastapi.FastAPI",
+            chroma_server_host=self._url,
+            chroma_server_http_port=urlsplit(self._url).port or 8000,
+            chroma_server_ssl_enabled=self._url.startswith("https:"),
+            chroma_server_headers={"Authorization": f"Bearer {key}", "X-Chroma-Token": key} if key else {},
+        )
+
+    def _open_embedded(self, held: _Held) -> Client:
+        global _engine_pid
+        if _engine_pid not in (None, os.getpid()):
+            raise StoreError(
+                "Chroma's engine was running in the process that this one was forked from, and hangs in this one",
+                hint="start workers by spawn, or run a Chroma server and set store.vectors.url",
+            )
+        _engine_pid = os.getpid()
+        held.lock = None if self._in_memory else own(self._folder)
+        try:
+            return _start(
+                self._timeout,
+                chroma_api_impl="chromadb.api.rust.RustBindingsAPI",
+                is_persistent=not self._in_memory,
+                persist_directory=str(self._folder),
+            )
+        except BaseException:
+            held.release()
+            raise
+
+
+def _start(timeout: float, **settings: Any) -> Client:
+    from chromadb.api import ServerAPI
+    from chromadb.config import Settings, System
+
+    # Neither a `.env` of the current folder nor an OpenTelemetry variable may send data anywhere.
+    quiet: dict[str, Any] = {
+        "anonymized_telemetry": False,
+        "chroma_otel_collection_endpoint": "",
+        "allow_reset": False,
+    }
+    # Chroma's own clients share what they open and leave connections behind: this is what they are made of.
+    configured: Any = Settings
+    abstract: type[Any] = ServerAPI
+    system = System(configured(_env_file=None, **quiet, **settings))
+    client: Client = system.instance(abstract)
+    system.start()
+    if (session := _session(client)) is not None:
+        session.timeout = timeout
+    return client
+
+
+def _stop(client: Client) -> None:
+    client._system.stop()
+    if (session := _session(client)) is not None:
+        session.close()
+
+
+def _session(client: Client) -> Any:
+    """The HTTP session of a server's client: made without a timeout, and never closed by Chroma."""
+    return getattr(client, "_session", None)
+
+
+def _in_memory(adapter: Adapter) -> bool:
+    wanted = adapter.options.get("in_memory", False)
+    if not isinstance(wanted, bool):
+        raise SettingsError("store.vectors.options.in_memory is true or false", hint=f"not {wanted!r:.40}")
+    if sum((wanted, adapter.url is not None, adapter.path is not None)) > 1:
+        raise SettingsError(
+            "store.vectors: Chroma is in a folder, in memory or at an address",
+            hint="give one of path, url and options.in_memory",
+        )
+    return wanted
+
+
+def _checked_url(adapter: Adapter) -> str:
+    if adapter.url is None:
+        return ""
+    try:
+        parts = urlsplit(adapter.url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
+    except ValueError:
+        usable = False
+    if not usable or parts.username or parts.password or parts.query or parts.fragment:
+        raise SettingsError(
+            "store.vectors.url is not the address of a Chroma server",
+            hint="such as http://localhost:8000; a key goes into store.vectors.api_key",
+        )
+    return adapter.url.rstrip("/")

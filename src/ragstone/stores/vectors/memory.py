@@ -1,0 +1,155 @@
+"""Vectors in the memory of this process: an exact scan that forgets everything when it is closed.
+
+For tests, trials and collections that may be thrown away. The ledger holds all of it, so that a start builds it anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Sequence
+from copy import deepcopy
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+from ragstone.core.errors import SettingsError
+from ragstone.core.filters import Filter, matches
+from ragstone.core.settings import Adapter
+from ragstone.core.types import Candidate, Vector
+from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.stores.vectors.checks import (
+    check_dimension,
+    check_isolation,
+    check_options,
+    in_batches,
+    names_reserved,
+)
+from ragstone.stores.vectors.matrix import VectorMatrix
+
+PAGE = 1000
+
+
+class MemoryProvider:
+    """Implements `core.vectors.VectorProvider`. Places never share anything, whatever the isolation is called."""
+
+    name = "memory"
+    capabilities = Capabilities(
+        isolation=frozenset({"collection", "namespace", "filter"}),
+        max_dimension=65_536,
+        max_k=1_000_000,
+        exact=True,
+    )
+
+    def __init__(self, adapter: Adapter, folder: Path, isolation: Isolation) -> None:
+        check_isolation(self.name, isolation, self.capabilities)
+        check_options(adapter, ())
+        if adapter.url or adapter.path or adapter.dsn:
+            raise SettingsError(
+                "store.vectors: memory is in this process and takes no address",
+                hint="leave out path, url and dsn, or choose another kind",
+            )
+        self._shelves: dict[tuple[str, str], _Shelf] = {}
+        self._lock = threading.Lock()
+
+    def can_filter(self, where: Filter) -> bool:
+        return not names_reserved(where)
+
+    async def open(self, place: Place) -> None:
+        with self._lock:
+            shelf = self._shelves.setdefault((place.tenant_id, place.space), _Shelf(place))
+        check_dimension(shelf.place, place.dimension, what="an index")
+
+    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+        for point in points:
+            check_dimension(place, len(point.vector))
+        await self.open(place)
+        with self._lock:
+            self._shelves[place.tenant_id, place.space].put(points)
+
+    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+        with self._lock:
+            self._shelf(place).remove(chunk_ids)
+
+    async def search(
+        self, place: Place, vector: Vector, k: int, where: Filter | None = None
+    ) -> list[Candidate]:
+        check_dimension(place, len(vector))
+        # A scan takes milliseconds, and a filter over many payloads more: others should not wait for it.
+        return await asyncio.to_thread(self._search, place, vector, min(k, self.capabilities.max_k), where)
+
+    async def read(self, place: Place, chunk_ids: Sequence[str]) -> list[Point]:
+        with self._lock:
+            points = self._shelf(place).points
+            return [deepcopy(points[one]) for one in dict.fromkeys(chunk_ids) if one in points]
+
+    async def ids(self, place: Place) -> AsyncIterator[Sequence[str]]:
+        with self._lock:
+            known = list(self._shelf(place).points)
+        for page in in_batches(known, PAGE):
+            yield page
+
+    async def count(self, place: Place) -> int:
+        with self._lock:
+            return len(self._shelf(place).points)
+
+    async def drop(self, place: Place) -> None:
+        with self._lock:
+            self._shelves.pop((place.tenant_id, place.space), None)
+
+    async def health(self) -> Health:
+        with self._lock:
+            points = sum(len(shelf.points) for shelf in self._shelves.values())
+        return Health(f"numpy {np.__version__}", f"{points} vectors in this process")
+
+    async def close(self) -> None:
+        with self._lock:
+            self._shelves.clear()
+
+    def _search(self, place: Place, vector: Vector, k: int, where: Filter | None) -> list[Candidate]:
+        with self._lock:
+            return self._shelf(place).nearest(_unit(vector), k, where)
+
+    def _shelf(self, place: Place) -> _Shelf:
+        return self._shelves.get((place.tenant_id, place.space)) or _Shelf(place)
+
+
+class _Shelf:
+    """The points of one place. Its owner locks."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.points: dict[str, Point] = {}
+        self._numbers: dict[str, int] = {}
+        self._next = count()
+        self._matrix = VectorMatrix(place.dimension)
+
+    def put(self, points: Sequence[Point]) -> None:
+        newest = {
+            point.chunk_id: Point(point.chunk_id, _unit(point.vector), deepcopy(dict(point.payload)))
+            for point in points
+        }
+        if not newest:
+            return
+        numbers = [self._numbers.setdefault(one, next(self._next)) for one in newest]
+        self._matrix.put(numbers, list(newest), np.stack([point.vector for point in newest.values()]))
+        self.points |= newest
+
+    def remove(self, chunk_ids: Sequence[str]) -> None:
+        known = [one for one in dict.fromkeys(chunk_ids) if one in self.points]
+        self._matrix.remove(self._numbers.pop(one) for one in known)
+        for one in known:
+            del self.points[one]
+
+    def nearest(self, vector: Vector, k: int, where: Filter | None) -> list[Candidate]:
+        if where is None:
+            return self._matrix.nearest(vector, k)
+        allowed = [self._numbers[one] for one, point in self.points.items() if matches(where, point.payload)]
+        return self._matrix.nearest(vector, k, np.array(allowed, np.int64))
+
+
+def _unit(vector: Vector) -> Vector:
+    length = np.linalg.norm(vector)
+    unit: Vector = np.asarray(vector / length if length else vector, np.float32)
+    return unit

@@ -1,0 +1,117 @@
+"""Places and points to try a vector provider with, and what it should have found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from ragstone.core.filters import matches, parse_filter
+from ragstone.core.ids import chunk_id, opaque_id
+from ragstone.core.types import Candidate, Json, Matrix, Vector
+from ragstone.core.vectors import Isolation, Place, Point, VectorProvider
+from ragstone.testing.builders import DIMENSION
+
+TOLERANCE = 2e-3
+RECALL = 0.95
+OWN = ("tenant_id", "space", "chunk_id")
+"""Payload names that a provider writes itself."""
+HOSTILE = (
+    *(
+        "",
+        " ",
+        "*",
+        "%",
+        "' OR '1'='1",
+        '"; DROP TABLE x; --',
+        'a"] or chunk_id != ["',
+        "{}",
+        "[]",
+        "\\",
+        "../x",
+    ),
+    *("a\x00b", "\ud800", "null", "\u202e", "x" * 100_000),
+)
+
+
+def new_place(dimension: int = DIMENSION, *, tenant: str = "") -> Place:
+    """A place that nothing was ever written to."""
+    return Place(tenant or opaque_id(), opaque_id(), dimension)
+
+
+def id_of(number: int) -> str:
+    """The chunk id of the number-th point."""
+    return chunk_id("document", 1, number)
+
+
+def make_points(vectors: Matrix, *given: Mapping[str, Json], first: int = 0) -> list[Point]:
+    """A point for each row, with a payload of its own or one that says its number."""
+    return [
+        Point(
+            id_of(first + at), row, given[at] if given else {"number": first + at, "text": f"t{first + at}"}
+        )
+        for at, row in enumerate(vectors)
+    ]
+
+
+async def all_ids(provider: VectorProvider, place: Place) -> list[str]:
+    """The ids of a place, sorted."""
+    return sorted([one async for page in provider.ids(place) for one in page])
+
+
+def stored(points: Iterable[Point]) -> dict[str, str]:
+    """Payloads by id as JSON, which tells 1, 1.0 and true apart; without what the provider added."""
+    return {
+        point.chunk_id: json.dumps(
+            {key: value for key, value in point.payload.items() if key not in OWN}, sort_keys=True
+        )
+        for point in points
+    }
+
+
+def check_nearest(found: Sequence[Candidate], vectors: Mapping[str, Vector], query: Vector, k: int) -> None:
+    """Assert that `found` holds nearly all of the k nearest, with cosine scores, best first, none twice."""
+    cosines = {name: float(row @ query) for name, row in vectors.items()}
+    ids = [one.chunk_id for one in found]
+    best = sorted(cosines, key=lambda name: -cosines[name])[:k]
+    assert len(set(ids)) == len(ids), f"an id came twice: {ids}"
+    assert len(set(ids) & set(best)) >= RECALL * len(best), f"{ids} instead of {best}"
+    assert len(ids) <= k
+    for one in found:
+        assert abs(one.score - cosines[one.chunk_id]) <= TOLERANCE, f"{one} is {cosines[one.chunk_id]}"
+    scores = [one.score for one in found]
+    assert scores == sorted(scores, reverse=True)
+
+
+async def passing(provider: VectorProvider, place: Place, query: Vector, raw: Mapping[str, Json]) -> set[str]:
+    """The ids that pass a filter: by the engine or, where it refuses the filter, by what it gives back."""
+    where = parse_filter(raw)
+    assert where is not None
+    if provider.can_filter(where):
+        return {one.chunk_id for one in await provider.search(place, query, 100, where)}
+    points = await provider.read(place, await all_ids(provider, place))
+    return {point.chunk_id for point in points if matches(where, point.payload)}
+
+
+class OpensProvider:
+    """How the provider under test is opened: the hook that all its suites share."""
+
+    isolations: ClassVar[tuple[Isolation, ...]] = ("collection", "namespace", "filter")
+
+    async def open(self, folder: Path, isolation: Isolation) -> VectorProvider:
+        """A provider whose data live with this folder; the same data when the folder was used before."""
+        raise NotImplementedError
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Run what asks for an isolation with each of them."""
+        if "isolation" in metafunc.fixturenames:
+            metafunc.parametrize("isolation", self.isolations)
+
+    @pytest.fixture
+    async def provider(self, tmp_path: Path, isolation: Isolation) -> AsyncIterator[VectorProvider]:
+        opened = await self.open(tmp_path, isolation)
+        yield opened
+        await opened.close()

@@ -1,0 +1,15 @@
+"""A process that writes to Chroma until it is killed: `chroma_writer.py FOLDER`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from ragstone.core.settings import Adapter
+from ragstone.stores.vectors.chroma import ChromaProvider
+from ragstone.testing.provider_persistence_suite import write_until_killed
+
+if __name__ == "__main__":
+    provider = ChromaProvider(Adapter(kind="chroma"), Path(sys.argv[1]), "collection")
+    asyncio.run(write_until_killed(provider))
