@@ -1,0 +1,203 @@
+"""Qdrant: a server, the client's local mode on a folder, or the engine in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from ragstone.core.errors import InputError, SettingsError, StoreError
+from ragstone.core.filters import Filter
+from ragstone.core.settings import Adapter
+from ragstone.core.types import Candidate, Vector
+from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.stores.vectors.checks import (
+    check_dimension,
+    check_isolation,
+    check_options,
+    in_batches,
+    real_ids,
+    seconds_option,
+)
+from ragstone.stores.vectors.qdrant_engine import ClientEngine, CollectionMissing, Engine
+from ragstone.stores.vectors.qdrant_filters import Condition, all_of, can_translate, equals, translate
+from ragstone.stores.vectors.qdrant_local import LocalCalls
+from ragstone.stores.vectors.qdrant_points import belongs, collection_of, physical_id, to_point, to_stored
+from ragstone.stores.vectors.qdrant_server import ServerCalls, Sleep
+
+T = TypeVar("T")
+BATCH = 256
+BATCH_NUMBERS = 1_000_000
+"""How many numbers go in one request at most: a server takes 32 MB, and a number may be 20 characters."""
+PAGE = 1000
+OPTIONS = ("engine", "exact", "grpc_port", "prefer_grpc", "timeout")
+ISOLATIONS: frozenset[Isolation] = frozenset({"collection", "namespace", "filter"})
+
+
+class QdrantProvider:
+    """Implements `core.vectors.VectorProvider`."""
+
+    name = "qdrant"
+
+    def __init__(
+        self, adapter: Adapter, folder: Path, isolation: Isolation, *, sleep: Sleep = asyncio.sleep
+    ) -> None:
+        check_options(adapter, OPTIONS)
+        if adapter.dsn is not None:
+            raise SettingsError("store.vectors.dsn means nothing to qdrant", hint="give its address as url")
+        self._engine = _server(adapter, sleep) if adapter.url else _embedded(adapter, adapter.path or folder)
+        self.capabilities = Capabilities(
+            isolation=ISOLATIONS, max_dimension=65_536, max_k=10_000, exact=self._engine.exact
+        )
+        check_isolation(self.name, isolation, self.capabilities)
+        self._isolation = isolation
+
+    def can_filter(self, where: Filter) -> bool:
+        return can_translate(where)
+
+    async def open(self, place: Place) -> None:
+        collection = self._collection(place)
+        await self._engine.create(collection, place.dimension, self._isolation)
+        check_dimension(place, await self._engine.dimension(collection), what="an index")
+
+    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+        for point in points:
+            check_dimension(place, len(point.vector))
+        newest = list({point.chunk_id: point for point in points}.values())
+        collection = self._collection(place)
+        for batch in in_batches(newest, max(1, min(BATCH, BATCH_NUMBERS // place.dimension))):
+            try:
+                await self._engine.upsert(collection, [to_stored(place, point) for point in batch])
+            except CollectionMissing:
+                raise StoreError(
+                    f"Qdrant has no collection {collection}: someone deleted it",
+                    hint="run `ragstone doctor --repair`: it is built anew from the ledger",
+                ) from None
+
+    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+        with suppress(CollectionMissing):
+            for batch in in_batches(real_ids(chunk_ids), PAGE):
+                ids = [physical_id(place, one) for one in batch]
+                await self._engine.delete(self._collection(place), ids, self._scope(place))
+
+    async def search(
+        self, place: Place, vector: Vector, k: int, where: Filter | None = None
+    ) -> list[Candidate]:
+        check_dimension(place, len(vector))
+        if not np.isfinite(vector).all():
+            raise InputError("the vector of the query holds numbers that are not finite")
+        within = all_of([self._scope(place) or True, translate(where) if where else True])
+        k = min(k, self.capabilities.max_k)
+        if k < 1 or within is False:
+            return []
+        condition = None if within is True else within
+        with suppress(CollectionMissing):
+            found = await self._engine.search(self._collection(place), vector.tolist(), k, condition)
+            # Digits beyond those of the vectors are noise, and would tell equal vectors apart.
+            scores = np.clip(np.array([score for _, score in found], np.float32), -1, 1).tolist()
+            return [Candidate(name, score) for (name, _), score in zip(found, scores, strict=True)]
+        return []
+
+    async def read(self, place: Place, chunk_ids: Sequence[str]) -> list[Point]:
+        points: list[Point] = []
+        with suppress(CollectionMissing):
+            for batch in in_batches(real_ids(chunk_ids), BATCH):
+                ids = [physical_id(place, one) for one in batch]
+                records = await self._engine.retrieve(self._collection(place), ids)
+                points += [to_point(one) for one in records if belongs(place, one.payload)]
+        return points
+
+    async def ids(self, place: Place) -> AsyncIterator[Sequence[str]]:
+        offset = None
+        while True:
+            try:
+                page = await self._engine.page(self._collection(place), self._scope(place), PAGE, offset)
+            except CollectionMissing:
+                return
+            yield page.chunk_ids
+            offset = page.offset
+            if offset is None:
+                return
+
+    async def count(self, place: Place) -> int:
+        with suppress(CollectionMissing):
+            return await self._engine.count(self._collection(place), self._scope(place))
+        return 0
+
+    async def drop(self, place: Place) -> None:
+        collection, scope = self._collection(place), self._scope(place)
+        with suppress(CollectionMissing):
+            if scope is None:
+                await self._engine.drop(collection)
+            else:
+                await self._engine.delete(collection, where=scope)
+
+    async def health(self) -> Health:
+        return await self._engine.health()
+
+    async def close(self) -> None:
+        await self._engine.close()
+
+    def _collection(self, place: Place) -> str:
+        return collection_of(place) if self._isolation == "collection" else f"rs_d{place.dimension}"
+
+    def _scope(self, place: Place) -> Condition | None:
+        """What keeps a call within its place where several places share a collection."""
+        if self._isolation == "collection":
+            return None
+        return {"must": [equals("tenant_id", place.tenant_id), equals("space", place.space)]}
+
+
+def _server(adapter: Adapter, sleep: Sleep) -> Engine:
+    _need("qdrant_client")
+    if adapter.path is not None or "engine" in adapter.options:
+        raise SettingsError(
+            "store.vectors names both a Qdrant server and one in this process",
+            hint="leave out url, or leave out path and options.engine",
+        )
+    calls = ServerCalls(
+        adapter,
+        timeout=seconds_option(adapter, "timeout", 30.0),
+        prefer_grpc=_choice(adapter, "prefer_grpc", False, (True, False)),
+        grpc_port=_choice(adapter, "grpc_port", 6334, range(1, 65_536)),
+        sleep=sleep,
+    )
+    return ClientEngine(calls, asks_for_exact=_choice(adapter, "exact", False, (True, False)))
+
+
+def _embedded(adapter: Adapter, folder: Path) -> Engine:
+    for name in adapter.options:
+        if name != "engine":
+            raise SettingsError(
+                f"store.vectors.options.{name} is for a Qdrant server, and store.vectors.url names none",
+                hint="set the url, or leave the option out",
+            )
+    if adapter.api_key is not None:
+        raise SettingsError("store.vectors.api_key is for a Qdrant server", hint="set store.vectors.url")
+    if _choice(adapter, "engine", "local", ("local", "edge")) == "edge":
+        _need("qdrant_edge")
+        from ragstone.stores.vectors.qdrant_edge import EdgeEngine
+
+        return EdgeEngine(folder)
+    _need("qdrant_client")
+    return ClientEngine(LocalCalls(folder), exact=True)
+
+
+def _choice(adapter: Adapter, name: str, default: T, choices: Collection[T]) -> T:
+    value = adapter.options.get(name, default)
+    if type(value) is not type(default) or value not in choices:
+        known = "a port" if isinstance(choices, range) else " or ".join(str(one).lower() for one in choices)
+        raise SettingsError(f"store.vectors.options.{name} is {value!r:.40}", hint=f"give {known}")
+    chosen: T = value
+    return chosen
+
+
+def _need(library: str) -> None:
+    if importlib.util.find_spec(library) is None:
+        extra = "pip install qdrant-edge-py" if library == "qdrant_edge" else "pip install 'ragstone[qdrant]'"
+        raise SettingsError(f"store.vectors needs {library}, which is not installed", hint=extra)

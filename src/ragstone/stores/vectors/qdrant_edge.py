@@ -1,0 +1,220 @@
+"""Qdrant's own engine in this process: a shard per collection, in a folder that one process may hold.
+
+Shards are scanned, not indexed: building the graph would stop every other thread of the process for seconds.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ragstone.core.errors import StoreError, StoreFull
+from ragstone.core.types import Json
+from ragstone.core.vectors import Health, Isolation
+from ragstone.stores.vectors.qdrant_engine import CollectionMissing, Page
+from ragstone.stores.vectors.qdrant_filters import Condition, within
+from ragstone.stores.vectors.qdrant_points import Stored, named
+from ragstone.stores.vectors.qdrant_resident import REBUILD, Resident
+
+R = TypeVar("R")
+HALF_MADE, HALF_GONE = ".new", ".old"
+CONFIG = "edge_config.json"
+
+
+class EdgeEngine:
+    """Implements `Engine` with qdrant-edge."""
+
+    exact = True
+
+    def __init__(self, folder: Path) -> None:
+        self._resident = Resident(folder, _Shards, _Shards.close)
+
+    async def dimension(self, collection: str) -> int:
+        return await self._resident.run(lambda shards: shards.dimension(collection))
+
+    async def create(self, collection: str, dimension: int, isolation: Isolation) -> None:
+        await self._resident.run(lambda shards: shards.create(collection, dimension, isolation))
+
+    async def upsert(self, collection: str, points: Sequence[Stored]) -> None:
+        import qdrant_edge as edge
+
+        def change(shard: edge.EdgeShard) -> None:
+            made = [edge.Point(one.id, one.vector, one.payload) for one in points]
+            shard.update(edge.UpdateOperation.upsert_points(made))
+            shard.flush()
+
+        await self._with(collection, change)
+
+    async def delete(
+        self, collection: str, ids: Sequence[str] | None = None, where: Condition | None = None
+    ) -> None:
+        import qdrant_edge as edge
+
+        condition = _condition(within(ids, where))
+
+        def change(shard: edge.EdgeShard) -> None:
+            shard.update(edge.UpdateOperation.delete_points_by_filter(condition))
+            shard.flush()
+
+        await self._with(collection, change)
+
+    async def search(
+        self, collection: str, vector: list[float], k: int, where: Condition | None
+    ) -> list[tuple[str, float]]:
+        import qdrant_edge as edge
+
+        request = edge.QueryRequest(
+            limit=k, query=edge.Query.Nearest(vector), filter=_filter(where), with_payload=["chunk_id"]
+        )
+        found = await self._with(collection, lambda shard: shard.query(request))
+        return [(name, one.score) for one in found if (name := named(one.payload))]
+
+    async def retrieve(self, collection: str, ids: Sequence[str]) -> list[Stored]:
+        records = await self._with(collection, lambda shard: shard.retrieve(list(ids), True, True))
+        return [Stored(str(one.id), one.vector, one.payload or {}) for one in records]
+
+    async def page(self, collection: str, where: Condition | None, size: int, offset: Any) -> Page:
+        import qdrant_edge as edge
+
+        request = edge.ScrollRequest(
+            limit=size, offset=offset, filter=_filter(where), with_payload=["chunk_id"], with_vector=False
+        )
+        records, offset = await self._with(collection, lambda shard: shard.scroll(request))
+        return Page([name for one in records if (name := named(one.payload))], offset)
+
+    async def count(self, collection: str, where: Condition | None) -> int:
+        import qdrant_edge as edge
+
+        request = edge.CountRequest(exact=True, filter=_filter(where))
+        return await self._with(collection, lambda shard: shard.count(request))
+
+    async def drop(self, collection: str) -> None:
+        await self._resident.run(lambda shards: shards.drop(collection))
+
+    async def health(self) -> Health:
+        collections = await self._resident.run(lambda shards: len(shards.names()))
+        version = importlib.metadata.version("qdrant-edge-py")
+        return Health(version, f"edge, {collections} collections in {self._resident.folder}")
+
+    async def close(self) -> None:
+        await self._resident.close()
+
+    async def _with(self, collection: str, work: Callable[[Any], R]) -> R:
+        return await self._resident.run(lambda shards: shards.work(collection, work))
+
+
+class _Shards:
+    """The shards of a folder, each opened when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open: dict[str, Any] = {}
+        for left in (one for end in (HALF_MADE, HALF_GONE) for one in folder.glob(f"*{end}")):
+            shutil.rmtree(left)
+
+    def names(self) -> list[str]:
+        return sorted(found.parent.name for found in self._folder.glob(f"*/{CONFIG}"))
+
+    def dimension(self, collection: str) -> int:
+        path = self._folder / collection / CONFIG
+        if not path.exists():
+            raise CollectionMissing
+        return int(json.loads(path.read_bytes())["vectors"][""]["size"])
+
+    def create(self, collection: str, dimension: int, isolation: Isolation) -> None:
+        if (self._folder / collection).exists():
+            return
+        import qdrant_edge as edge
+
+        config = edge.EdgeConfig(
+            vectors=edge.EdgeVectorParams(size=dimension, distance=edge.Distance.Cosine),
+            # No graph is ever built; the optimizer only takes out what was deleted.
+            optimizers=edge.EdgeOptimizersConfig(indexing_threshold=0),
+            max_search_threads=1,
+        )
+        made = self._folder / (collection + HALF_MADE)
+        shard = edge.EdgeShard.create(str(made), config)
+        for field in ("tenant_id", "space") if isolation != "collection" else ():
+            index = edge.KeywordIndexParams(is_tenant=field == "tenant_id" and isolation == "namespace")
+            shard.update(edge.UpdateOperation.create_field_index(field, index))
+        shard.flush()
+        shard.close()
+        # A kill leaves the whole shard or none under its name.
+        made.rename(self._folder / collection)
+
+    def drop(self, collection: str) -> None:
+        shard = self._open.pop(collection, None)
+        if shard is not None:
+            shard.close()
+        path = self._folder / collection
+        if path.exists():
+            shutil.rmtree(path.rename(path.with_name(collection + HALF_GONE)))
+
+    def work(self, collection: str, work: Callable[[Any], R]) -> R:
+        with _translated(self._folder / collection):
+            return work(self._shard(collection))
+
+    def close(self) -> None:
+        for shard in self._open.values():
+            shard.close()
+        self._open.clear()
+
+    def _shard(self, collection: str) -> Any:
+        if collection not in self._open:
+            path = self._folder / collection
+            if not path.exists():
+                raise CollectionMissing
+            import qdrant_edge as edge
+
+            shard = edge.EdgeShard.load(str(path))
+            shard.optimize()
+            self._open[collection] = shard
+        return self._open[collection]
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        # The engine raises nothing but plain exceptions; any other kind is not the engine's.
+        if type(error) is not Exception:
+            raise
+        if "No space left" in str(error):
+            raise StoreFull(f"no space is left for the Qdrant folder {path}", hint="free some") from error
+        raise StoreError(f"Qdrant cannot work with {path}: {error}", hint=REBUILD) from error
+
+
+def _filter(where: Condition | None) -> Any:
+    return None if where is None else _condition(where)
+
+
+def _condition(raw: Condition) -> Any:
+    """A condition of the REST interface as the engine's own object."""
+    import qdrant_edge as edge
+
+    if "has_id" in raw:
+        return edge.HasIdCondition(set(raw["has_id"]))
+    if "range" in raw:
+        return edge.FieldCondition(key=raw["key"], range=edge.RangeFloat(**raw["range"]))
+    if "match" in raw:
+        return edge.FieldCondition(key=raw["key"], match=_match(**raw["match"]))
+    clauses: dict[str, Any] = {clause: [_condition(one) for one in terms] for clause, terms in raw.items()}
+    return edge.Filter(**clauses)
+
+
+def _match(value: Json = None, any: list[Json] | None = None) -> Any:  # noqa: A002  Qdrant's own words
+    import qdrant_edge as edge
+
+    if any is not None:
+        return edge.MatchAny(any)
+    # The engine takes Python's True for 1, which is another value to it; numpy's it knows.
+    known: Json = np.bool_(value) if isinstance(value, bool) else value
+    return edge.MatchValue(known)

@@ -1,0 +1,223 @@
+"""What Ragstone asks of Qdrant, whichever way it runs, and the two ways that speak through the official client.
+
+The client has the same methods for a server, where they are awaited, and for its local mode, where they are not:
+`Calls` hides that, and the errors of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from ragstone.core.errors import StoreBusy, StoreError
+from ragstone.core.vectors import Health, Isolation
+from ragstone.stores.vectors.qdrant_filters import Condition, within
+from ragstone.stores.vectors.qdrant_points import Stored, named
+
+M = 16
+EF_CONSTRUCT = 100
+
+
+class CollectionMissing(Exception):
+    """The collection is not there; the caller knows what that means."""
+
+
+class Page(NamedTuple):
+    """Some chunk ids, and where to go on; None at the end."""
+
+    chunk_ids: list[str]
+    offset: Any
+
+
+class Engine(Protocol):
+    """Qdrant as the provider uses it. Every call on a collection that is not there raises `CollectionMissing`."""
+
+    exact: bool
+
+    async def dimension(self, collection: str) -> int: ...
+
+    async def create(self, collection: str, dimension: int, isolation: Isolation) -> None:
+        """Make a collection, or finish the making of one; who comes second finds it made."""
+        ...
+
+    async def upsert(self, collection: str, points: Sequence[Stored]) -> None: ...
+
+    async def delete(
+        self, collection: str, ids: Sequence[str] | None = None, where: Condition | None = None
+    ) -> None:
+        """Remove those of the named points, or of all, that pass the condition."""
+        ...
+
+    async def search(
+        self, collection: str, vector: list[float], k: int, where: Condition | None
+    ) -> list[tuple[str, float]]:
+        """Chunk ids with their cosine, best first."""
+        ...
+
+    async def retrieve(self, collection: str, ids: Sequence[str]) -> list[Stored]: ...
+
+    async def page(self, collection: str, where: Condition | None, size: int, offset: Any) -> Page: ...
+
+    async def count(self, collection: str, where: Condition | None) -> int: ...
+
+    async def drop(self, collection: str) -> None: ...
+
+    async def health(self) -> Health: ...
+
+    async def close(self) -> None: ...
+
+
+class Calls(Protocol):
+    """Makes requests to a client and says what its errors mean."""
+
+    indexes_payload: bool
+
+    async def read(self, collection: str, request: Callable[[Any], Any]) -> Any: ...
+
+    async def write(self, collection: str, request: Callable[[Any], Any]) -> Any:
+        """The same for what may be done twice; it lasts when this returns."""
+        ...
+
+    async def health(self) -> Health: ...
+
+    async def close(self) -> None: ...
+
+
+class ClientEngine:
+    """Implements `Engine` with the official client."""
+
+    def __init__(self, calls: Calls, *, exact: bool = False, asks_for_exact: bool = False) -> None:
+        self._calls = calls
+        self.exact = exact or asks_for_exact
+        self._asks_for_exact = asks_for_exact
+        from qdrant_client import models
+
+        self._models = models
+
+    async def dimension(self, collection: str) -> int:
+        info = await self._calls.read(collection, lambda client: client.get_collection(collection))
+        vectors = info.config.params.vectors
+        if getattr(vectors, "distance", None) != "Cosine":
+            raise StoreError(
+                f"the collection {collection} in Qdrant was not made by Ragstone: it has no cosine vectors",
+                hint="delete or rename it, or give Ragstone a Qdrant of its own",
+            )
+        return int(vectors.size)
+
+    async def create(self, collection: str, dimension: int, isolation: Isolation) -> None:
+        # Where every search is a tenant's, one graph for all is of no use: Qdrant then builds one for each.
+        shared = isolation == "namespace"
+        try:
+            await self._calls.write(
+                collection,
+                lambda client: client.create_collection(
+                    collection,
+                    vectors_config=self._models.VectorParams(
+                        size=dimension, distance=self._models.Distance.COSINE
+                    ),
+                    hnsw_config=self._models.HnswConfigDiff(
+                        m=0 if shared else M, ef_construct=EF_CONSTRUCT, payload_m=M if shared else None
+                    ),
+                ),
+            )
+        except StoreBusy:
+            raise
+        except StoreError:
+            # Another process was faster, or the answer to an earlier attempt was lost.
+            if await self._is_missing(collection):
+                raise
+        if isolation != "collection" and self._calls.indexes_payload:
+            await self._index(collection, "tenant_id", is_tenant=shared)
+            await self._index(collection, "space", is_tenant=False)
+
+    async def upsert(self, collection: str, points: Sequence[Stored]) -> None:
+        structs = [
+            self._models.PointStruct(id=one.id, vector=one.vector, payload=one.payload) for one in points
+        ]
+        await self._update(collection, lambda client: client.upsert(collection, structs, wait=True))
+
+    async def delete(
+        self, collection: str, ids: Sequence[str] | None = None, where: Condition | None = None
+    ) -> None:
+        selector: Any = self._models.PointIdsList(points=list(ids or ()))
+        if where is not None:
+            selector = self._models.FilterSelector(filter=self._filter(within(ids, where)))
+        await self._update(collection, lambda client: client.delete(collection, selector, wait=True))
+
+    async def search(
+        self, collection: str, vector: list[float], k: int, where: Condition | None
+    ) -> list[tuple[str, float]]:
+        found = await self._calls.read(
+            collection,
+            lambda client: client.query_points(
+                collection,
+                query=vector,
+                limit=k,
+                query_filter=self._filter(where),
+                search_params=self._models.SearchParams(exact=True) if self._asks_for_exact else None,
+                with_payload=["chunk_id"],
+            ),
+        )
+        return [(name, one.score) for one in found.points if (name := named(one.payload))]
+
+    async def retrieve(self, collection: str, ids: Sequence[str]) -> list[Stored]:
+        records = await self._calls.read(
+            collection,
+            lambda client: client.retrieve(collection, list(ids), with_payload=True, with_vectors=True),
+        )
+        return [Stored(str(one.id), one.vector, one.payload or {}) for one in records]
+
+    async def page(self, collection: str, where: Condition | None, size: int, offset: Any) -> Page:
+        records, offset = await self._calls.read(
+            collection,
+            lambda client: client.scroll(
+                collection,
+                scroll_filter=self._filter(where),
+                limit=size,
+                offset=offset,
+                with_payload=["chunk_id"],
+                with_vectors=False,
+            ),
+        )
+        return Page([name for one in records if (name := named(one.payload))], offset)
+
+    async def count(self, collection: str, where: Condition | None) -> int:
+        counted = await self._calls.read(
+            collection, lambda client: client.count(collection, count_filter=self._filter(where), exact=True)
+        )
+        return int(counted.count)
+
+    async def drop(self, collection: str) -> None:
+        await self._calls.write(collection, lambda client: client.delete_collection(collection))
+
+    async def health(self) -> Health:
+        return await self._calls.health()
+
+    async def close(self) -> None:
+        await self._calls.close()
+
+    async def _index(self, collection: str, field: str, *, is_tenant: bool) -> None:
+        schema = self._models.KeywordIndexParams(
+            type=self._models.KeywordIndexType.KEYWORD, is_tenant=True if is_tenant else None
+        )
+        await self._update(
+            collection, lambda client: client.create_payload_index(collection, field, schema, wait=True)
+        )
+
+    async def _update(self, collection: str, request: Callable[[Any], Awaitable[Any]]) -> None:
+        result = await self._calls.write(collection, request)
+        if result.status != "completed":
+            raise StoreBusy(
+                f"Qdrant has taken a change of {collection} in, but not made it yet",
+                hint="try again later, or raise store.vectors.options.timeout",
+            )
+
+    async def _is_missing(self, collection: str) -> bool:
+        try:
+            await self.dimension(collection)
+        except CollectionMissing:
+            return True
+        return False
+
+    def _filter(self, where: Condition | None) -> Any:
+        return None if where is None else self._models.Filter.model_validate(where)

@@ -1,0 +1,143 @@
+"""How a chunk lies in Qdrant: its physical id, and a payload that people can read and the engine can filter.
+
+A payload keeps every field as it was given where the engine holds it exactly. What it would change or cannot hold is
+written a second time as JSON, so that reading gives back the same; the filterable copy is then the nearest value that
+answers every accepted filter in the same way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import sys
+import uuid
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from ragstone.core.errors import InputError, StoreCorrupt
+from ragstone.core.types import Json
+from ragstone.core.vectors import Place, Point
+
+LISTS = "ragstone_lists"
+"""Names the fields that hold a list: a range never matches those, whatever is in them."""
+GIVEN = "ragstone_given"
+"""The fields, as JSON, that the engine would not give back as they were."""
+OWN = frozenset({"tenant_id", "space", "chunk_id", LISTS, GIVEN})
+EXACT = 2**53
+"""From here on a number may lose digits: the engine compares them as 64-bit floats."""
+
+_NAMESPACE = uuid.UUID("7d6a3c52-64c8-5b0f-9b0e-3f1f4d3f1c7a")
+_PLAIN = re.compile(r"[0-9A-Za-z-]{1,100}")
+
+
+class Stored(NamedTuple):
+    """A point in the engine's own words."""
+
+    id: str
+    vector: list[float]
+    payload: dict[str, Json]
+
+
+def collection_of(place: Place) -> str:
+    """The name of the collection that belongs to this place alone."""
+    if _PLAIN.fullmatch(place.tenant_id) and _PLAIN.fullmatch(place.space):
+        return f"rs_{place.tenant_id}_{place.space}"
+    # Without a second underscore: no pair of plain ids can have this name.
+    digest = hashlib.sha256(json.dumps([place.tenant_id, place.space]).encode()).hexdigest()
+    return f"rs_h{digest[:32]}"
+
+
+def physical_id(place: Place, chunk_id: str) -> str:
+    """An id that no other tenant or space can name."""
+    return str(uuid.uuid5(_NAMESPACE, json.dumps([place.tenant_id, place.space, chunk_id])))
+
+
+def to_stored(place: Place, point: Point) -> Stored:
+    """A point as it is sent to the engine."""
+    if not np.isfinite(point.vector).all():
+        raise InputError(f"the vector of chunk {point.chunk_id} holds numbers that are not finite")
+    payload: dict[str, Json] = {}
+    given: dict[str, Json] = {}
+    for name, value in point.payload.items():
+        kept = _filterable(value)
+        if name in OWN or not _is_text(name) or not _comes_back(kept, value):
+            given[name] = value
+        if name not in OWN and _is_text(name) and (kept is not None or value is None):
+            payload[name] = kept
+    lists = [name for name, value in payload.items() if isinstance(value, list)]
+    payload |= {"tenant_id": place.tenant_id, "space": place.space, "chunk_id": point.chunk_id}
+    payload |= {LISTS: lists} if lists else {}
+    payload |= {GIVEN: json.dumps(given)} if given else {}
+    vector: list[float] = np.asarray(point.vector, np.float32).tolist()
+    return Stored(physical_id(place, point.chunk_id), vector, payload)
+
+
+def belongs(place: Place, payload: Mapping[str, Json]) -> bool:
+    """Whether a payload is of this place: ids cannot collide, and this is checked all the same."""
+    return payload.get("tenant_id") == place.tenant_id and payload.get("space") == place.space
+
+
+def named(payload: Mapping[str, Json] | None) -> str | None:
+    """The chunk that a payload is of; None for a point that Ragstone did not write."""
+    name = (payload or {}).get("chunk_id")
+    return name if isinstance(name, str) else None
+
+
+def to_point(stored: Stored) -> Point:
+    """A point as it was given."""
+    payload = {name: value for name, value in stored.payload.items() if name not in OWN}
+    try:
+        payload |= json.loads(stored.payload.get(GIVEN, "{}"))
+        chunk_id = stored.payload["chunk_id"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise StoreCorrupt(
+            f"the payload of point {stored.id} in Qdrant was changed by someone else",
+            hint="run `ragstone doctor --repair`: it writes the point anew",
+        ) from error
+    return Point(chunk_id, np.array(stored.vector, np.float32), payload)
+
+
+def _filterable(value: Json) -> Json:
+    """The value as the engine can compare it; None for one that no filter can match."""
+    if isinstance(value, list | tuple):
+        items = (None if isinstance(item, list | tuple) else _filterable(item) for item in value)
+        return [item for item in items if item is not None]
+    if isinstance(value, str):
+        return value if _is_text(value) else None
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        # Only its place among smaller numbers matters: no accepted filter names one as large.
+        return math.copysign(sys.float_info.max, 1 if value > 0 else -1)
+    if isinstance(value, float):
+        return _comparable(value)
+    return value if isinstance(value, int) else None
+
+
+def _comparable(value: float) -> float | None:
+    if math.isnan(value):
+        return None
+    if math.isinf(value):
+        return math.copysign(sys.float_info.max, value)
+    # The engine tells 1.0 from 1; a filter does not.
+    return int(value) if value.is_integer() and abs(value) < EXACT else value
+
+
+def _comes_back(kept: Json, value: Json) -> bool:
+    """Whether the engine gives the very value back. Floats may lose their last bit on the way through JSON."""
+    if isinstance(value, list):
+        return len(kept) == len(value) and all(map(_comes_back, kept, value))
+    return kept is value and not isinstance(value, float)
+
+
+def _is_text(value: object) -> bool:
+    """Whether this is text that can be sent: a lone surrogate is no character in any encoding."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

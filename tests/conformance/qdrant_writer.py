@@ -1,0 +1,15 @@
+"""A process that writes to Qdrant until it is killed: `qdrant_writer.py FOLDER ENGINE`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from ragstone.core.settings import Adapter
+from ragstone.stores.vectors.qdrant import QdrantProvider
+from ragstone.testing.provider_persistence_suite import write_until_killed
+
+if __name__ == "__main__":
+    adapter = Adapter(kind="qdrant", options={"engine": sys.argv[2]})
+    asyncio.run(write_until_killed(QdrantProvider(adapter, Path(sys.argv[1]), "collection")))

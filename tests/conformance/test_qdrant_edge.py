@@ -1,0 +1,25 @@
+"""The shipped suites against Qdrant's own engine in this process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.conformance import qdrant_writer
+
+from ragstone.core.settings import Adapter
+from ragstone.core.vectors import Isolation, VectorProvider
+from ragstone.stores.vectors.qdrant import QdrantProvider
+from ragstone.testing.provider_persistence_suite import ProviderPersistenceSuite
+from ragstone.testing.provider_suite import ProviderSuite
+
+
+class TestQdrantEdge(ProviderSuite, ProviderPersistenceSuite):
+    refuses = frozenset({"range of texts"})
+
+    async def open(self, folder: Path, isolation: Isolation) -> VectorProvider:
+        return QdrantProvider(Adapter(kind="qdrant", options={"engine": "edge"}), folder, isolation)
+
+    def writer(self, folder: Path) -> Sequence[str]:
+        return [sys.executable, qdrant_writer.__file__, str(folder), "edge"]

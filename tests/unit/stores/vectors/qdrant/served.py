@@ -1,0 +1,23 @@
+"""What the tests of Qdrant on a server have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ragstone.core.vectors import Place
+from ragstone.stores.vectors.qdrant import QdrantProvider
+from ragstone.testing.builders import DIMENSION, unit_vectors
+
+KEY = "canary-key-4711"
+PLACE = Place("t1", "s1", DIMENSION)
+QUERY = unit_vectors(1)[0]
+
+Connect = Callable[..., QdrantProvider]
+"""Takes the isolation and options."""
+
+
+class Naps(list[float]):
+    """Sleeps that take no time."""
+
+    async def __call__(self, seconds: float) -> None:
+        self.append(seconds)
