@@ -1,0 +1,203 @@
+"""Calls of Milvus, embedded or a server: threads for a client that blocks, deadlines, retries, our own errors."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import importlib
+import logging
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from tenacity import (
+    Retrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_after_delay,
+    wait_exponential,
+)
+
+from ragstone.core.errors import SettingsError, StoreBusy, StoreError, StoreFull
+from ragstone.core.settings import Adapter
+from ragstone.stores.vectors.milvus_embedded import EmbeddedMilvus
+from ragstone.stores.vectors.milvus_options import MilvusOptions, without_credentials
+
+Answer = TypeVar("Answer")
+THREADS = 8
+FOLDER = "milvus.db"
+ATTEMPTS = 3
+NO_CONNECTION, RATE_LIMITED, NO_COLLECTION, NOT_LOADED, NO_PARTITION = 2, 8, 100, 101, 200
+PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED")
+FORBIDDEN = ("UNAUTHENTICATED", "PERMISSION_DENIED")
+CHECK_ADDRESS = "check store.vectors.url and that the server runs"
+
+
+class Absent(StoreError):
+    """The collection or partition that was asked for does not exist."""
+
+
+class MilvusCalls:
+    """One Milvus. It is opened by the first call, and anew by the first call after a fork."""
+
+    def __init__(self, adapter: Adapter, folder: Path, options: MilvusOptions) -> None:
+        self.embedded = adapter.url is None
+        self.address = (
+            without_credentials(adapter.url) if adapter.url else str(adapter.path or folder / FOLDER)
+        )
+        self._url = adapter.url
+        self._token = adapter.api_key.get_secret_value() if adapter.api_key else ""
+        self._options = options
+        self._closed = False
+        self._grpc = _load_library(self.embedded)
+        self._start()
+
+    def __repr__(self) -> str:
+        return f"MilvusCalls({self.address})"
+
+    async def ask(self, request: Callable[[Any], Answer], *, collection: str = "") -> Answer:
+        """Give a request the client, again when a failure may pass; a collection that lies idle is loaded first."""
+        if self._pid != os.getpid():
+            self._start()
+        if self._closed:
+            raise StoreError(f"Milvus at {self.address} was closed", hint="open a new engine")
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, self._answer, request, collection
+        )
+
+    async def close(self) -> None:
+        """End threads and connections. After a fork they are the parent's, and left to it."""
+        self._closed = True
+        if self._pid == os.getpid():
+            await asyncio.to_thread(self._end)
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._client: Any = None
+        self._engine: EmbeddedMilvus | None = None
+        self._opening = threading.Lock()
+        self._threads = ThreadPoolExecutor(1 if self.embedded else THREADS, thread_name_prefix="milvus")
+
+    def _end(self) -> None:
+        self._threads.shutdown()
+        client, self._client = self._client, None
+        engine, self._engine = self._engine, None
+        if client is not None:
+            client.close()
+        if engine is not None:
+            engine.close()
+
+    def _answer(self, request: Callable[[Any], Answer], collection: str) -> Answer:
+        retrying = Retrying(
+            retry=retry_if_exception_type(StoreBusy),
+            stop=stop_after_attempt(ATTEMPTS) | stop_after_delay(self._options.timeout),
+            wait=wait_exponential(multiplier=0.1, max=2),
+            reraise=True,
+        )
+        answer: Answer = retrying(self._attempt, request, collection)
+        return answer
+
+    def _attempt(self, request: Callable[[Any], Answer], collection: str) -> Answer:
+        from pymilvus.exceptions import MilvusException
+
+        try:
+            client = self._connected()
+            try:
+                return request(client)
+            except MilvusException as error:
+                if error.code != NOT_LOADED or not collection:
+                    raise
+            client.load_collection(collection, timeout=self._options.timeout)
+            return request(client)
+        except (MilvusException, self._grpc.RpcError) as error:
+            raise self._translated(error) from error
+
+    def _connected(self) -> Any:
+        with self._opening:
+            if self._client is None:
+                from pymilvus import MilvusClient
+
+                uri = self._url
+                if self.embedded:
+                    self._engine = self._engine or EmbeddedMilvus(Path(self.address))
+                    uri = self._engine.address
+                self._client = MilvusClient(
+                    uri=uri,
+                    token=self._token,
+                    db_name=self._options.database,
+                    timeout=self._options.timeout,
+                    dedicated=True,
+                )
+            return self._client
+
+    def _translated(self, error: Exception) -> StoreError:
+        code, status, reason = _code(error), self._status(error), self._reason(error)
+        where = f"Milvus at {self.address}"
+        if code in (NO_COLLECTION, NO_PARTITION) or _names_no_partition(reason):
+            return Absent(
+                f"{where} does not have it: {reason}", hint="open the place before it is written to"
+            )
+        if status in FORBIDDEN:
+            return StoreError(
+                f"{where} refuses the key", hint="check store.vectors.api_key (a token, or user:password)"
+            )
+        if "no space left" in reason.lower():
+            return StoreFull(f"{where} has no space left: {reason}", hint="free some space on its disk")
+        if status in PASSING or code in (NO_CONNECTION, RATE_LIMITED) or getattr(error, "retriable", False):
+            return StoreBusy(f"{where} does not answer: {reason}", hint=CHECK_ADDRESS)
+        if "timeout" in reason.lower():
+            return StoreBusy(
+                f"{where} was not ready in {self._options.timeout:g} s: {reason}", hint=CHECK_ADDRESS
+            )
+        return StoreError(f"{where} failed: {reason}", hint="look into the log of the server")
+
+    def _status(self, error: BaseException) -> str:
+        """The name of the gRPC status in an error or in what it came from."""
+        for one in (error, error.__cause__):  # no further: pymilvus names errors as their own cause
+            code = getattr(one, "code", None)
+            status = code() if callable(code) else code
+            if isinstance(status, self._grpc.StatusCode):
+                return str(status.name)
+        return ""
+
+    def _reason(self, error: Exception) -> str:
+        """What Milvus said, without the key that it may have quoted."""
+        said = str(getattr(error, "message", "") or error)
+        for secret in filter(None, (self._token, urlsplit(self._url or "").password)):
+            for form in (secret, base64.b64encode(secret.encode()).decode()):
+                said = said.replace(form, "***")
+        return " ".join(said.split())[:300]
+
+
+def _load_library(embedded: bool) -> Any:
+    """Import what is needed, and give gRPC, whose errors come through pymilvus."""
+    if not embedded:
+        # gRPC reads this once, at its first import. Without it no child of a fork reaches the server; with it no child
+        # of a process that holds an embedded engine could live.
+        os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")
+    try:
+        for name in ("pymilvus", "milvus_lite") if embedded else ("pymilvus",):
+            importlib.import_module(name)
+        grpc = importlib.import_module("grpc")
+    except ImportError as error:
+        raise SettingsError(
+            f"store.vectors: milvus needs {error.name}, which is not installed",
+            hint="pip install 'ragstone[milvus]'",
+        ) from error
+    # It writes a traceback to stderr for every failure, even one that is expected; they all come back as errors.
+    logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
+    logging.getLogger("milvus_lite").setLevel(logging.CRITICAL)
+    return grpc
+
+
+def _code(error: Exception) -> object:
+    code = getattr(error, "code", None)
+    return None if callable(code) else code
+
+
+def _names_no_partition(reason: str) -> bool:
+    return "partition name" in reason and "not found" in reason

@@ -1,0 +1,140 @@
+"""How a chunk lies in Milvus: where its place is, what its row holds, and how many rows go in one message."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ragstone.core.errors import InputError, StoreCorrupt, StoreError
+from ragstone.core.ids import content_hash
+from ragstone.core.types import Json, Vector
+from ragstone.core.vectors import Isolation, Place, Point
+from ragstone.stores.vectors.milvus_filters import ranges_of, terms_of
+
+PIECE = 60_000
+"""Characters of a payload's JSON in one text; Milvus takes 65,535 bytes, and the JSON is ASCII."""
+MOST_PIECES = 256
+MOST_TERMS = 4096
+"""Milvus holds no longer list."""
+MOST_RANGES = 65_536
+"""Bytes that Milvus takes as one JSON value."""
+BATCH_ROWS = 256
+BATCH_BYTES = 8 * 1024 * 1024
+"""The server refuses messages of 64 MB."""
+
+_NAMESPACE = uuid.UUID("3c0f4f0e-8a55-5d0b-9b6f-6f5f0c0a4d11")
+_PLAIN = re.compile(r"[0-9A-Za-z]{1,64}")
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What every call on a place names: a collection, a partition of it or none, and a condition or none."""
+
+    collection: str
+    partition: str | None = None
+    condition: str = ""
+
+    @property
+    def partitions(self) -> list[str] | None:
+        return [self.partition] if self.partition else None
+
+    def narrowed(self, *conditions: str) -> str:
+        """The scope's condition together with others."""
+        return " and ".join(f"({one})" for one in (self.condition, *conditions) if one)
+
+
+def scope_of(place: Place, isolation: Isolation) -> Scope:
+    """Where the place lies. Names have no room for what Milvus would not take, nor for two readings."""
+    tenant, space = _plain(place.tenant_id), _plain(place.space)
+    if isolation == "collection":
+        return Scope(f"rs_{tenant}_{space}")
+    partition = f"tenant_{tenant}" if isolation == "namespace" else None
+    return Scope(f"rs_d{place.dimension}", partition, f'tenant_id == "{tenant}" and space == "{space}"')
+
+
+def physical_id(place: Place, chunk_id: str) -> str:
+    """A key that no other tenant or space can name, and that is safe in an expression whatever the id is."""
+    return uuid.uuid5(_NAMESPACE, json.dumps([place.tenant_id, place.space, chunk_id])).hex
+
+
+def row_of(place: Place, point: Point) -> Row:
+    """A point as Milvus stores it."""
+    if not np.isfinite(point.vector).all():
+        raise InputError(f"the vector of chunk {point.chunk_id} holds numbers that are not finite")
+    terms, ranges = terms_of(point.payload), ranges_of(point.payload)
+    pieces = _pieces(point.payload)
+    if len(terms) > MOST_TERMS or len(json.dumps(ranges)) > MOST_RANGES or len(pieces) > MOST_PIECES:
+        raise StoreError(
+            f"the metadata of chunk {point.chunk_id} is more than Milvus can hold",
+            hint="shorten its lists, or choose another kind for store.vectors",
+        )
+    return {
+        "id": physical_id(place, point.chunk_id),
+        "vector": unit(point.vector),
+        "tenant_id": _plain(place.tenant_id),
+        "space": _plain(place.space),
+        "chunk_id": point.chunk_id,
+        "terms": terms,
+        "ranges": ranges,
+        "payload": pieces,
+    }
+
+
+def point_of(row: Mapping[str, Any]) -> Point:
+    """The point of a row, with the payload as it was given."""
+    try:
+        payload: dict[str, Json] = json.loads("".join(row["payload"]))
+    except ValueError as error:
+        raise StoreCorrupt(
+            f"the payload of chunk {row['chunk_id']} in Milvus cannot be read",
+            hint="run `ragstone doctor --repair`, which writes it anew from the ledger",
+        ) from error
+    return Point(row["chunk_id"], unit(np.asarray(row["vector"], np.float32)), payload)
+
+
+def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """The rows, as many at a time as one message may hold."""
+    batch: list[Row] = []
+    size = 0
+    for row in rows:
+        weight = _weight(row)
+        if batch and (len(batch) == BATCH_ROWS or size + weight > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += weight
+    if batch:
+        yield batch
+
+
+def among(ids: Sequence[str]) -> str:
+    """The condition of being one of these rows."""
+    listed = ", ".join(f'"{one}"' for one in ids)
+    return f"id in [{listed}]"
+
+
+def unit(vector: Vector) -> Vector:
+    """The vector with length one; one without a direction stays as it is."""
+    length = np.linalg.norm(vector)
+    scaled: Vector = np.asarray(vector / length if length else vector, np.float32)
+    return scaled
+
+
+def _plain(identity: str) -> str:
+    return identity if _PLAIN.fullmatch(identity) else content_hash(identity)
+
+
+def _pieces(payload: Mapping[str, Json]) -> list[str]:
+    written = json.dumps(dict(payload))
+    return [written[start : start + PIECE] for start in range(0, len(written), PIECE)]
+
+
+def _weight(row: Row) -> int:
+    return int(row["vector"].nbytes) + sum(map(len, row["payload"])) + 32 * len(row["terms"]) + 1024

@@ -1,0 +1,47 @@
+"""The shipped suites against Milvus inside this process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import grpc  # noqa: F401 - before any provider is made, since gRPC settles at its import what a fork may do
+from hypothesis import given
+
+from ragstone.core.filters import Filter
+from ragstone.core.settings import Adapter
+from ragstone.core.vectors import Isolation, VectorProvider
+from ragstone.stores.vectors.milvus import MilvusProvider
+from ragstone.testing.filter_cases import COMMON, filters
+from ragstone.testing.provider_persistence_suite import ProviderPersistenceSuite
+from ragstone.testing.provider_suite import ProviderSuite
+
+
+def embedded(folder: Path, isolation: Isolation) -> VectorProvider:
+    return MilvusProvider(Adapter(kind="milvus"), folder, isolation)
+
+
+class TestMilvusLite(ProviderSuite):
+    refuses = frozenset(COMMON)
+
+    async def open(self, folder: Path, isolation: Isolation) -> VectorProvider:
+        return embedded(folder, isolation)
+
+    def test_filters_mean_what_they_mean_elsewhere(self, tmp_path: Path, isolation: Isolation) -> None:
+        """All are left to the ledger: see docs/stores/milvus.md."""
+        provider = embedded(tmp_path, isolation)
+
+        @given(filters)
+        def check(where: Filter) -> None:
+            assert not provider.can_filter(where)
+
+        check()
+
+
+class TestMilvusLiteOnDisk(ProviderPersistenceSuite):
+    async def open(self, folder: Path, isolation: Isolation) -> VectorProvider:
+        return embedded(folder, isolation)
+
+    def writer(self, folder: Path) -> Sequence[str]:
+        return [sys.executable, str(Path(__file__).with_name("milvus_writer.py")), str(folder)]
