@@ -1,0 +1,249 @@
+"""Vectors in a serverless Pinecone index, by its REST API of version 2026-07.
+
+One index holds every tenant, each in the namespace `tenant_{tenant_id}`. Pinecone shows what was written after a
+while: each write has a number in the log of its namespace, and a write here is done when searches have reached it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from ragstone.core.errors import StoreBusy, StoreError
+from ragstone.core.filters import Filter
+from ragstone.core.settings import Adapter
+from ragstone.core.types import Candidate, Json, Vector
+from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.stores.vectors.checks import (
+    check_dimension,
+    check_isolation,
+    check_options,
+    in_batches,
+    real_ids,
+    seconds_option,
+)
+from ragstone.stores.vectors.pinecone_filters import metadata_filter
+from ragstone.stores.vectors.pinecone_index import (
+    Index,
+    api_key,
+    find_index,
+    index_settings,
+    make_index,
+    mismatch,
+)
+from ragstone.stores.vectors.pinecone_records import batches, point_of, prefix_of
+from ragstone.stores.vectors.rest import Account, Answer, RestService, Sleep, numbers, unit
+from ragstone.stores.vectors.terms import can_say
+
+API_VERSION = "2026-07"
+OPTIONS = ("cloud", "dimension", "environment", "index_name", "region", "timeout", "visible_within")
+PAGE = 100
+FETCH = 50
+"""Ids that are fetched together; they travel in the address, which must not grow too long."""
+DELETE = 1000
+FIRST_LOOK, LONGEST_LOOK = 0.1, 2.0
+"""Seconds between looks whether a write can be found yet."""
+WRITTEN = ("x-pinecone-request-lsn", "x-pinecone-lsn-committed")
+REACHED = ("x-pinecone-max-indexed-lsn", "x-pinecone-lsn-reconciled")
+"""Headers with numbers of the log; which of two names is used depends on the kind of index."""
+Query = dict[str, str | int | list[str]]
+
+
+class PineconeProvider:
+    """Implements `core.vectors.VectorProvider`."""
+
+    name = "pinecone"
+    capabilities = Capabilities(
+        isolation=frozenset({"namespace", "filter"}), max_dimension=20_000, max_k=10_000
+    )
+
+    def __init__(
+        self, adapter: Adapter, folder: Path, isolation: Isolation, *, sleep: Sleep = asyncio.sleep
+    ) -> None:
+        check_isolation(self.name, isolation, self.capabilities)
+        check_options(adapter, OPTIONS)
+        self._settings = index_settings(adapter, seconds_option(adapter, "visible_within", 60.0))
+        self._isolation = isolation
+        self._sleep = sleep
+        key = api_key(adapter)
+        account = Account(
+            name=self.name,
+            headers={"Api-Key": key, "X-Pinecone-Api-Version": API_VERSION},
+            secret=key,
+            timeout=seconds_option(adapter, "timeout", 30.0),
+            key_hint="check store.vectors.api_key, or PINECONE_API_KEY",
+            address_hint="check store.vectors: url, api_key and options.index_name, cloud and region",
+        )
+        self._service = RestService(account, sleep=sleep)
+        self._index: Index | None = None
+
+    def can_filter(self, where: Filter) -> bool:
+        return can_say(where)
+
+    async def open(self, place: Place) -> None:
+        self._index = await make_index(self._service, self._settings, place.dimension, self._sleep)
+        self._check_fit(self._index, place)
+
+    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+        for point in points:
+            check_dimension(place, len(point.vector))
+        latest = list({point.chunk_id: point for point in points}.values())
+        if not latest:
+            return
+        if await self._found(place) is None:
+            await self.open(place)
+        written = 0
+        bodies = batches(place, latest, self._namespace(place))
+        # Writing numbers as text takes long enough to keep others waiting.
+        while (body := await asyncio.to_thread(next, bodies, None)) is not None:
+            answer = await self._call(place, "POST", "/vectors/upsert", body)
+            written = max(written, _number(answer, *WRITTEN))
+        await self._until_found(place, written, latest[-1])
+
+    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+        if await self._found(place) is None:
+            return
+        written = 0
+        for some in in_batches(real_ids(chunk_ids), DELETE):
+            body = {"namespace": self._namespace(place), "ids": [prefix_of(place) + one for one in some]}
+            answer = await self._call(place, "POST", "/vectors/delete", body)
+            written = max(written, _number(answer, *WRITTEN))
+        await self._until_found(place, written)
+
+    async def search(
+        self, place: Place, vector: Vector, k: int, where: Filter | None = None
+    ) -> list[Candidate]:
+        check_dimension(place, len(vector))
+        if k < 1 or await self._found(place) is None:
+            return []
+        body = self._query(place, numbers(unit(vector)), min(k, self.capabilities.max_k))
+        body["filter"] = metadata_filter(place, where)
+        answer = await self._call(place, "POST", "/query", body)
+        prefix = prefix_of(place)
+        with self._service.reading(self._settings.control):
+            found = [
+                Candidate(hit["id"].removeprefix(prefix), max(-1.0, min(1.0, float(hit.get("score", 0)))))
+                for hit in answer.body.get("matches") or ()
+                if hit["id"].startswith(prefix)
+            ]
+        return sorted(found, key=lambda one: -one.score)
+
+    async def read(self, place: Place, chunk_ids: Sequence[str]) -> list[Point]:
+        if await self._found(place) is None:
+            return []
+        points: list[Point] = []
+        for some in in_batches(real_ids(chunk_ids), FETCH):
+            ids = [prefix_of(place) + one for one in some]
+            query: Query = {"namespace": self._namespace(place), "ids": ids}
+            answer = await self._call(place, "GET", "/vectors/fetch", query=query)
+            with self._service.reading(self._settings.control):
+                points += [point_of(place, stored) for stored in (answer.body.get("vectors") or {}).values()]
+        return points
+
+    async def ids(self, place: Place) -> AsyncIterator[Sequence[str]]:
+        if await self._found(place) is None:
+            return
+        prefix = prefix_of(place)
+        query: Query = {"namespace": self._namespace(place), "prefix": prefix, "limit": PAGE}
+        while True:
+            answer = await self._call(place, "GET", "/vectors/list", query=query)
+            with self._service.reading(self._settings.control):
+                page = [one["id"].removeprefix(prefix) for one in answer.body.get("vectors") or ()]
+                token = (answer.body.get("pagination") or {}).get("next")
+            yield page
+            if not token:
+                return
+            if token == query.get("paginationToken"):
+                raise self._service.failure(self._settings.control, "lists the same page again and again")
+            query["paginationToken"] = token
+
+    async def count(self, place: Place) -> int:
+        # A serverless index counts whole namespaces only, and a tenant's Spaces share one.
+        return sum([len(page) async for page in self.ids(place)])
+
+    async def drop(self, place: Place) -> None:
+        known = [one async for page in self.ids(place) for one in page]
+        await self.delete(place, known)
+
+    async def health(self) -> Health:
+        index = await find_index(self._service, self._settings)
+        name = self._settings.name
+        state = (
+            f"holds vectors of {index.dimension} dimensions" if index else "is made when it is first needed"
+        )
+        return Health(f"API {API_VERSION}", f"index '{name}' {state}")
+
+    async def close(self) -> None:
+        await self._service.close()
+
+    def _namespace(self, place: Place) -> str:
+        return f"tenant_{place.tenant_id}" if self._isolation == "namespace" else "__default__"
+
+    def _query(self, place: Place, vector: list[float], k: int) -> dict[str, Json]:
+        return {
+            "namespace": self._namespace(place),
+            "vector": vector,
+            "topK": k,
+            "includeValues": False,
+            "includeMetadata": False,
+        }
+
+    async def _found(self, place: Place) -> Index | None:
+        if self._index is None:
+            self._index = await find_index(self._service, self._settings)
+        if self._index is not None:
+            self._check_fit(self._index, place)
+        return self._index
+
+    def _check_fit(self, index: Index, place: Place) -> None:
+        if index.dimension != place.dimension:
+            raise mismatch(self._settings.name, index.dimension, place.dimension)
+
+    async def _call(
+        self, place: Place, method: str, path: str, body: Json = None, *, query: Query | None = None
+    ) -> Answer:
+        index = await self._found(place)
+        if index is None:
+            raise self._service.failure(self._settings.control, f"has lost index '{self._settings.name}'")
+        try:
+            answer = await self._service.call(method, index.url + path, body, query=query, expect={404})
+        except StoreError:
+            # The index may have been made anew elsewhere: the next call asks where it is.
+            self._index = None
+            raise
+        if answer.status != 404:
+            return answer
+        # Either the index is gone, or nothing was ever written to the namespace: both hold nothing.
+        self._index = None
+        return Answer(404, {}, {})
+
+    async def _until_found(self, place: Place, written: int, last: Point | None = None) -> None:
+        """Return when searches have reached a write: by its number in the log or, without one, by a point of it."""
+        if not written and last is None:
+            return
+        body = self._query(place, [1.0] + [0.0] * (place.dimension - 1), 1)
+        body["filter"] = metadata_filter(place, None)
+        if last is not None:
+            body["filter"]["$and"].append({"chunk_id": {"$eq": last.chunk_id}})
+        waited, pause = 0.0, FIRST_LOOK
+        while not _reached(await self._call(place, "POST", "/query", body), written):
+            if waited >= self._settings.patience:
+                raise StoreBusy(
+                    f"pinecone took a write but did not show it within {self._settings.patience:g} s",
+                    hint="try again, or raise store.vectors.options.visible_within",
+                )
+            await self._sleep(pause)
+            waited, pause = waited + pause, min(2 * pause, LONGEST_LOOK)
+
+
+def _reached(answer: Answer, written: int) -> bool:
+    return _number(answer, *REACHED) >= written if written else bool(answer.body.get("matches"))
+
+
+def _number(answer: Answer, *names: str) -> int:
+    for name in names:
+        value = answer.headers.get(name, "")
+        if value.isascii() and value.isdigit() and len(value) < 20:
+            return int(value)
+    return 0

@@ -1,0 +1,118 @@
+"""Points as Pinecone's records: ids that say their place, metadata of the kinds and the size that it holds."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from ragstone.core.errors import StoreError
+from ragstone.core.types import Json
+from ragstone.core.vectors import Place, Point
+from ragstone.stores.vectors.rest import encoded, numbers, unit
+from ragstone.stores.vectors.terms import terms_of
+
+MAX_METADATA = 40_000
+"""Bytes; the limit is given as 40 KB."""
+MAX_PAYLOAD = 8 * 1024 * 1024
+LEFT_OUT = '{"left_out":"payload"}'
+MAX_BATCH = 100
+MAX_BYTES = 1_900_000
+"""Of one request; the limit is 2 MB."""
+
+
+def prefix_of(place: Place) -> str:
+    """What the ids of a place start with, and those of no other place."""
+    return f"{_quoted(place.tenant_id)}#{_quoted(place.space)}#"
+
+
+def record(place: Place, point: Point) -> Json:
+    """The point as it is stored; whatever filters ask for is in its terms, whole or as a hash."""
+    values = numbers(unit(point.vector, f"chunk {point.chunk_id}"))
+    metadata: dict[str, Json] = {
+        "tenant_id": place.tenant_id,
+        "space": place.space,
+        "chunk_id": point.chunk_id,
+        "terms": terms_of(point.payload),
+    }
+    room = MAX_METADATA - len(encoded(metadata))
+    if room < len(LEFT_OUT):
+        raise StoreError(
+            f"the metadata of chunk {point.chunk_id} is more than Pinecone takes ({MAX_METADATA} bytes)",
+            hint="give the document fewer metadata fields, or choose another vector store",
+        )
+    return {
+        "id": prefix_of(place) + point.chunk_id,
+        "values": values,
+        "metadata": metadata | _copy(point, room),
+    }
+
+
+def _copy(point: Point, room: int) -> dict[str, Json]:
+    """The payload: as JSON, packed where that is too large, and what still is too large is left out by name."""
+    shorter = {name: value for name, value in point.payload.items() if name != "text"}
+    for copy in (
+        {"payload": _json(point.payload)},
+        {"packed": _packed(point.payload)},
+        {"packed": _packed(shorter), "left_out": "text"},
+    ):
+        if len(encoded(copy)) <= room:
+            return copy
+    return {"left_out": "payload"}
+
+
+def point_of(place: Place, stored: Json) -> Point:
+    """The point as it was given, with a vector of length one."""
+    vector, metadata = np.array(stored["values"], np.float32), stored["metadata"]
+    payload = metadata.get("payload") or _unpacked(metadata.get("packed"))
+    return Point(stored["id"].removeprefix(prefix_of(place)), unit(vector), json.loads(payload))
+
+
+def batches(place: Place, points: Sequence[Point], namespace: str) -> Iterator[bytes]:
+    """Bodies of upserts that keep to the limits of one request."""
+    waiting: list[bytes] = []
+    size = 0
+    for point in points:
+        one = encoded(record(place, point))
+        if waiting and (len(waiting) == MAX_BATCH or size + len(one) > MAX_BYTES):
+            yield _body(waiting, namespace)
+            waiting, size = [], 0
+        waiting.append(one)
+        size += len(one) + 1
+    if waiting:
+        yield _body(waiting, namespace)
+
+
+def _body(records: list[bytes], namespace: str) -> bytes:
+    return b'{"namespace":%s,"vectors":[%s]}' % (encoded(namespace), b",".join(records))
+
+
+def _json(payload: Any) -> str:
+    written = json.dumps(dict(payload), ensure_ascii=False, separators=(",", ":"))
+    try:
+        written.encode()
+    except UnicodeEncodeError:
+        return json.dumps(dict(payload), separators=(",", ":"))
+    return written
+
+
+def _packed(payload: Any) -> str:
+    return b64encode(zlib.compress(_json(payload).encode())).decode()
+
+
+def _unpacked(packed: str | None) -> bytes:
+    if packed is None:
+        return b"{}"
+    try:
+        return zlib.decompressobj().decompress(b64decode(packed), MAX_PAYLOAD)
+    except zlib.error as error:
+        raise ValueError("a packed payload cannot be unpacked") from error
+
+
+def _quoted(part: str) -> str:
+    return quote(part, safe="", errors="surrogatepass")

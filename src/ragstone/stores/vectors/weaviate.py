@@ -1,0 +1,162 @@
+"""Vectors in Weaviate 1.27 or newer, by its REST interface v1 and its GraphQL queries.
+
+Tenants have a class each (`collection`), a tenant each in one multi-tenant class per dimension (`namespace`), or share
+a class per dimension (`filter`). Whichever it is, every call also names tenant and space in its condition.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from ragstone.core.errors import ModelMismatch, StoreError
+from ragstone.core.filters import Filter
+from ragstone.core.settings import Adapter
+from ragstone.core.types import Candidate, Json, Vector
+from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.stores.vectors.checks import (
+    check_dimension,
+    check_isolation,
+    check_options,
+    in_batches,
+    real_ids,
+)
+from ragstone.stores.vectors.rest import Sleep, numbers, unit
+from ragstone.stores.vectors.weaviate_filters import between, can_translate, one_of, passing, within
+from ragstone.stores.vectors.weaviate_queries import count_query, get_query
+from ragstone.stores.vectors.weaviate_schema import (
+    SLOTS,
+    class_definition,
+    class_name,
+    dimension_of,
+    object_of,
+    plain,
+    point_of,
+)
+from ragstone.stores.vectors.weaviate_server import Shelf, WeaviateServer
+
+BATCH = 256
+READ = 100
+PAGE = 1000
+
+
+class WeaviateProvider:
+    """Implements `core.vectors.VectorProvider`."""
+
+    name = "weaviate"
+    capabilities = Capabilities(
+        isolation=frozenset({"collection", "namespace", "filter"}), max_dimension=65_535, max_k=10_000
+    )
+
+    def __init__(
+        self, adapter: Adapter, folder: Path, isolation: Isolation, *, sleep: Sleep = asyncio.sleep
+    ) -> None:
+        check_isolation(self.name, isolation, self.capabilities)
+        check_options(adapter, ("consistency", "timeout"))
+        self._isolation = isolation
+        self._server = WeaviateServer(adapter, sleep=sleep)
+
+    def can_filter(self, where: Filter) -> bool:
+        return can_translate(where)
+
+    async def open(self, place: Place) -> None:
+        await self._server.version()
+        shelf = self._shelf(place)
+        there = await self._server.make(shelf, class_definition(place, self._isolation))
+        dimension = dimension_of(there)
+        if dimension != place.dimension:
+            raise ModelMismatch(
+                f"class {shelf.name} of weaviate is for vectors of {dimension} dimensions, not of {place.dimension}",
+                hint="use the embedding model that the space was built with, or run 'ragstone reembed'",
+            )
+
+    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+        for point in points:
+            check_dimension(place, len(point.vector))
+        latest = list({point.chunk_id: point for point in points}.values())
+        shelf = self._shelf(place)
+        if latest and not await self._server.has(shelf):
+            await self.open(place)
+        for some in in_batches(latest, BATCH):
+            await self._server.store(shelf, [object_of(place, self._isolation, point) for point in some])
+
+    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+        for some in in_batches(real_ids(chunk_ids), PAGE):
+            await self._server.remove(self._shelf(place), within(place, one_of("chunk_id", some)))
+
+    async def search(
+        self, place: Place, vector: Vector, k: int, where: Filter | None = None
+    ) -> list[Candidate]:
+        check_dimension(place, len(vector))
+        if k < 1:
+            return []
+        rows = await self._rows(
+            place,
+            "chunk_id _additional { distance }",
+            within(place, *([passing(where)] if where else [])),
+            limit=min(k, self.capabilities.max_k),
+            vector=numbers(unit(vector)),
+        )
+        with self._server.reading():
+            found = [
+                Candidate(row["chunk_id"], max(-1.0, min(1.0, 1 - float(row["_additional"]["distance"]))))
+                for row in rows
+            ]
+        return sorted(found, key=lambda one: -one.score)
+
+    async def read(self, place: Place, chunk_ids: Sequence[str]) -> list[Point]:
+        points: list[Point] = []
+        for some in in_batches(real_ids(chunk_ids), READ):
+            where = within(place, one_of("chunk_id", some))
+            rows = await self._rows(place, "chunk_id payload _additional { vector }", where, limit=READ)
+            with self._server.reading():
+                points += [point_of(row) for row in rows]
+        return points
+
+    async def ids(self, place: Place) -> AsyncIterator[Sequence[str]]:
+        # Pages by offset end at 10,000 and pages by cursor take no condition: slots know neither limit.
+        waiting = [(0, SLOTS)]
+        while waiting:
+            low, high = waiting.pop()
+            rows = await self._rows(place, "chunk_id", within(place, *between("slot", low, high)), limit=PAGE)
+            if len(rows) < PAGE:
+                with self._server.reading():
+                    page = [row["chunk_id"] for row in rows]
+                yield page
+            elif high - low == 1:
+                raise StoreError(f"weaviate holds more points of {place.space} than {SLOTS} slots can list")
+            else:
+                middle = (low + high) // 2
+                waiting += [(middle, high), (low, middle)]
+
+    async def count(self, place: Place) -> int:
+        shelf = self._shelf(place)
+        query = count_query(shelf.name, tenant=shelf.tenant, where=within(place))
+        rows = await self._server.rows(shelf, query)
+        with self._server.reading():
+            return int(rows[0]["meta"]["count"]) if rows else 0
+
+    async def drop(self, place: Place) -> None:
+        shelf = self._shelf(place)
+        if self._isolation == "collection":
+            await self._server.drop(shelf)
+        else:
+            await self._server.remove(shelf, within(place))
+
+    async def health(self) -> Health:
+        return Health(await self._server.version(), f"tenants are kept apart by {self._isolation}")
+
+    async def close(self) -> None:
+        await self._server.service.close()
+
+    def _shelf(self, place: Place) -> Shelf:
+        tenant = plain(place.tenant_id) if self._isolation == "namespace" else ""
+        return Shelf(class_name(place, self._isolation), tenant)
+
+    async def _rows(
+        self, place: Place, fields: str, where: Json, *, limit: int, vector: list[float] | None = None
+    ) -> list[Json]:
+        shelf = self._shelf(place)
+        query = get_query(shelf.name, fields, tenant=shelf.tenant, where=where, limit=limit, vector=vector)
+        return await self._server.rows(shelf, query)

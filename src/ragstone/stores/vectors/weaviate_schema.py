@@ -1,0 +1,102 @@
+"""Weaviate's classes, tenants and objects as Ragstone names and shapes them.
+
+The properties of a class are the same whatever the metadata holds: a property for each metadata field would show one
+tenant's field names to all others, and would refuse the first document whose field is of another kind.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+
+import numpy as np
+
+from ragstone.core.ids import content_hash
+from ragstone.core.types import Json
+from ragstone.core.vectors import Isolation, Place, Point
+from ragstone.stores.vectors.rest import numbers, unit
+from ragstone.stores.vectors.terms import terms_of
+
+PLAIN = re.compile(r"[a-z0-9]{1,64}")
+IDS = uuid.UUID("6d0bd1c6-2c5c-5b0e-9a4c-52bd0f1a7a11")
+SLOTS = 65_536
+"""Points are dealt out by their id, so that all ids of a place can be read a part at a time."""
+DIMENSION = re.compile(r"(\d+) dimensions")
+
+
+def plain(name: str) -> str:
+    """The id as it is, or its hash where it holds what a class or a query cannot."""
+    return name if PLAIN.fullmatch(name) else f"X{content_hash(name)[:40]}"
+
+
+def class_name(place: Place, isolation: Isolation) -> str:
+    """One class for each place, or one for each dimension."""
+    if isolation == "collection":
+        return f"Rs_{plain(place.tenant_id)}_{plain(place.space)}"
+    return f"Rs_{isolation}_d{place.dimension}"
+
+
+def class_definition(place: Place, isolation: Isolation) -> Json:
+    return {
+        "class": class_name(place, isolation),
+        "description": f"Ragstone: vectors of {place.dimension} dimensions",
+        "vectorizer": "none",
+        "vectorIndexType": "hnsw",
+        "vectorIndexConfig": {"distance": "cosine"},
+        "multiTenancyConfig": {"enabled": isolation == "namespace"},
+        "properties": [
+            *(_text(name) for name in ("tenant_id", "space", "chunk_id", "document_id")),
+            {"name": "chunk_index", "dataType": ["int"], "indexFilterable": True},
+            {"name": "slot", "dataType": ["int"], "indexFilterable": True},
+            _text("terms", kind="text[]"),
+            _text("payload", filterable=False),
+        ],
+    }
+
+
+def _text(name: str, *, kind: str = "text", filterable: bool = True) -> Json:
+    # Not searchable, and as a whole: a term is equal or it is not.
+    return {
+        "name": name,
+        "dataType": [kind],
+        "tokenization": "field",
+        "indexFilterable": filterable,
+        "indexSearchable": False,
+    }
+
+
+def dimension_of(definition: Json) -> int | None:
+    """The dimension that a class of ours was made for."""
+    found = DIMENSION.search(str(definition.get("description") or ""))
+    return int(found[1]) if found else None
+
+
+def object_of(place: Place, isolation: Isolation, point: Point) -> Json:
+    """A point as Weaviate stores it. The id says the place, so that equal chunk ids never meet."""
+    number = uuid.uuid5(IDS, json.dumps([place.tenant_id, place.space, point.chunk_id]))
+    properties: dict[str, Json] = {
+        "tenant_id": plain(place.tenant_id),
+        "space": plain(place.space),
+        "chunk_id": point.chunk_id,
+        "slot": number.int % SLOTS,
+        "terms": terms_of(point.payload),
+        "payload": json.dumps(dict(point.payload)),
+    }
+    if isinstance(document := point.payload.get("document_id"), str):
+        properties["document_id"] = plain(document)
+    if isinstance(index := point.payload.get("chunk_index"), int) and 0 <= index < 2**31:
+        properties["chunk_index"] = int(index)
+    made = {
+        "class": class_name(place, isolation),
+        "id": str(number),
+        "properties": properties,
+        "vector": numbers(unit(point.vector, f"chunk {point.chunk_id}")),
+    }
+    return made | {"tenant": plain(place.tenant_id)} if isolation == "namespace" else made
+
+
+def point_of(row: Json) -> Point:
+    """The point as it was given, with a vector of length one."""
+    vector = np.array(row["_additional"]["vector"], np.float32)
+    return Point(row["chunk_id"], unit(vector), json.loads(row["payload"]))

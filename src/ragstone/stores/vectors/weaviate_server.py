@@ -1,0 +1,175 @@
+"""Weaviate's REST interface v1 and its GraphQL queries: what a server of classes, tenants and objects is asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+from ragstone.core.errors import SettingsError, StoreBusy
+from ragstone.core.settings import Adapter
+from ragstone.core.types import Json
+from ragstone.stores.vectors.checks import seconds_option
+from ragstone.stores.vectors.rest import Account, RestService, Sleep, encoded, first_message, service_url
+
+OLDEST = (1, 27)
+CONSISTENCY = ("ALL", "QUORUM", "ONE")
+
+
+class Shelf(NamedTuple):
+    """A class and, if it is one for many tenants, the tenant in it."""
+
+    name: str
+    tenant: str = ""
+
+
+class WeaviateServer:
+    """One server. Remembers which shelves it has seen."""
+
+    def __init__(self, adapter: Adapter, *, sleep: Sleep = asyncio.sleep) -> None:
+        self._url = service_url(adapter)
+        self._consistency = _consistency(adapter)
+        key = adapter.api_key.get_secret_value() if adapter.api_key else ""
+        account = Account(
+            name="weaviate",
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            secret=key,
+            timeout=seconds_option(adapter, "timeout", 30.0),
+            key_hint="check store.vectors.api_key",
+            address_hint="check store.vectors.url and that Weaviate runs there",
+        )
+        self.service = RestService(account, sleep=sleep)
+        self._seen: set[Shelf] = set()
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Around code that takes an answer apart."""
+        return self.service.reading(self._url)
+
+    async def version(self) -> str:
+        """The version of the server; one that is too old is refused."""
+        answer = await self.service.call("GET", f"{self._url}/v1/meta")
+        with self.reading():
+            version = str(answer.body["version"])
+        found = re.match(r"(\d{1,4})\.(\d{1,4})", version)
+        if found and (int(found[1]), int(found[2])) < OLDEST:
+            raise self.service.failure(
+                self._url,
+                f"is version {version:.20}, whose filters mean something else",
+                hint=f"upgrade it to {OLDEST[0]}.{OLDEST[1]} or newer",
+            )
+        return version
+
+    async def make(self, shelf: Shelf, definition: Json) -> Json:
+        """Make the class and the tenant if they are not there; the class as it is there then."""
+        there = await self._definition(shelf)
+        if there is None:
+            # 422: another process was first, or it is refused, which the next look tells.
+            answer = await self.service.call("POST", f"{self._url}/v1/schema", definition, expect={422})
+            there = await self._definition(shelf)
+            if there is None:
+                raise self._refused("refused a class", answer.body)
+        if shelf.tenant and not await self.has(shelf):
+            url = f"{self._url}/v1/schema/{shelf.name}/tenants"
+            answer = await self.service.call("POST", url, [{"name": shelf.tenant}], expect={422})
+            if not await self.has(shelf):
+                raise self._refused("refused a tenant", answer.body)
+        self._seen.add(shelf)
+        return there
+
+    async def has(self, shelf: Shelf) -> bool:
+        """Whether the class, and the tenant in it, are there."""
+        if shelf not in self._seen:
+            path = f"/tenants/{shelf.tenant}" if shelf.tenant else ""
+            answer = await self.service.call(
+                "HEAD" if path else "GET", f"{self._url}/v1/schema/{shelf.name}{path}", expect={404, 422}
+            )
+            if answer.status >= 300:
+                return False
+            self._seen.add(shelf)
+        return True
+
+    async def store(self, shelf: Shelf, objects: Sequence[Json]) -> None:
+        """Put objects in place of those with the same ids; each is found when this returns."""
+        # Writing numbers as text takes long enough to keep others waiting.
+        body = await asyncio.to_thread(encoded, {"objects": list(objects)})
+        answer = await self.service.call(
+            "POST",
+            f"{self._url}/v1/batch/objects",
+            body,
+            query={"consistency_level": self._consistency},
+        )
+        with self.reading():
+            failed = [one["result"] for one in answer.body if one["result"].get("status") != "SUCCESS"]
+            stored = len(answer.body) - len(failed)
+        if stored < len(objects):
+            self._seen.discard(shelf)
+            reason = failed[0].get("errors") if failed else None
+            raise self._refused(f"stored {stored} of {len(objects)} points", reason)
+
+    async def rows(self, shelf: Shelf, query: str) -> list[Json]:
+        """What a query finds; nothing where the shelf is not there, or not any more."""
+        if not await self.has(shelf):
+            return []
+        answer = await self.service.call("POST", f"{self._url}/v1/graphql", {"query": query}, expect={422})
+        with self.reading():
+            if answer.status == 200 and not answer.body.get("errors"):
+                (found,) = answer.body["data"].values()
+                return list(found[shelf.name] or ())
+            said = answer.body.get("errors") or answer.body
+        self._seen.discard(shelf)
+        if not await self.has(shelf):
+            return []
+        raise self._refused("refused a query", said, hint="see that GraphQL is enabled there")
+
+    async def remove(self, shelf: Shelf, where: Json) -> None:
+        """Remove all objects that meet a condition."""
+        query = {"consistency_level": self._consistency} | ({"tenant": shelf.tenant} if shelf.tenant else {})
+        body = {"match": {"class": shelf.name, "where": where}, "output": "minimal", "dryRun": False}
+        while await self.has(shelf):
+            answer = await self.service.call(
+                "DELETE", f"{self._url}/v1/batch/objects", body, query=query, expect={404, 422}
+            )
+            if answer.status >= 300:
+                # Gone since it was last seen, which is what was wanted, or truly refused.
+                self._seen.discard(shelf)
+                if await self.has(shelf):
+                    raise self._refused("refused to remove points", answer.body)
+                return
+            with self.reading():
+                results = answer.body["results"]
+                matched, removed, limit = results["matches"], results["successful"], results["limit"]
+            if removed < min(matched, limit):
+                raise StoreBusy(
+                    f"weaviate removed {removed} of {matched} points",
+                    hint="try again; see Weaviate's own log",
+                )
+            # One call removes as many as a query may find at most, so that there may be more.
+            if matched < limit:
+                return
+
+    async def drop(self, shelf: Shelf) -> None:
+        """Remove a class with all that is in it."""
+        await self.service.call("DELETE", f"{self._url}/v1/schema/{shelf.name}", expect={400, 404})
+        self._seen = {one for one in self._seen if one.name != shelf.name}
+        if await self.has(Shelf(shelf.name)):
+            raise self._refused(f"kept class {shelf.name}, which was to be dropped", None)
+
+    async def _definition(self, shelf: Shelf) -> Json:
+        answer = await self.service.call("GET", f"{self._url}/v1/schema/{shelf.name}", expect={404})
+        return None if answer.status == 404 else answer.body
+
+    def _refused(self, what: str, said: Json, *, hint: str = "see Weaviate's own log") -> Exception:
+        reason = self.service.without_key(first_message(said))
+        return self.service.failure(self._url, f"{what}: {reason}" if reason else what, hint=hint)
+
+
+def _consistency(adapter: Adapter) -> str:
+    level = adapter.options.get("consistency", CONSISTENCY[0])
+    if level not in CONSISTENCY:
+        raise SettingsError(
+            f"store.vectors.options.consistency is {level!r:.40}",
+            hint=f"choose one of: {', '.join(CONSISTENCY)}",
+        )
+    return str(level)

@@ -1,0 +1,42 @@
+"""The shipped suite against Weaviate's protocol, on a loopback double."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from ragstone.core.settings import Adapter
+from ragstone.core.vectors import Isolation, VectorProvider
+from ragstone.stores.vectors.weaviate import WeaviateProvider
+from ragstone.testing.provider_suite import ProviderSuite
+from ragstone.testing.weaviate_double import WeaviateDouble
+
+
+@pytest.fixture(scope="module")
+def weaviate() -> Iterator[WeaviateDouble]:
+    with WeaviateDouble() as double:
+        yield double
+
+
+class TestWeaviateProvider(ProviderSuite):
+    refuses = frozenset({"range of texts"})
+    examples = 25
+
+    @pytest.fixture(autouse=True)
+    def _service(self, weaviate: WeaviateDouble) -> None:
+        self.service = weaviate
+
+    async def open(self, folder: Path, isolation: Isolation) -> VectorProvider:
+        adapter = Adapter(kind="weaviate", url=self.service.url, api_key=SecretStr(self.service.api_key))
+        return WeaviateProvider(adapter, folder, isolation)
+
+    @pytest.mark.req("R-STO-11", "R-STO-36")
+    async def test_the_nearest_come_first_with_their_cosine(self, provider: VectorProvider) -> None:
+        await super().test_the_nearest_come_first_with_their_cosine(provider)
+
+    @pytest.mark.req("R-REL-14")
+    async def test_tenants_and_spaces_are_kept_apart(self, provider: VectorProvider) -> None:
+        await super().test_tenants_and_spaces_are_kept_apart(provider)
