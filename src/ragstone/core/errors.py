@@ -5,6 +5,8 @@ RagstoneError
 ├── InputError             the caller's argument cannot be used
 │   └── FilterError        a filter is malformed or too large
 ├── NotFoundError          an id that does not exist for this tenant
+├── QuotaExceeded          the tenant has used up what it may use
+├── TenantSuspended        nothing is done for this tenant until it is resumed
 ├── ParseError             a file cannot be turned into text
 │   ├── UnsupportedFormat  no parser takes this kind of file
 │   ├── EmptyDocument      nothing to index was found in it
@@ -54,6 +56,21 @@ class FilterError(InputError):
 
 class NotFoundError(RagstoneError):
     code = "not_found"
+
+
+class QuotaExceeded(RagstoneError):
+    """Carries `retry_after`, the seconds until there is room again; None when only deleting or paying makes some."""
+
+    code = "quota_exceeded"
+
+    def __init__(self, message: str, *, hint: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+        self.retryable = retry_after is not None
+
+
+class TenantSuspended(RagstoneError):
+    code = "tenant_suspended"
 
 
 class ParseError(RagstoneError):

@@ -23,9 +23,9 @@ def document_id(tenant: str, kb: str, source: str, external_id: str) -> str:
     return _digest("document", tenant, kb, source, external_id)
 
 
-def chunk_id(document: str, version: int, index: int) -> str:
-    """The one id of the index-th chunk of a document version."""
-    return _digest("chunk", document, str(version), str(index))
+def chunk_id(document: str, version: int, number: int) -> str:
+    """The one id of a chunk of a document version, never used again: a tenant's chunks are numbered through."""
+    return _digest("chunk", document, str(version), str(number))
 
 
 def opaque_id() -> str:

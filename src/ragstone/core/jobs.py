@@ -216,8 +216,8 @@ class Queue(Protocol):
         """In how many seconds there is something to do; None when there is nothing."""
         ...
 
-    async def older_originals(self, tenant: str, job: Job) -> list[str]:
-        """Files that earlier jobs of the same document brought."""
+    async def older_originals(self, tenant: str, jobs: Sequence[Job]) -> list[tuple[str, str]]:
+        """Files that earlier jobs of the same documents brought, by document id and name."""
         ...
 
     async def notices(self, tenant: str, *, unread: bool = False, limit: int = 100) -> list[Notice]: ...

@@ -21,6 +21,7 @@ from ragstone.core.types import (
     Json,
     KnowledgeBase,
     LiveChunk,
+    Matrix,
     Message,
     NewVersion,
     Page,
@@ -153,6 +154,28 @@ class Transaction(Protocol):
         """Make a staged version the live one and remove the one it replaces."""
         ...
 
+    async def stage_all(self, kb: KnowledgeBase, versions: Sequence[NewVersion]) -> list[int]:
+        """Stage several versions; their numbers."""
+        ...
+
+    async def activate_all(self, kb: KnowledgeBase, versions: Sequence[tuple[str, int]]) -> None:
+        """Make staged versions live, by document id and number."""
+        ...
+
+    async def discard_all(self, kb: KnowledgeBase, versions: Sequence[tuple[str, int]]) -> None:
+        """Remove staged versions that are not to go live."""
+        ...
+
+    async def keep_vectors(
+        self,
+        kb: KnowledgeBase,
+        model: str,
+        staged: Sequence[tuple[str, int]],
+        vectors: Sequence[Matrix],
+    ) -> None:
+        """Write vectors of staged versions, by id and number, into a Space of their own model, if there is one."""
+        ...
+
     async def delete(self, document_id: str) -> bool:
         """Remove a document and what came in with it, with versions, jobs and files; False when there is none."""
         ...
@@ -161,8 +184,16 @@ class Transaction(Protocol):
         """Remove a kb with everything in it; the number of documents that went."""
         ...
 
+    async def delete_source(self, kb: KnowledgeBase, name: str) -> int:
+        """Remove a source, its jobs and what it brought, all at once; the number of documents that went."""
+        ...
+
     async def has_document(self, document_id: str) -> bool:
         """Whether there is such a document, live or not yet."""
+        ...
+
+    async def existing(self, document_ids: Sequence[str]) -> set[str]:
+        """Those of the documents that there are, live or not yet."""
         ...
 
     async def move(self, document_id: str, external_id: str, uri: str) -> None:
@@ -173,8 +204,20 @@ class Transaction(Protocol):
         """Queue a job; one that waits to make the same document from the same content is returned instead."""
         ...
 
+    async def enqueue_all(self, kb: KnowledgeBase, jobs: Sequence[NewJob]) -> list[Job]:
+        """Queue several jobs."""
+        ...
+
     async def holds(self, ticket: Ticket) -> bool:
         """Whether the job is still this worker's."""
+        ...
+
+    async def holding(self, tickets: Sequence[Ticket]) -> set[Ticket]:
+        """Those of the jobs that are still this worker's."""
+        ...
+
+    async def complete_all(self, finished: Mapping[Ticket, JobProgress]) -> None:
+        """End jobs well whose tickets are still good; the others are somebody else's to end."""
         ...
 
     async def complete(self, ticket: Ticket, progress: JobProgress) -> None:
@@ -282,13 +325,19 @@ class Ledger(Protocol):
         """Signatures of live documents that share a band, by document id."""
         ...
 
-    async def keep_original(self, tenant: str, document_id: str, content: bytes) -> str:
-        """Write a file down for good; its name."""
+    async def newest_jobs(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, Job]:
+        """The last job there was for each document."""
         ...
 
-    async def original(self, tenant: str, document_id: str, name: str) -> bytes: ...
+    async def keep_originals(self, tenant: str, contents: Sequence[tuple[str, bytes]]) -> list[str]:
+        """Write files of documents down for good; their names."""
+        ...
 
-    async def drop_original(self, tenant: str, document_id: str, name: str) -> None: ...
+    async def originals(self, tenant: str, named: Sequence[tuple[str, str]]) -> list[bytes | None]:
+        """Files by document id and name; None for one that is gone."""
+        ...
+
+    async def drop_originals(self, tenant: str, named: Sequence[tuple[str, str]]) -> None: ...
 
     async def sweep(self, tenant: str) -> None:
         """Remove what a crash left behind."""
@@ -300,6 +349,19 @@ class Ledger(Protocol):
         """The last commit's place in the change feed."""
         ...
 
+    async def source_types(self, tenant: str) -> list[tuple[str, int, int]]:
+        """Source types of live documents, with how many documents and chunks there are of each."""
+        ...
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether an index elsewhere follows: then what is staged has to be prepared before it is activated."""
+        ...
+
+    async def prepare(self, tenant: str, kb: KnowledgeBase, staged: Sequence[tuple[str, int]]) -> None:
+        """Have every index elsewhere take in staged versions, by document id and number."""
+        ...
+
     async def close(self) -> None: ...
 
 
@@ -307,3 +369,15 @@ class Retriever(Protocol):
     """Anything that answers a query with hits: the runner in `evaluate` measures these."""
 
     async def retrieve(self, query: str, k: int) -> SearchResult: ...
+
+
+class Mirror(Protocol):
+    """An index outside the ledger, from the writer's side: what is to go live is there before it does."""
+
+    async def prepare(self, tenant: str, kb: KnowledgeBase, staged: Sequence[tuple[str, int]]) -> None:
+        """Take in staged document versions, by id and number; they can be found from now on, but nobody looks."""
+        ...
+
+    async def settle(self, tenant: str) -> None:
+        """Let go of what is live no more, and catch up with what was missed."""
+        ...

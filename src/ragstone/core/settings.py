@@ -12,7 +12,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
 from ragstone.core.types import Mode
+from ragstone.core.vectors import Isolation
 
+OWN_INDEXES = {"sqlite": ("sqlite", "sqlite"), "postgres": ("pgvector", "postgres")}
+"""The indexes for meaning and for words that live in a ledger's own database."""
+LIVES_IN = {"sqlite": "sqlite", "pgvector": "postgres", "postgres": "postgres", "postgres_fts": "postgres"}
 ProfileName = Literal["default", "ghostwriter", "takaro", "tulia", "kosmos", "rpg"]
 Fusion = Literal["zscore", "rrf", "weighted", "weighted_rrf"]
 
@@ -26,7 +30,7 @@ class Section(BaseModel):
 class Adapter(Section):
     """Which adapter to use; the long form of a plain string. The embedded store takes no address."""
 
-    kind: str = "sqlite"
+    kind: str = ""
     path: Path | None = None
     dsn: SecretStr | None = None
     url: str | None = None
@@ -43,11 +47,37 @@ AdapterChoice = Annotated[Adapter, BeforeValidator(_short_form)]
 
 class StoreSettings(Section):
     ledger: AdapterChoice = Adapter(kind="sqlite")
-    vectors: AdapterChoice = Adapter(kind="sqlite")
-    lexical: AdapterChoice = Adapter(kind="sqlite")
+    vectors: AdapterChoice = Adapter(kind="")
+    """Which index finds by meaning; by default the one in the ledger's own database."""
+    lexical: AdapterChoice = Adapter(kind="")
+    """Which index finds by word; by default the one in the ledger's own database."""
+    isolation: Isolation | None = None
+    """How a vector database outside the ledger keeps tenants apart; by default the strictest way it has."""
     memory_mb: int = Field(default=1024, ge=16)
     """How much memory the vectors and postings kept for all tenants may take together."""
     open_tenants: int = Field(default=64, ge=1)
+
+    @model_validator(mode="after")
+    def _indexes_fit_the_ledger(self) -> StoreSettings:
+        own = OWN_INDEXES.get(self.ledger.kind)
+        if own is None:
+            return self  # an unknown ledger is refused by name where it is opened
+        for field, default in zip(("vectors", "lexical"), own, strict=True):
+            adapter: Adapter = getattr(self, field)
+            if not adapter.kind:
+                filled = adapter.model_copy(update={"kind": default})
+                object.__setattr__(self, field, filled)
+            elif adapter.kind in LIVES_IN and LIVES_IN[adapter.kind] != self.ledger.kind:
+                needed = LIVES_IN[adapter.kind]
+                raise ValueError(f"{field} '{adapter.kind}' lives in the {needed} ledger: set store.ledger too")
+        return self
+
+
+class SecuritySettings(Section):
+    key: SecretStr | None = None
+    """Encrypts original files and stored secrets: base64 of 32 bytes, or `file:PATH`. None leaves them as they are."""
+    old_keys: tuple[SecretStr, ...] = ()
+    """Keys of before a rotation, for what is still under them."""
 
 
 Strategy = Literal[
@@ -224,5 +254,6 @@ class Settings(Section):
     extract: ExtractSettings = ExtractSettings()
     enrich: EnrichSettings = EnrichSettings()
     jobs: JobSettings = JobSettings()
+    security: SecuritySettings = SecuritySettings()
     databases: dict[str, SecretStr] = Field(default_factory=dict)
     """Databases that a source may read rows from, by name, as SQLAlchemy addresses."""

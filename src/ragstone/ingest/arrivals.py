@@ -41,6 +41,8 @@ class Arrivals:
     tally: Tally
     ticket: Ticket | None = None
     """Of the job that this is done for: without it nothing is moved or removed."""
+    seed: str = ""
+    """What ids of new documents are derived from; the tenant's name unless it has changed."""
     _gone: dict[tuple[str, str], str] = field(default_factory=dict)
     _lost: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _seen: set[tuple[str, str]] = field(default_factory=set)
@@ -106,7 +108,7 @@ class Arrivals:
         there = await self.ledger.identify(self.tenant, self.kb, item.source, item.external_id)
         if there:
             return replace(task, document_id=there)
-        identity = document_id(self.tenant, self.kb.name, item.source, item.external_id)
+        identity = document_id(self.seed or self.tenant, self.kb.name, item.source, item.external_id)
         if await self.ledger.status(self.tenant, identity):
             # A document that was moved away kept the id of this place.
             identity = opaque_id()

@@ -13,15 +13,18 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ragstone.core.errors import LeaseLost, ModelMismatch, RagstoneError
+from ragstone.core.errors import LeaseLost, NotFoundError, RagstoneError
 from ragstone.core.ids import content_hash
 from ragstone.core.protocols import Embedder, Ledger
 from ragstone.core.settings import LimitSettings
+from ragstone.core.tenants import Admission
 from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase
+from ragstone.ingest.admission import OpenGate, expect_room, room_for
 from ragstone.ingest.arrivals import Arrivals, Listing
 from ragstone.ingest.belt import Belt
-from ragstone.ingest.embed import Embedded, embed
+from ragstone.ingest.embed_wave import WaveEmbedder
 from ragstone.ingest.entries import Entry, opened, some
+from ragstone.ingest.model_choice import ModelChoice
 from ragstone.ingest.parts import LedgerParts
 from ragstone.ingest.prepare import Prepared, Preparer, attached, made_from, unusable
 from ragstone.ingest.resemblance import NEAR_DUPLICATE, Resemblances, marked
@@ -33,8 +36,6 @@ from ragstone.ingest.verify import Verifier
 
 logger = logging.getLogger(__name__)
 IN_FLIGHT = 2
-VERIFIED_PER_WAVE = 2
-"""Documents of a wave that are asked for after it is stored: a sample of a batch, all of a single upload."""
 
 Settle = Callable[[Group], Awaitable[None]]
 """Ends the job of a group that has ended without being stored."""
@@ -55,13 +56,16 @@ class IngestPipeline:
         verifier: Verifier,
         limits: LimitSettings,
         scan_command: Sequence[str] = (),
+        gate: Admission | None = None,
+        choice: ModelChoice | None = None,
     ) -> None:
         self._ledger = ledger
         self._preparer = preparer
-        self._embedder = embedder
+        self._choice = choice or ModelChoice(preparer.model, embedder)
         self._verifier = verifier
         self._limits = limits
         self._scan_command = scan_command
+        self._gate = gate or OpenGate()
 
     async def run(
         self,
@@ -75,12 +79,13 @@ class IngestPipeline:
     ) -> IngestReport:
         """Ingest all items; one that fails is reported and the rest go on."""
         tally = Tally(on_progress)
+        await self._gate.write(tenant)
         kb = await self._kb(tenant, kb_name, make=settle is _nobody)
-        self._check_model(kb)
+        await self._choice.embedder(tenant, kb)
         run = _Run(
             self._ledger,
             self._preparer,
-            self._embedder,
+            WaveEmbedder(self._ledger, self._choice, self._gate, tenant, kb_name, tally),
             self._verifier,
             tenant,
             kb_name,
@@ -89,8 +94,11 @@ class IngestPipeline:
             settle,
             self._scan_command,
             Resemblances(self._ledger, tenant, kb),
+            self._gate,
+            await self._gate.write(tenant),
         )
-        arrivals = Arrivals(self._ledger, self._preparer, tenant, kb, tally)
+        seed = await self._gate.seed(tenant)
+        arrivals = Arrivals(self._ledger, self._preparer, tenant, kb, tally, seed=seed)
         for listing in listings:
             await arrivals.expect(listing)
         producer = asyncio.create_task(run.produce(opened(items, self._limits), arrivals))
@@ -119,15 +127,6 @@ class IngestPipeline:
         async with self._ledger.transaction(tenant) as tx:
             return await tx.open_kb(name)
 
-    def _check_model(self, kb: KnowledgeBase) -> None:
-        # A fallback may have taken the configured model's place: the kb may be of either.
-        models = (self._preparer.model, self._embedder.model.id)
-        if kb.space and kb.space.model not in models:
-            raise ModelMismatch(
-                f"knowledge base '{kb.name}' was built with {kb.space.model}, not with {models[0]}",
-                hint=f"set embedding.model to {kb.space.model.split('@')[0]}, or ingest into another --kb",
-            )
-
 
 @dataclass(frozen=True, slots=True)
 class _Run:
@@ -135,7 +134,7 @@ class _Run:
 
     ledger: Ledger
     preparer: Preparer
-    embedder: Embedder
+    embedder: WaveEmbedder
     verifier: Verifier
     tenant: str
     kb_name: str
@@ -144,6 +143,9 @@ class _Run:
     settle: Settle
     scan_command: Sequence[str]
     resemblances: Resemblances
+    gate: Admission
+    tenant_id: str
+    """Whose name `tenant` was when the run began."""
 
     async def produce(self, entries: Iterable[Entry], arrivals: Arrivals) -> None:
         """Read, sort, extract and cut until the entries end."""
@@ -194,6 +196,7 @@ class _Run:
         parts = LedgerParts(self.ledger, self.tenant, task, recipe)
         uri = task.item.uri
         try:
+            await expect_room(self.gate, self.tenant, task)
             if self.scan_command and isinstance(task.item.content, bytes):
                 await scan(self.scan_command, task.item.content, uri)
             return await self.preparer.prepare(task, parts, self.tally.times)
@@ -272,11 +275,17 @@ class _Run:
             await asyncio.gather(*flying, return_exceptions=True)
 
     async def _embed_and_store(self, wave: Sequence[Prepared], before: asyncio.Task[None] | None) -> None:
-        kb = await self.ledger.kb(self.tenant, self.kb_name)
-        embedded = await embed(self.ledger, self.embedder, self.tenant, kb, wave, self.tally)
-        if before:
-            await before
-        stored = await store(self.ledger, self.tenant, self.kb_name, wave, embedded, self.tally)
+        async with room_for(self.gate, self.ledger, self.tenant, wave, self._failed) as fitting:
+            if not fitting:
+                if before:
+                    await before
+                return
+            embedded = await self.embedder.embed(fitting)
+            if before:
+                await before
+            await self._check_tenant()
+            embedded = await self.embedder.in_step(fitting, embedded)
+            stored = await store(self.ledger, self.tenant, self.kb_name, fitting, embedded, self.tally)
         for document in stored:
             await self._one_less(document.task)
             self.tally.updated += document.task.known
@@ -285,30 +294,12 @@ class _Run:
             uri = document.task.item.uri
             self.tally.warnings += [f"{uri}: {warning}" for warning in document.parsed.warnings]
             self.tally.ended(uri)
-        await self._verify(wave, embedded, stored)
+        await self.verifier.check(self.tenant, self.kb_name, fitting, embedded, stored, self.tally)
 
-    async def _verify(self, wave: Sequence[Prepared], embedded: Embedded, stored: Sequence[Prepared]) -> None:
-        kb = await self.ledger.kb(self.tenant, self.kb_name)
-        if kb is None:
-            return
-        sample = {id(document) for document in stored[:VERIFIED_PER_WAVE]}
-        comparable = kb.space is not None and kb.space.model == embedded.model
-        vectors = embedded.vectors if comparable else None
-        start = 0
-        with self.tally.times.measure("verify", len(sample)):
-            for document in wave:
-                end = start + len(document.chunks)
-                if id(document) in sample:
-                    rows = None if vectors is None else vectors[start:end]
-                    for problem in await self.verifier.problems(self.tenant, kb, document, rows):
-                        await self._unverified(document, problem)
-                start = end
-
-    async def _unverified(self, document: Prepared, problem: str) -> None:
-        # Deleted or replaced since it was stored, it is rightly not found.
-        live = await self.ledger.document(self.tenant, document.task.document_id)
-        if live and live.content_hash == document.content_hash:
-            self.tally.degraded[f"verify: {document.task.item.uri}: {problem}"] = None
+    async def _check_tenant(self) -> None:
+        # Under a name that was given away since, another tenant would be made, or written to.
+        if await self.gate.write(self.tenant) != self.tenant_id:
+            raise NotFoundError(f"tenant '{self.tenant}' was renamed or deleted meanwhile")
 
     async def _one_less(self, task: Task) -> None:
         """Once all that came in together is there, what brought it is finished."""

@@ -27,6 +27,8 @@ from ragstone.ingest.tally import StageTimes, at_stage
 from ragstone.ingest.task import Task
 
 THREADS = 2
+CUT_BY_MEANING = ("semantic", "hybrid")
+"""Strategies whose chunks depend on the model."""
 INHERITED = (
     "source",
     "source_type",
@@ -87,15 +89,16 @@ class Preparer:
         self._summarize = summarize
         self.model = way.model
         self.near_duplicates = way.enrich.near_duplicates
+        cutting = f"{way.chunker_for('').fingerprint}|{way.chunking}"
         self._fingerprint = "|".join(
             (
                 parsers.FINGERPRINT,
                 FINGERPRINT,
-                way.chunker_for("").fingerprint,
-                way.chunking,
+                cutting,
                 f"{ENRICH} {way.enrich.model_dump_json()}",
                 f"ocr={way.options.ocr} tables={way.options.tables}",
-                way.model,
+                # What is only embedded with a model is its Space's business, and stays as it is when that changes.
+                way.model if any(word in cutting for word in CUT_BY_MEANING) else "",
             )
         )
 

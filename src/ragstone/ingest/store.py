@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from ragstone.core.errors import RagstoneError
+from ragstone.core.jobs import JobProgress, Ticket
 from ragstone.core.protocols import Ledger, Transaction
-from ragstone.core.types import Failure, Matrix, NewVersion
+from ragstone.core.types import Failure, KnowledgeBase, Matrix, NewVersion
 from ragstone.ingest.embed import Embedded
 from ragstone.ingest.prepare import Prepared
 from ragstone.ingest.tally import Tally
-from ragstone.ingest.task import Group
 
 
 async def store(
@@ -17,15 +20,15 @@ async def store(
 ) -> list[Prepared]:
     """Write a wave; the documents that are live now. Left out is what was deleted or cancelled meanwhile."""
     with tally.times.measure("store", len(wave)) as out:
+        staged = (
+            await _stage_ahead(ledger, tenant, kb_name, wave, embedded, tally) if ledger.mirrored else None
+        )
         async with ledger.transaction(tenant) as tx:
-            wanted: list[Prepared] = []
-            for document in wave:
-                if await _is_wanted(tx, document, {one.task.document_id for one in wanted}):
-                    wanted.append(document)
-            if wanted:
-                await _write_all(tx, kb_name, wave, wanted, embedded, tally)
-            for group in _groups(wave):
-                await _end_job(tx, group, wave)
+            wanted = await _wanted(tx, wave)
+            if staged is None:
+                staged = await _stage(tx, kb_name, wave, wanted, embedded, tally)
+            await tx.activate_all(staged.kb, staged.chosen(wanted))
+            await tx.complete_all(_finished(wave))
         out.append(len(wanted))
     live = {id(document) for document in wanted}
     for document in wave:
@@ -40,51 +43,99 @@ async def store(
     return wanted
 
 
-async def _write_all(
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """Versions that are written and that nobody sees yet."""
+
+    kb: KnowledgeBase
+    numbers: Mapping[int, int]
+    """Version numbers by the identity of the prepared document."""
+
+    def chosen(self, wanted: Sequence[Prepared]) -> list[tuple[str, int]]:
+        """Document id and version number of those that are still wanted."""
+        return [(one.task.document_id, self.numbers[id(one)]) for one in wanted if id(one) in self.numbers]
+
+
+async def _stage_ahead(
+    ledger: Ledger, tenant: str, kb_name: str, wave: Sequence[Prepared], embedded: Embedded, tally: Tally
+) -> _Staged:
+    """What goes live in one place goes live in all: an index elsewhere has it before anyone can ask for it."""
+    async with ledger.transaction(tenant) as tx:
+        wanted = await _wanted(tx, wave)
+        staged = await _stage(tx, kb_name, wave, wanted, embedded, tally)
+    versions = staged.chosen(wanted)
+    try:
+        await ledger.prepare(tenant, staged.kb, versions)
+    except RagstoneError:
+        async with ledger.transaction(tenant) as tx:
+            await tx.discard_all(staged.kb, versions)
+        raise
+    return staged
+
+
+async def _stage(
     tx: Transaction,
     kb_name: str,
     wave: Sequence[Prepared],
     wanted: Sequence[Prepared],
     embedded: Embedded,
     tally: Tally,
-) -> None:
+) -> _Staged:
     kb = await tx.open_kb(kb_name)
     vectors = embedded.vectors
+    foreign: Matrix | None = None
     if vectors is not None and kb.space and kb.space.model != embedded.model:
-        # The wave before opened the Space while a fallback embedded this one.
+        # The wave before opened the Space while a fallback embedded this one, or the kb has just been moved.
         tally.foreign(embedded.model, kb.space.model)
-        vectors = None
-    if vectors is not None:
+        vectors, foreign = None, vectors
+    if vectors is not None and wanted:
         kb = await tx.open_space(kb, embedded.model, vectors.shape[1])
     chosen = {id(document) for document in wanted}
+    versions: dict[int, NewVersion] = {}
+    rows: list[slice] = []
     start = 0
     for document in wave:
         end = start + len(document.chunks)
         if id(document) in chosen:
-            version = _version(document, None if vectors is None else vectors[start:end])
-            await tx.activate(kb, version.document_id, await tx.stage(kb, version))
+            versions[id(document)] = _version(document, None if vectors is None else vectors[start:end])
+            rows.append(slice(start, end))
         start = end
+    numbers = await tx.stage_all(kb, list(versions.values()))
+    if foreign is not None:
+        # Should the kb be moved back, they are where they belong; until then nobody looks there.
+        staged = [(one.document_id, number) for one, number in zip(versions.values(), numbers, strict=True)]
+        await tx.keep_vectors(kb, embedded.model, staged, [foreign[part] for part in rows])
+    return _Staged(kb, dict(zip(versions, numbers, strict=True)))
 
 
-def _groups(wave: Sequence[Prepared]) -> list[Group]:
-    return list({id(document.task.group): document.task.group for document in wave}.values())
-
-
-async def _is_wanted(tx: Transaction, document: Prepared, with_it: set[str]) -> bool:
+async def _wanted(tx: Transaction, wave: Sequence[Prepared]) -> list[Prepared]:
     """Not what somebody else has by now. What existed when it was read and does not now must not come back."""
-    task = document.task
-    if task.group.ticket and not await tx.holds(task.group.ticket):
-        return False
-    if task.known and not await tx.has_document(task.document_id):
-        return False
-    return not task.parent_id or task.parent_id in with_it or await tx.has_document(task.parent_id)
+    tasks = [document.task for document in wave]
+    held = await tx.holding([task.group.ticket for task in tasks if task.group.ticket])
+    needed = [task.document_id for task in tasks if task.known] + [task.parent_id for task in tasks]
+    there = set(await tx.existing([identity for identity in needed if identity]))
+    wanted: list[Prepared] = []
+    for document in wave:
+        task = document.task
+        if task.group.ticket and task.group.ticket not in held:
+            continue
+        if task.known and task.document_id not in there:
+            continue
+        if not task.parent_id or task.parent_id in there:
+            wanted.append(document)
+            there.add(task.document_id)
+    return wanted
 
 
-async def _end_job(tx: Transaction, group: Group, wave: Sequence[Prepared]) -> None:
+def _finished(wave: Sequence[Prepared]) -> dict[Ticket, JobProgress]:
     """Whoever stores the last documents of a job ends it."""
-    here = sum(document.task.group is group for document in wave)
-    if group.ticket and group.waiting == here and await tx.holds(group.ticket):
-        await tx.complete(group.ticket, group.finished())
+    groups = {id(document.task.group): document.task.group for document in wave}.values()
+    here = Counter(id(document.task.group) for document in wave)
+    return {
+        group.ticket: group.finished()
+        for group in groups
+        if group.ticket and group.waiting == here[id(group)]
+    }
 
 
 def _version(document: Prepared, vectors: Matrix | None) -> NewVersion:

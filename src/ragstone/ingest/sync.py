@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 from ragstone.core.clock import canonical, parse_moment
@@ -59,6 +59,8 @@ class Sync:
     kb: KnowledgeBase
     record: SourceRecord
     ticket: Ticket | None = None
+    seed: str = ""
+    """What ids of new documents are derived from; the tenant's name unless it has changed."""
     report: SyncReport = field(default_factory=SyncReport)
     afresh: bool = False
     """Whether what failed before is tried again."""
@@ -67,7 +69,7 @@ class Sync:
         """Read the source from its cursor on, or from the beginning; each page is taken in whole or not at all."""
         self.afresh = afresh
         tally = Tally()
-        arrivals = Arrivals(self.ledger, self.preparer, self.tenant, self.kb, tally, self.ticket)
+        arrivals = Arrivals(self.ledger, self.preparer, self.tenant, self.kb, tally, self.ticket, self.seed)
         async for page in _in_time(source.fetch(None if afresh else self.record.cursor), self.record.name):
             if page.listed is not None:
                 await arrivals.expect(Listing(self.record.name, page.listed))
@@ -87,23 +89,21 @@ class Sync:
                 tasks.append(Task(entry, Group()))
         todo, current = await arrivals.changed(tasks)
         self.report.unchanged += len(current)
-        new = [task for task in todo if await self._is_news(task)]
-        jobs = [await new_job(self.ledger, self.tenant, task, Priority.BATCH) for task in new]
+        earlier = await self.ledger.newest_jobs(self.tenant, [task.document_id for task in todo])
+        new = [task for task in todo if self._is_news(task, earlier.get(task.document_id))]
+        jobs = await new_jobs(self.ledger, self.tenant, new, Priority.BATCH)
         async with self.ledger.transaction(self.tenant) as tx:
             if self.ticket and not await tx.holds(self.ticket):
                 raise LeaseLost(f"another worker reads source '{self.record.name}' by now")
-            for job in jobs:
-                await tx.enqueue(self.kb, job)
+            await tx.enqueue_all(self.kb, jobs)
             for external_id in page.removed:
                 gone = await tx.identify(self.kb, self.record.name, external_id)
                 self.report.removed += bool(gone and await tx.delete(gone))
             await tx.advance(self.record.id, page.cursor)
         self.report.queued += len(jobs)
 
-    async def _is_news(self, task: Task) -> bool:
+    def _is_news(self, task: Task, job: Job | None) -> bool:
         """Not what is on its way already, nor what failed before and has not changed since."""
-        status = await self.ledger.status(self.tenant, task.document_id)
-        job = status.job if status else None
         if job is None or job.content_hash != content_hash(task.item.content):
             return True
         if job.state in ACTIVE or (job.state == "failed" and job.error_code == NEAR_DUPLICATE):
@@ -131,15 +131,33 @@ async def _in_time(pages: AsyncIterator[Page], name: str) -> AsyncIterator[Page]
         yield page
 
 
-async def new_job(
-    ledger: Ledger, tenant: str, task: Task, priority: Priority, *, keep: bool = False, notify: bool = False
-) -> NewJob:
-    """Put an item's content where any worker finds it, and say what is to be done with it."""
-    item = task.item
-    content = (
-        item.content if isinstance(item.content, bytes) else item.content.encode("utf-8", "surrogatepass")
+async def new_jobs(
+    ledger: Ledger,
+    tenant: str,
+    tasks: Sequence[Task],
+    priority: Priority,
+    *,
+    keep: bool = False,
+    notify: bool = False,
+) -> list[NewJob]:
+    """Put the content of items where any worker finds it, and say what is to be done with it."""
+    contents = [_bytes(task.item) for task in tasks]
+    names = await ledger.keep_originals(
+        tenant, [(task.document_id, content) for task, content in zip(tasks, contents, strict=True)]
     )
-    original = await ledger.keep_original(tenant, task.document_id, content)
+    return [
+        _new_job(task, len(content), name, priority, keep=keep, notify=notify)
+        for task, content, name in zip(tasks, contents, names, strict=True)
+    ]
+
+
+def _bytes(item: Item) -> bytes:
+    content = item.content
+    return content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+
+
+def _new_job(task: Task, size: int, original: str, priority: Priority, *, keep: bool, notify: bool) -> NewJob:
+    item = task.item
     return NewJob(
         kind="document",
         source=item.source,
@@ -148,7 +166,7 @@ async def new_job(
         priority=priority,
         document_id=task.document_id,
         content_hash=content_hash(item.content),
-        size=len(content),
+        size=size,
         facts={
             "title": one_line(item.title),
             "metadata": dict(item.metadata),
@@ -162,11 +180,16 @@ async def new_job(
     )
 
 
-async def load_item(ledger: Ledger, tenant: str, job: Job) -> Item:
-    """The item that a job was made of; `NotFoundError` when it has been deleted since."""
+async def load_items(ledger: Ledger, tenant: str, jobs: Sequence[Job]) -> list[Item | None]:
+    """The items that jobs were made of; None for one that has been deleted since."""
+    contents = await ledger.originals(tenant, [(job.document_id, job.facts["original"]) for job in jobs])
+    return [
+        None if content is None else _item(job, content) for job, content in zip(jobs, contents, strict=True)
+    ]
 
+
+def _item(job: Job, content: bytes) -> Item:
     facts = job.facts
-    content = await ledger.original(tenant, job.document_id, facts["original"])
     return Item(
         source=job.source,
         external_id=job.external_id,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 from ragstone.core.clock import now
 from ragstone.core.errors import FetchError, NotFoundError, RagstoneError, SourceError
 from ragstone.core.jobs import Job, NewJob, Priority, Queue, SourceBook, SourceRecord
 from ragstone.core.protocols import Ledger, Source
+from ragstone.core.tenants import TenantBook
+from ragstone.ingest.fill import SpaceUpkeep
 from ragstone.ingest.notify import Webhook
 from ragstone.ingest.prepare import Preparer
 from ragstone.ingest.schedule import next_run
@@ -34,6 +37,8 @@ class Upkeep:
         preparer: Callable[[], Preparer],
         build_source: BuildSource,
         webhook: Webhook | None,
+        spaces: SpaceUpkeep | None = None,
+        tenants: TenantBook | None = None,
     ) -> None:
         self._ledger = ledger
         self._queue = queue
@@ -41,7 +46,10 @@ class Upkeep:
         self._preparer = preparer
         self._build_source = build_source
         self._webhook = webhook
+        self._tenants = tenants
+        self._spaces = spaces
         self._swept: dict[str, float] = {}
+        self._finished = float("-inf")
 
     async def queue_sync(self, tenant: str, record: SourceRecord, afresh: bool) -> Job:
         """Queue a look at a source."""
@@ -70,7 +78,9 @@ class Upkeep:
         try:
             source = self._build_source(record.kind, record.name, record.config)
             try:
-                sync = Sync(self._ledger, self._preparer(), tenant, kb, record, job.ticket)
+                owner = await self._tenants.get(tenant) if self._tenants else None
+                seed = owner.seed if owner else ""
+                sync = Sync(self._ledger, self._preparer(), tenant, kb, record, job.ticket, seed)
                 report = await sync.run(source, afresh=bool(job.facts.get("afresh")))
             finally:
                 await source.close()
@@ -90,8 +100,34 @@ class Upkeep:
         if time.monotonic() - self._swept.get(tenant, float("-inf")) > SWEEP_SECONDS:
             self._swept[tenant] = time.monotonic()
             await self._ledger.sweep(tenant)
+            await self._retire(tenant)
+            if self._spaces:
+                await self._spaces.clean(tenant)
+        if self._spaces:
+            await self._spaces.fill(tenant)
         if self._webhook:
             await self._tell(self._webhook, tenant)
+
+    async def finish_deletions(self) -> None:
+        """Finish what crashes have left of tenants that were being deleted."""
+        if self._tenants and time.monotonic() - self._finished > SWEEP_SECONDS:
+            self._finished = time.monotonic()
+            await self._tenants.finish_deletions()
+
+    async def _retire(self, tenant: str) -> None:
+        """Delete documents that were not updated for longer than the tenant wants them kept."""
+        found = await self._tenants.get(tenant) if self._tenants else None
+        if self._tenants is None or found is None or found.retention_days is None:
+            return
+        before = now() - timedelta(days=found.retention_days)
+        while old := await self._tenants.expired(tenant, before):
+            for document_id in old:
+                async with self._ledger.transaction(tenant) as tx:
+                    await tx.delete(document_id)
+                logger.info(
+                    "retention: document %s of tenant '%s' was not updated for %d days and is deleted",
+                    *(document_id, tenant, found.retention_days),
+                )
 
     async def _tell(self, webhook: Webhook, tenant: str) -> None:
         for notice in await self._queue.unsent(tenant):

@@ -8,8 +8,11 @@ from ragstone.core.analyzer import analyze
 from ragstone.core.filters import parse_filter
 from ragstone.core.protocols import Ledger, LexicalIndex, VectorIndex
 from ragstone.core.types import Candidate, KnowledgeBase, Matrix
+from ragstone.ingest.embed import Embedded
 from ragstone.ingest.prepare import Prepared
+from ragstone.ingest.tally import Tally
 
+VERIFIED_PER_WAVE = 2
 NEAREST = 0.98
 """A vector that was stored in half precision is still this near to itself."""
 TERMS = 24
@@ -48,3 +51,35 @@ class Verifier:
     ) -> bool:
         chunks = await self._ledger.chunks(tenant, kb, [candidate.chunk_id for candidate in found])
         return any(chunk.document_id == document.task.document_id for chunk in chunks.values())
+
+    async def check(
+        self,
+        tenant: str,
+        kb_name: str,
+        wave: Sequence[Prepared],
+        embedded: Embedded,
+        stored: Sequence[Prepared],
+        tally: Tally,
+    ) -> None:
+        """Ask for some of what a wave has stored: all of a single upload, a sample of a batch."""
+        kb = await self._ledger.kb(tenant, kb_name)
+        if kb is None:
+            return
+        sample = {id(document) for document in stored[:VERIFIED_PER_WAVE]}
+        comparable = kb.space is not None and kb.space.model == embedded.model
+        vectors = embedded.vectors if comparable else None
+        start = 0
+        with tally.times.measure("verify", len(sample)):
+            for document in wave:
+                end = start + len(document.chunks)
+                if id(document) in sample:
+                    rows = None if vectors is None else vectors[start:end]
+                    for problem in await self.problems(tenant, kb, document, rows):
+                        await self._report(tenant, document, problem, tally)
+                start = end
+
+    async def _report(self, tenant: str, document: Prepared, problem: str, tally: Tally) -> None:
+        # Deleted or replaced since it was stored, it is rightly not found.
+        live = await self._ledger.document(tenant, document.task.document_id)
+        if live and live.content_hash == document.content_hash:
+            tally.degraded[f"verify: {document.task.item.uri}: {problem}"] = None

@@ -16,6 +16,7 @@ from ragstone.core.errors import (
     ModelUnavailable,
     NotFoundError,
     RagstoneError,
+    TenantSuspended,
 )
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, JobKind, JobProgress, Queue, Ticket
@@ -23,7 +24,7 @@ from ragstone.core.protocols import Ledger
 from ragstone.core.settings import JobSettings
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.rota import Rota
-from ragstone.ingest.sync import SyncReport, load_item
+from ragstone.ingest.sync import SyncReport, load_items
 from ragstone.ingest.task import Group, Task
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class Worker:
         chores: Chores,
         only: str | None = None,
         on_end: OnEnd | None = None,
+        housekeeping: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._queue = queue
         self._ledger = ledger
@@ -64,6 +66,7 @@ class Worker:
         self._run_sync = run_sync
         self._chores = chores
         self._on_end = on_end
+        self._housekeeping = housekeeping
         self.name = f"{platform.node()}:{os.getpid()}:{opaque_id()[:6]}"
         self._rota = Rota(queue, min(SWEEP_SECONDS, settings.lease_seconds), only)
         self._busy = 0
@@ -182,11 +185,10 @@ class Worker:
 
     async def _documents(self, tenant: str, jobs: Sequence[Job], held: Held) -> None:
         tasks = []
-        for job in jobs:
-            try:
-                item = await load_item(self._ledger, tenant, job)
-            except NotFoundError as error:
-                await held.fail(job.ticket, error.code, str(error))
+        for job, item in zip(jobs, await load_items(self._ledger, tenant, jobs), strict=True):
+            if item is None:
+                gone = f"the original of document {job.document_id} is gone"
+                await held.fail(job.ticket, NotFoundError.code, gone)
                 continue
             tasks.append(Task(item, held.groups[job.ticket], document_id=job.document_id))
         await self._pipeline.run(tenant, jobs[0].kb, tasks, settle=held.settle)
@@ -194,8 +196,7 @@ class Worker:
             group = held.groups[job.ticket]
             if group.members:
                 await self._drop_members(tenant, job, group)
-            if group.stored:
-                await self._tidy(tenant, job)
+        await self._tidy(tenant, [job for job in jobs if held.groups[job.ticket].stored])
 
     async def _drop_members(self, tenant: str, job: Job, group: Group) -> None:
         """What an archive no longer has goes, unless a newer job is about it."""
@@ -206,15 +207,18 @@ class Worker:
                     async with self._ledger.transaction(tenant) as tx:
                         await tx.delete(child)
 
-    async def _tidy(self, tenant: str, job: Job) -> None:
-        """Originals that nobody needs any more go: those of earlier versions, and this one unless it is to be kept."""
-        names = await self._queue.older_originals(tenant, job)
-        for name in (*names, *([] if job.facts["keep"] else [job.facts["original"]])):
-            await self._ledger.drop_original(tenant, job.document_id, name)
+    async def _tidy(self, tenant: str, jobs: Sequence[Job]) -> None:
+        """Originals that nobody needs any more go: those of earlier versions, and these unless they are to be kept."""
+        spent = [(job.document_id, job.facts["original"]) for job in jobs if not job.facts["keep"]]
+        spent += await self._queue.older_originals(tenant, jobs)
+        if spent:
+            await self._ledger.drop_originals(tenant, spent)
 
     async def _do_chores(self) -> None:
         while True:
             try:
+                if self._housekeeping:
+                    await self._housekeeping()
                 for tenant, bell in (await self._rota.tenants()).items():
                     heard, when = self._chores_done.get(tenant, (-1, 0.0))
                     if heard != bell or time.monotonic() - when >= SWEEP_SECONDS:
@@ -300,7 +304,7 @@ class Held:
     async def give_up(self, error: RagstoneError) -> None:
         """A failure that was not one document's ended the run: what it held is tried again, or fails with it."""
         for ticket in [ticket for ticket in self._open if not self.groups[ticket].ended]:
-            if isinstance(error, ModelUnavailable):
+            if isinstance(error, ModelUnavailable | TenantSuspended):
                 await self._put_back(ticket, error.code, str(error), counts=False)
             else:
                 await self._end_badly(ticket, error.code, str(error), error.retryable)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from ragstone.core.filters import Filter
-from ragstone.core.types import Vector
+from ragstone.core.types import Json, Vector
 
 
 class Cursor(Protocol):
@@ -51,6 +51,10 @@ class Dialect(Protocol):
         """SQL for whether a member of a JSON object is true."""
         ...
 
+    def to_json(self, value: Json) -> str:
+        """JSON to store; what is not JSON is stored as its text."""
+        ...
+
     def condition(self, where: Filter, parameters: list[Any], *, chunks: bool = True) -> str:
         """SQL for a filter over `documents d` and, if `chunks`, `chunks c`; appends its values to `parameters`."""
         ...
@@ -60,6 +64,10 @@ class Dialect(Protocol):
         ...
 
     def unpack(self, packed: Any) -> str: ...
+
+    def packed_bytes(self, column: str) -> str:
+        """SQL for how many bytes a packed text takes, without reading it."""
+        ...
 
     def pack_vector(self, half: NDArray[Any]) -> Any:
         """A row of float16 as the database keeps it."""
@@ -77,6 +85,10 @@ class Dialect(Protocol):
 
     def bytes_used(self, connection: Connection, tenant_id: str) -> int:
         """What the tenant's rows take on disk, about."""
+        ...
+
+    def look_around(self, connection: Connection, tenant_id: str) -> None:
+        """Have the database count what there is, after much was written at once: it plans by that."""
         ...
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.core.filters import Filter, Scalar
+from ragstone.core.filters import Filter
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.reads import read_sequence
 from ragstone.stores.residents import Following, Resident
 
-LIVE = "JOIN documents d ON d.id = c.document_id AND d.version = c.version"
+LIVE = "JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id AND d.version = c.version"
 
 
 class Follower(Resident, Protocol):
@@ -23,6 +23,8 @@ class Follower(Resident, Protocol):
 
 
 F = TypeVar("F", bound=Follower)
+Load = Callable[[F, str, Sequence[Any]], None]
+"""Reads chunks into a resident: those that a condition over `c.seq`, given with its values, lets through."""
 
 
 def behind(connection: Connection, tenant_id: str, following: Following[F]) -> int:
@@ -36,9 +38,11 @@ def catch_up(
     kb_id: int,
     following: Following[F],
     empty: Callable[[], F],
-    load: Callable[[F, str], None],
+    load: Load[F],
+    *,
+    arrivals: Sequence[str] = ("upsert",),
 ) -> None:
-    """Apply what was committed since; `load` is given the condition, over `c.seq`, of the chunks to read."""
+    """Apply what was committed since."""
     newest = read_sequence(connection, tenant_id)
     if newest <= following.sequence:
         return
@@ -48,18 +52,21 @@ def catch_up(
             (tenant_id, following.sequence, kb_id),
         ).fetchall()
         following.resident.remove(number for (number,) in gone)
-        changed = f"SELECT chunk_seq FROM changes WHERE seq > {following.sequence} AND operation = 'upsert'"
-        load(following.resident, f"c.seq IN ({changed})")
+        changed = (
+            "SELECT chunk_seq FROM changes WHERE tenant_id = ? AND seq > ? AND kb_id = ? "
+            f"AND operation IN ({', '.join('?' * len(arrivals))})"
+        )
+        load(following.resident, f"c.seq IN ({changed})", (tenant_id, following.sequence, kb_id, *arrivals))
     else:
         fresh = empty()
-        load(fresh, "1")
+        load(fresh, "TRUE", ())
         following.resident = fresh
     following.sequence = newest
 
 
 def allowed_numbers(connection: Connection, tenant_id: str, kb_id: int, where: Filter) -> NDArray[np.int64]:
     """Numbers of the live chunks that a filter lets through."""
-    parameters: list[Scalar] = [tenant_id, kb_id]
+    parameters: list[Any] = [tenant_id, kb_id]
     filtered = connection.dialect.condition(where, parameters)
     rows = connection.execute(
         f"SELECT c.seq FROM chunks c {LIVE} WHERE c.tenant_id = ? AND c.kb_id = ? AND {filtered}",

@@ -77,11 +77,11 @@ def _range(where: Range, parameters: list[Scalar], chunks: bool) -> str:
     if column:
         tests = []
         for name, bound in bounds:
-            tests.append(f"typeof({column}) IN {_sql_types(bound)} AND {column} {COMPARISONS[name]} ?")
+            tests.append(f"typeof({column}) IN {_ordered_types(bound)} AND {column} {COMPARISONS[name]} ?")
             parameters.append(bound)
         return f"({' AND '.join(tests)})"
     path = _path(where.field)
-    tests = [f"coalesce(json_type(d.metadata, ?), '') IN {_json_types(bounds[0][1])}"]
+    tests = [f"coalesce(json_type(d.metadata, ?), '') IN {_ordered_types(bounds[0][1])}"]
     parameters.append(path)
     for name, bound in bounds:
         tests.append(f"json_extract(d.metadata, ?) {COMPARISONS[name]} ?")
@@ -99,12 +99,13 @@ def _path(field: str) -> str:
 
 
 def _json_types(value: Scalar) -> str:
-    if isinstance(value, bool):
-        return "('true', 'false')"
-    return "('text')" if isinstance(value, str) else "('integer', 'real')"
+    return "('true', 'false')" if isinstance(value, bool) else _ordered_types(value)
 
 
 def _sql_types(value: Scalar) -> str:
-    if isinstance(value, bool):
-        return "('none')"
+    return "('none')" if isinstance(value, bool) else _ordered_types(value)
+
+
+def _ordered_types(value: Scalar) -> str:
+    """Of what comes before or after it: true is 1 there."""
     return "('text')" if isinstance(value, str) else "('integer', 'real')"

@@ -28,6 +28,29 @@ tenants = Table(
     Column("id", String(32), nullable=False, unique=True),
     Column("created_at", String(25), nullable=False),
     Column("bell", Integer, nullable=False, server_default="0"),
+    Column("state", String(16), nullable=False, server_default="active"),
+    Column("quotas", Text, nullable=False, server_default="{}"),
+    Column("retention_days", Integer, nullable=True),
+    Column("settings", Text, nullable=False, server_default="{}"),
+    Column("seed", String(63), nullable=True),
+)
+usage = Table(
+    "usage",
+    control,
+    Column("tenant_id", String(32), ForeignKey("tenants.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", String(63), primary_key=True),
+    Column("period", String(16), primary_key=True),
+    Column("used", Float, nullable=False),
+)
+reservations = Table(
+    "reservations",
+    control,
+    Column("id", String(32), primary_key=True),
+    Column("name", String(63), primary_key=True),
+    Column("tenant_id", String(32), ForeignKey("tenants.id", ondelete="CASCADE"), nullable=False),
+    Column("amount", Float, nullable=False),
+    Column("expires_at", String(25), nullable=False),
+    Index("idx_reservations_tenant", "tenant_id", "name"),
 )
 
 tenant = MetaData()
@@ -53,6 +76,8 @@ spaces = Table(
     Column("generation", Integer, nullable=False),
     Column("state", String(16), nullable=False),
     Column("created_at", String(25), nullable=False),
+    Column("retired_at", String(25), nullable=True),
+    Column("keep_until", String(25), nullable=True),
     sqlite_autoincrement=True,
 )
 documents = Table(
@@ -245,5 +270,29 @@ watermarks = Table(
     Column("tenant_id", String(32), primary_key=True),
     Column("index_name", String(127), primary_key=True),
     Column("space_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("dimension", Integer, nullable=False),
     Column("sequence", BigInteger, nullable=False),
+)
+
+postgres = MetaData()
+"""What only PostgreSQL has: the indexes in its own tables, which on SQLite are FTS5's."""
+postings = Table(
+    "postings",
+    postgres,
+    Column("kb_id", BigInteger, nullable=False),
+    Column("chunk_seq", BigInteger, nullable=False),
+    Column("count", Integer, nullable=False),
+    Column("length", Integer, nullable=False),
+    Column("tenant_id", String(32), nullable=False),
+    Column("term", String(64), nullable=False),
+    Index("idx_postings_term", "kb_id", "term", "chunk_seq", "count", "length"),
+)
+"""Without a key: it would be as large as the rows. The one writer of a tenant adds a live chunk once."""
+lexical_statistics = Table(
+    "lexical_statistics",
+    postgres,
+    Column("tenant_id", String(32), primary_key=True),
+    Column("kb_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("chunks", BigInteger, nullable=False),
+    Column("length", BigInteger, nullable=False),
 )

@@ -7,41 +7,20 @@
             ledger = MyLedger(folder)
             return ledger, MyIndex(ledger)
 
-Needs pytest-asyncio with `asyncio_mode = "auto"`. Every query is asked twice: an index may answer the first
-time from disk and later from memory.
+Needs pytest-asyncio with `asyncio_mode = "auto"`. What has nothing to do with scores is in `keyword_suite`.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-import pytest
-
 from ragstone.core.analyzer import analyze, analyze_query
 from ragstone.core.filters import Filter, matches, parse_filter
 from ragstone.core.protocols import Ledger, LexicalIndex
-from ragstone.core.types import KnowledgeBase, NewVersion
+from ragstone.core.types import KnowledgeBase
 from ragstone.testing.builders import delete, make_version, put
+from ragstone.testing.keyword_suite import KeywordSuite, Stores, some_documents
 from ragstone.testing.oracles import bm25, check_ranking
 
-Stores = tuple[Ledger, LexicalIndex]
 TOLERANCE = 1e-4
-WORDS = (
-    "server",
-    "player",
-    "ban",
-    "module",
-    "hook",
-    "cron",
-    "reward",
-    "shop",
-    "chat",
-    "map",
-    "role",
-    "token",
-)
 QUERIES = ["server", "ban player module", "role chat token nothing", "hook hook hook", "the role of a map"]
 IDENTIFIERS = [
     ("moduleControllerCreate", "module"),
@@ -53,60 +32,23 @@ IDENTIFIERS = [
     ("sku-12345", "sku"),
     ("12345", "sku"),
 ]
-HOSTILE = [
-    '"',
-    "'; DROP TABLE chunks; --",
-    '"server" AND "player"',
-    "server NEAR/2 player",
-    "NEAR(server player)",
-    "AND OR NOT",
-    "server*",
-    "^server",
-    "terms:server",
-    "{terms} : server",
-    "-server +player",
-    "(server",
-    "server)",
-    "\\",
-    "%_%",
-    "ser\x00ver",
-    "?!.,;:()[]{}",
-    "the of and is",
-    "\N{ZERO WIDTH SPACE}",
-    "\N{COMBINING ACUTE ACCENT}" * 200,
-    "🙂 🙃",
-    "服务器 サーバー",
-    "server " * 15_000,
-    "x" * 100_000,
-    '"' * 100_000,
-]
 
 
-class LexicalSuite:
+class LexicalSuite(KeywordSuite):
     """Inherit and say how to open a ledger together with the index that follows it."""
-
-    async def open(self, folder: Path) -> Stores:
-        """A fresh ledger and its lexical index."""
-        raise NotImplementedError
-
-    @pytest.fixture
-    async def stores(self, tmp_path: Path) -> AsyncIterator[Stores]:
-        opened = await self.open(tmp_path)
-        yield opened
-        await opened[0].close()
 
     async def test_scores_are_bm25(self, stores: Stores) -> None:
         ledger, index = stores
-        kb = await put(ledger, *_documents(60))
+        kb = await put(ledger, *some_documents(60))
         for query in QUERIES:
             for k in (1, 10, 1000):
                 await self._check(ledger, index, kb, query, k)
 
     async def test_statistics_are_of_this_kb_and_of_live_chunks(self, stores: Stores) -> None:
         ledger, index = stores
-        versions = _documents(30)
+        versions = some_documents(30)
         kb = await put(ledger, *versions)
-        await put(ledger, *_documents(30, kb="other"), kb="other")
+        await put(ledger, *some_documents(30, kb="other"), kb="other")
         for version in versions[:10]:
             await delete(ledger, version.document_id)
         await put(ledger, *(make_version(f"d{n}", ("server shop " * n,)) for n in range(10, 15)))
@@ -117,7 +59,7 @@ class LexicalSuite:
 
     async def test_every_change_is_found_at_once(self, stores: Stores) -> None:
         ledger, index = stores
-        kb = await put(ledger, *_documents(5))
+        kb = await put(ledger, *some_documents(5))
         for n in range(20):
             await put(ledger, make_version(f"d{n % 7}", (f"server chat {'map ' * n}", "player")))
             await self._check(ledger, index, kb, "server map player", 1000)
@@ -125,12 +67,6 @@ class LexicalSuite:
                 doomed = make_version(f"d{(n + 1) % 7}")
                 await delete(ledger, doomed.document_id)
                 await self._check(ledger, index, kb, "server map player", 1000)
-
-    async def test_any_term_is_enough(self, stores: Stores) -> None:
-        ledger, index = stores
-        guide = make_version("guide", ("Cronjobs run commands on a schedule.",))
-        kb = await put(ledger, guide, make_version("other", ("Nothing of interest.",)))
-        assert await self._found(ledger, index, kb, "how do cronjobs work in practice") == ["guide"]
 
     async def test_identifiers_are_found_whole_and_by_part(self, stores: Stores) -> None:
         ledger, index = stores
@@ -154,67 +90,12 @@ class LexicalSuite:
         )
         assert await self._found(ledger, index, kb, "hook.player.connected") == ["whole", "parts"]
 
-    async def test_no_query_is_an_error(self, stores: Stores) -> None:
+    async def test_the_filter_leaves_scores_as_they_are(self, stores: Stores) -> None:
         ledger, index = stores
-        kb = await put(ledger, *_documents(10))
-        for query in HOSTILE * 2:
-            found = await index.search("default", kb, query, 10)
-            assert len(found) <= 10, f"{query!r:.80}"
-            assert all(one.score > 0 for one in found), f"{query!r:.80}"
-
-    async def test_operators_are_words(self, stores: Stores) -> None:
-        ledger, index = stores
-        kb = await put(
-            ledger,
-            make_version("near", ("a shop near the station",)),
-            make_version("server", ("the server",)),
-            *(make_version(f"filler{n}", ("nothing to see here",)) for n in range(5)),
-        )
-        assert sorted(await self._found(ledger, index, kb, "NEAR(server, 2)")) == ["near", "server"]
-
-    async def test_the_filter_acts_before_the_cut(self, stores: Stores) -> None:
-        ledger, index = stores
-        common = make_version("common", ["server server"] * 500)
-        rare = [make_version(f"r{n}", ("server " + "map " * 20,), metadata={"rare": True}) for n in range(5)]
-        kb = await put(ledger, common, *rare)
-        where = parse_filter({"rare": True})
-        expected = sorted(version.external_id for version in rare)
-        assert sorted(await self._found(ledger, index, kb, "server", 5, where)) == expected
-        await self._check(ledger, index, kb, "server", 5, where)
-        assert await self._found(ledger, index, kb, "server", 5, parse_filter({"rare": 1})) == []
-
-    async def test_ties_come_in_order_of_id(self, stores: Stores) -> None:
-        ledger, index = stores
-        versions = [make_version(f"d{n}", ("server",)) for n in range(30)]
-        kb = await put(ledger, *versions, *(make_version(f"f{n}", ("map",)) for n in range(40)))
-        ids = sorted([(await ledger.document_chunks("default", one.document_id))[0].id for one in versions])
-        for k in (1, 10, 30):
-            for _ in range(2):
-                found = await index.search("default", kb, "server", k)
-                assert [one.chunk_id for one in found] == ids[:k]
-
-    async def test_an_empty_or_deleted_kb_has_nothing_to_find(self, stores: Stores) -> None:
-        ledger, index = stores
-        empty = await put(ledger, kb="empty")
-        assert await self._found(ledger, index, empty, "server") == []
-        kb = await put(ledger, *_documents(3))
-        async with ledger.transaction("default") as transaction:
-            await transaction.delete_kb("default")
-        for _ in range(2):
-            assert await index.search("default", kb, "server", 10) == []
-
-    async def test_tenants_are_searched_apart(self, stores: Stores) -> None:
-        ledger, index = stores
-        for tenant in ("one", "two"):
-            await put(ledger, make_version(texts=(f"server of {tenant}",), tenant=tenant), tenant=tenant)
-        for tenant in ("one", "two"):
-            kb = await ledger.kb(tenant, "default")
-            assert kb is not None
-            for _ in range(2):
-                found = await index.search(tenant, kb, "server one two", 10)
-                live = await ledger.chunks(tenant, kb, [one.chunk_id for one in found])
-                assert [one.chunk.text for one in live.values()] == [f"server of {tenant}"]
-                assert len(found) == 1
+        rare = [make_version(f"r{n}", ("server " + "map " * n,), metadata={"rare": True}) for n in range(5)]
+        kb = await put(ledger, *some_documents(20), *rare)
+        for query in QUERIES:
+            await self._check(ledger, index, kb, query, 5, parse_filter({"rare": True}))
 
     async def _check(
         self,
@@ -236,34 +117,3 @@ class LexicalSuite:
         expected = {name: score for name, score in scores.items() if name in allowed}
         for _ in range(2):
             check_ranking(await index.search("default", kb, query, k, where), expected, k, TOLERANCE)
-
-    async def _found(
-        self,
-        ledger: Ledger,
-        index: LexicalIndex,
-        kb: KnowledgeBase,
-        query: str,
-        k: int = 10,
-        where: Filter | None = None,
-    ) -> list[str]:
-        """External ids of what is found, the same the first and the second time."""
-        answers = []
-        for _ in range(2):
-            found = [one.chunk_id for one in await index.search("default", kb, query, k, where)]
-            live = await ledger.chunks("default", kb, found)
-            answers.append([live[name].title.removeprefix("Title of ") for name in found])
-        assert answers[0] == answers[1]
-        return answers[0]
-
-
-def _documents(count: int, kb: str = "default") -> list[NewVersion]:
-    """Texts of different lengths over few words, the same for every run."""
-    choose = random.Random(7)  # noqa: S311 - texts to search, not secrets
-    return [
-        make_version(
-            f"d{n}",
-            [" ".join(choose.choices(WORDS, k=choose.randint(1, 30))) for _ in range(choose.randint(1, 3))],
-            kb=kb,
-        )
-        for n in range(count)
-    ]

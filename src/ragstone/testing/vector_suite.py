@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pytest
@@ -26,6 +27,15 @@ from ragstone.testing.builders import DIMENSION, delete, make_version, put, unit
 from ragstone.testing.oracles import check_ranking
 
 Stores = tuple[Ledger, VectorIndex]
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """What has something to let go of: every ledger, and an index that lives elsewhere."""
+
+    async def close(self) -> None: ...
+
+
 # Vectors may be kept as float16.
 TOLERANCE = 2e-3
 
@@ -41,7 +51,9 @@ class VectorSuite:
     async def stores(self, tmp_path: Path) -> AsyncIterator[Stores]:
         opened = await self.open(tmp_path)
         yield opened
-        await opened[0].close()
+        for one in reversed(opened):
+            if isinstance(one, Closing):
+                await one.close()
 
     async def test_the_nearest_come_in_order(self, stores: Stores) -> None:
         ledger, index = stores

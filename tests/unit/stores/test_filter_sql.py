@@ -44,7 +44,7 @@ LEAVES = st.one_of(
         NAMES,
         st.one_of(
             st.dictionaries(st.sampled_from(["gt", "gte", "lt", "lte"]), bound, min_size=1, max_size=2)
-            for bound in (TEXTS, BOUNDS)
+            for bound in (TEXTS, st.one_of(BOUNDS, st.booleans()))
         ),
     ),
 )

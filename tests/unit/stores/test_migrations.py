@@ -96,7 +96,7 @@ def test_upgrading_again_keeps_what_is_there(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     upgrade(path, "control")
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("INSERT INTO tenants VALUES ('one', 'id', 'now', 0)")
+        connection.execute("INSERT INTO tenants (name, id, created_at) VALUES ('one', 'id', 'now')")
         connection.commit()
         upgrade(path, "control")
         assert connection.execute("SELECT name FROM tenants").fetchall() == [("one",)]

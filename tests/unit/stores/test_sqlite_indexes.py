@@ -12,7 +12,7 @@ import pytest
 
 from ragstone.core.types import Candidate
 from ragstone.stores import schema
-from ragstone.stores.ledger import writes
+from ragstone.stores.ledger import changes
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.lexical import sqlite as lexical_module
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
@@ -88,8 +88,8 @@ async def test_a_shortened_feed_means_reading_everything_anew(ledger: SqliteLedg
 async def test_indexes_follow_while_the_feed_is_shortened(
     ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writes, "SHORTEN_EVERY", 10)
-    monkeypatch.setattr(writes, "KEPT_CHANGES", 5)
+    monkeypatch.setattr(changes, "SHORTEN_EVERY", 10)
+    monkeypatch.setattr(changes, "KEPT_CHANGES", 5)
     residents = Residents(16)
     lexical, vectors = SqliteLexicalIndex(ledger, residents), SqliteVectorIndex(ledger, residents)
     for n in range(30):
@@ -178,3 +178,20 @@ async def test_each_tenant_has_a_file_of_its_own(tmp_path: Path) -> None:
 def test_every_row_names_its_tenant() -> None:
     for table in schema.tenant.sorted_tables:
         assert table.c.tenant_id.nullable is False, table.name
+
+
+async def test_a_file_that_was_closed_and_opened_again_is_not_taken_for_unchanged(tmp_path: Path) -> None:
+    ledger, other = (SqliteLedger(tmp_path, [Fts5Writer()], open_tenants=1) for _ in range(2))
+    vectors = SqliteVectorIndex(ledger, Residents(16))
+    kb = await put(ledger, make_version("first", vectors=unit_vectors(1)))
+    there = 1
+    for writes in range(5):
+        assert len(await vectors.search("default", kb, unit_vectors(1)[0], 100)) == there
+        await put(ledger, make_version("x", tenant="second"), tenant="second")  # the first file has to make room
+        await ledger.kb("default", "default")
+        for n in range(writes):
+            await put(other, make_version(f"{writes}.{n}", vectors=unit_vectors(1, seed=n)))
+        there += writes
+    assert len(await vectors.search("default", kb, unit_vectors(1)[0], 100)) == there
+    await ledger.close()
+    await other.close()

@@ -94,3 +94,9 @@ def _explained(error: ValidationError, name: str, configured: type[Section]) -> 
         return SettingsError(f"source '{name}' needs the setting '{key}'", hint=hint)
     message = first["msg"].removeprefix("Value error, ")
     return SettingsError(f"source '{name}', setting '{key}': {message}", hint=hint)
+
+
+def secret_keys(kind: str) -> frozenset[str]:
+    """Which settings of a kind of source are secrets."""
+    fields = config_class(SOURCES.load(kind)).model_fields
+    return frozenset(name for name, field in fields.items() if "SecretStr" in str(field.annotation))

@@ -12,12 +12,11 @@ def save(
 ) -> None:
     """Keep a part; parts that were made from other content or in another way are of no use any more."""
     connection.execute(
-        "DELETE FROM checkpoints WHERE tenant_id = ? AND document_id = ? AND made_from <> ?",
-        (tenant_id, document_id, made_from),
+        "DELETE FROM checkpoints WHERE tenant_id = ? AND document_id = ? AND (made_from <> ? OR part = ?)",
+        (tenant_id, document_id, made_from, part),
     )
     connection.execute(
-        "INSERT INTO checkpoints (document_id, made_from, part, tenant_id, data) VALUES (?, ?, ?, ?, ?) "
-        "ON CONFLICT (document_id, made_from, part) DO UPDATE SET data = excluded.data",
+        "INSERT INTO checkpoints (document_id, made_from, part, tenant_id, data) VALUES (?, ?, ?, ?, ?)",
         (document_id, made_from, part, tenant_id, data),
     )
 
@@ -36,7 +35,8 @@ def resembling(
     """Signatures of live documents that share a band with this one, by document id."""
     marks = ",".join("?" * len(bands))
     rows = connection.execute(
-        "SELECT DISTINCT d.id, d.signature FROM resemblances r JOIN documents d ON d.id = r.document_id "
+        "SELECT DISTINCT d.id, d.signature FROM resemblances r "
+        "JOIN documents d ON d.tenant_id = r.tenant_id AND d.id = r.document_id "
         f"WHERE r.tenant_id = ? AND r.kb_id = ? AND r.band IN ({marks}) AND d.id <> ? AND d.version > 0 "
         "AND d.signature IS NOT NULL ORDER BY d.id LIMIT 100",
         (tenant_id, kb_id, *bands, but),

@@ -19,14 +19,28 @@ def has_document(connection: Connection, tenant_id: str, document_id: str) -> bo
     return row is not None
 
 
+def family(connection: Connection, tenant_id: str, document_id: str) -> list[str]:
+    """A document and all that came in with it: an attachment may have some of its own."""
+    found = {document_id: None}
+    waiting = [document_id]
+    while waiting:
+        children = connection.execute(
+            "SELECT id FROM documents WHERE parent_id = ? AND tenant_id = ?", (waiting.pop(), tenant_id)
+        )
+        fresh = [child for (child,) in children if child not in found]
+        found.update(dict.fromkeys(fresh))
+        waiting += fresh
+    return list(found)
+
+
 def move_document(
     connection: Connection, tenant_id: str, document_id: str, external_id: str, uri: str
 ) -> None:
     """The same document is found under another external id from now on; one that never went live makes room."""
     connection.execute(
         "DELETE FROM documents WHERE tenant_id = ? AND external_id = ? AND id <> ? AND version = 0 "
-        "AND (kb_id, source) = (SELECT kb_id, source FROM documents WHERE id = ?)",
-        (tenant_id, external_id, document_id, document_id),
+        "AND (kb_id, source) = (SELECT kb_id, source FROM documents WHERE tenant_id = ? AND id = ?)",
+        (tenant_id, external_id, document_id, tenant_id, document_id),
     )
     connection.execute(
         "UPDATE documents SET external_id = ?, uri = ? WHERE id = ? AND tenant_id = ?",

@@ -1,4 +1,4 @@
-"""What is read of the queue in a tenant's SQLite file."""
+"""What is read of a tenant's queue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from ragstone.stores.database import Connection
 JOB = (
     "SELECT j.id, j.kind, k.name, j.state, j.priority, j.document_id, j.source, j.external_id, j.uri, "
     "j.content_hash, j.size, j.facts, j.progress, j.attempts, j.token, j.worker, j.error_code, j.error, j.created_at, "
-    "j.started_at, j.finished_at FROM jobs j JOIN knowledge_bases k ON k.id = j.kb_id WHERE j.tenant_id = ?"
+    "j.started_at, j.finished_at FROM jobs j "
+    "JOIN knowledge_bases k ON k.tenant_id = j.tenant_id AND k.id = j.kb_id WHERE j.tenant_id = ?"
 )
 
 
@@ -29,6 +30,12 @@ def newest_job(connection: Connection, tenant_id: str, document_id: str) -> Job 
         f"{JOB} AND j.document_id = ? ORDER BY j.seq DESC LIMIT 1", (tenant_id, document_id)
     ).fetchone()
     return job_of(row) if row else None
+
+
+def newest_jobs(connection: Connection, tenant_id: str, document_ids: Sequence[str]) -> dict[str, Job]:
+    """The last job there was for each document."""
+    found = {identity: newest_job(connection, tenant_id, identity) for identity in document_ids}
+    return {identity: job for identity, job in found.items() if job}
 
 
 def read_jobs(

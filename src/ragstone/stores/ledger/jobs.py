@@ -1,4 +1,4 @@
-"""The queue in a tenant's SQLite file, as plain functions over its connection.
+"""The queue in a tenant's rows, as plain functions over a connection.
 
 A worker holds a job by lease and by token. The lease says when others may take the job; the token goes up each
 time someone does, and every write that a worker makes for a job names the token it was given.
@@ -14,8 +14,9 @@ from ragstone.core.clock import canonical, now
 from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, NewJob, Ticket
-from ragstone.core.types import KnowledgeBase
-from ragstone.stores.database import Connection
+from ragstone.core.types import KnowledgeBase, Metadata
+from ragstone.stores.database import Connection, next_number
+from ragstone.stores.ledger.documents import has_document
 from ragstone.stores.ledger.job_reads import JOB, job_of, read_job
 
 KEPT_JOBS = 10_000
@@ -25,19 +26,28 @@ KEPT_JOBS = 10_000
 def enqueue(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job:
     """Queue a job. One that already waits for the same document or source takes over what is new."""
     waiting = _active(connection, tenant_id, kb, job)
-    if waiting and _same(waiting, job):
-        _hasten(connection, waiting, job)
+    facts = connection.dialect.to_json(dict(job.facts))
+    if waiting and _same(waiting, job, json.loads(facts)):
+        _hasten(connection, tenant_id, waiting, job)
         return _by_id(connection, tenant_id, waiting.id)
     if waiting and job.kind == "sync" and waiting.state == "pending":
         # The one that reads more does what both were to do.
         connection.execute(
-            "UPDATE jobs SET facts = ? WHERE id = ?", (json.dumps({"afresh": True}), waiting.id)
+            "UPDATE jobs SET facts = ? WHERE tenant_id = ? AND id = ?",
+            ('{"afresh": true}', tenant_id, waiting.id),
         )
-        _hasten(connection, waiting, job)
+        _hasten(connection, tenant_id, waiting, job)
         return _by_id(connection, tenant_id, waiting.id)
     if waiting and job.kind == "document":
         # Newer content is on its way: whoever works on the old one must not finish it.
-        _end(connection, waiting.id, "cancelled", "superseded", f"newer content of {waiting.uri} came in")
+        _end(
+            connection,
+            tenant_id,
+            waiting.id,
+            "cancelled",
+            "superseded",
+            f"newer content of {waiting.uri} came in",
+        )
     if job.document_id:
         _announce(connection, tenant_id, kb, job)
     identity = opaque_id()
@@ -48,7 +58,7 @@ def enqueue(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJ
         "VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, '{}', ?, 0, 0, '', '', 0, 0, '', '', ?)",
         (
             *(identity, tenant_id, kb.id, job.kind, int(job.priority), job.document_id, job.source),
-            *(job.external_id, job.uri, job.content_hash, job.size, json.dumps(dict(job.facts), default=str)),
+            *(job.external_id, job.uri, job.content_hash, job.size, facts),
             *(int(job.notify), canonical(now())),
         ),
     )
@@ -94,8 +104,9 @@ def claim(
     for identity in taken:
         connection.execute(
             "UPDATE jobs SET state = 'running', attempts = attempts + 1, token = token + 1, worker = ?, boot = ?, "
-            "lease_until = ?, started_at = coalesce(started_at, ?), error_code = '', error = '' WHERE id = ?",
-            (worker, boot, present + lease_seconds, moment, identity),
+            "lease_until = ?, started_at = coalesce(started_at, ?), error_code = '', error = '' "
+            "WHERE tenant_id = ? AND id = ?",
+            (worker, boot, present + lease_seconds, moment, tenant_id, identity),
         )
     return [_by_id(connection, tenant_id, identity) for identity in taken]
 
@@ -115,11 +126,11 @@ def reclaim(connection: Connection, tenant_id: str, attempts: int) -> None:
     for identity, uri, tried in lost:
         if tried >= attempts:
             reason = f"{uri} ended its worker {tried} times; it is put aside until someone retries it"
-            _end(connection, identity, "failed", "worker_died", reason)
+            _end(connection, tenant_id, identity, "failed", "worker_died", reason)
         else:
             connection.execute(
-                "UPDATE jobs SET state = 'pending', token = token + 1, not_before = 0 WHERE id = ?",
-                (identity,),
+                "UPDATE jobs SET state = 'pending', token = token + 1, not_before = 0 WHERE tenant_id = ? AND id = ?",
+                (tenant_id, identity),
             )
 
 
@@ -136,7 +147,7 @@ def heartbeat(
         found = connection.execute(
             "UPDATE jobs SET lease_until = ?, progress = ? WHERE tenant_id = ? AND id = ? "
             "AND token = ? AND state = 'running'",
-            (until, json.dumps(asdict(progress)), tenant_id, *ticket),
+            (until, connection.dialect.to_json(asdict(progress)), tenant_id, *ticket),
         )
         if not found.rowcount:
             void.add(ticket)
@@ -149,9 +160,10 @@ def complete(
     """End a job well, if the ticket is still good: `LeaseLost` undoes the transaction it was to commit with."""
     _check(connection, tenant_id, ticket)
     connection.execute(
-        "UPDATE jobs SET progress = ? WHERE id = ?", (json.dumps(asdict(progress)), ticket.job_id)
+        "UPDATE jobs SET progress = ? WHERE tenant_id = ? AND id = ?",
+        (connection.dialect.to_json(asdict(progress)), tenant_id, ticket.job_id),
     )
-    _end(connection, ticket.job_id, "completed", "", message)
+    _end(connection, tenant_id, ticket.job_id, "completed", "", message)
 
 
 def holds(connection: Connection, tenant_id: str, ticket: Ticket) -> bool:
@@ -166,7 +178,7 @@ def holds(connection: Connection, tenant_id: str, ticket: Ticket) -> bool:
 def fail(connection: Connection, tenant_id: str, ticket: Ticket, code: str, error: str) -> None:
     """End a job with a reason."""
     _check(connection, tenant_id, ticket)
-    _end(connection, ticket.job_id, "failed", code, error)
+    _end(connection, tenant_id, ticket.job_id, "failed", code, error)
 
 
 def put_back(
@@ -183,14 +195,10 @@ def put_back(
     _check(connection, tenant_id, ticket)
     connection.execute(
         "UPDATE jobs SET state = 'pending', token = token + 1, attempts = attempts - ?, boot = ?, not_before = ?, "
-        "error_code = ?, error = ? WHERE id = ?",
+        "error_code = ?, error = ? WHERE tenant_id = ? AND id = ?",
         (
-            int(not counts),
-            connection.dialect.boot(),
-            connection.dialect.lease_now(connection) + wait_seconds,
-            code,
-            error,
-            ticket.job_id,
+            *(int(not counts), connection.dialect.boot()),
+            *(connection.dialect.lease_now(connection) + wait_seconds, code, error, tenant_id, ticket.job_id),
         ),
     )
 
@@ -202,7 +210,7 @@ def cancel(connection: Connection, tenant_id: str, job_id: str) -> bool:
     ).fetchone()
     if row is None or row[0] not in ("pending", "running"):
         return False
-    _end(connection, job_id, "cancelled", "cancelled", "cancelled on request")
+    _end(connection, tenant_id, job_id, "cancelled", "cancelled", "cancelled on request")
     return True
 
 
@@ -212,7 +220,7 @@ def retry(connection: Connection, tenant_id: str, job_id: str) -> bool:
         "UPDATE jobs SET state = 'pending', attempts = 0, token = token + 1, not_before = 0, error_code = '', "
         "error = '', progress = '{}', finished_at = NULL, started_at = NULL "
         "WHERE tenant_id = ? AND id = ? AND state IN ('failed', 'cancelled') AND NOT EXISTS (SELECT 1 FROM jobs n "
-        "WHERE n.kb_id = jobs.kb_id AND n.kind = jobs.kind AND n.source = jobs.source "
+        "WHERE n.tenant_id = jobs.tenant_id AND n.kb_id = jobs.kb_id AND n.kind = jobs.kind AND n.source = jobs.source "
         "AND n.external_id = jobs.external_id AND n.seq > jobs.seq)",
         (tenant_id, job_id),
     )
@@ -232,17 +240,19 @@ def _check(connection: Connection, tenant_id: str, ticket: Ticket) -> None:
         raise LeaseLost(f"job {ticket.job_id} is another worker's by now, or was cancelled")
 
 
-def _end(connection: Connection, job_id: str, state: JobState, code: str, error: str) -> None:
+def _end(connection: Connection, tenant_id: str, job_id: str, state: JobState, code: str, error: str) -> None:
     moment = canonical(now())
     connection.execute(
-        "UPDATE jobs SET state = ?, token = token + 1, error_code = ?, error = ?, finished_at = ? WHERE id = ?",
-        (state, code, error if state != "completed" else "", moment, job_id),
+        "UPDATE jobs SET state = ?, token = token + 1, error_code = ?, error = ?, finished_at = ? "
+        "WHERE tenant_id = ? AND id = ?",
+        (state, code, error if state != "completed" else "", moment, tenant_id, job_id),
     )
     if state != "cancelled":
         connection.execute(
             "INSERT INTO notices (tenant_id, kind, job_id, document_id, uri, message, created_at, seen, sent) "
-            "SELECT tenant_id, state, id, document_id, uri, ?, ?, 0, 0 FROM jobs WHERE id = ? AND notify = 1",
-            (error, moment, job_id),
+            "SELECT tenant_id, state, id, document_id, uri, ?, ?, 0, 0 FROM jobs "
+            "WHERE tenant_id = ? AND id = ? AND notify = 1",
+            (error, moment, tenant_id, job_id),
         )
 
 
@@ -256,30 +266,31 @@ def _active(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJ
     return job_of(row) if row else None
 
 
-def _same(waiting: Job, job: NewJob) -> bool:
+def _same(waiting: Job, job: NewJob, facts: Metadata) -> bool:
     """Whether both would make the same document, wherever the content lies."""
-    given = json.loads(json.dumps(dict(job.facts), default=str))
     return waiting.content_hash == job.content_hash and {**waiting.facts, "original": ""} == {
-        **given,
+        **facts,
         "original": "",
     }
 
 
-def _hasten(connection: Connection, waiting: Job, job: NewJob) -> None:
+def _hasten(connection: Connection, tenant_id: str, waiting: Job, job: NewJob) -> None:
     connection.execute(
         "UPDATE jobs SET priority = CASE WHEN priority < ? THEN priority ELSE ? END, "
-        "notify = CASE WHEN notify > ? THEN notify ELSE ? END WHERE id = ?",
-        (int(job.priority), int(job.priority), int(job.notify), int(job.notify), waiting.id),
+        "notify = CASE WHEN notify > ? THEN notify ELSE ? END WHERE tenant_id = ? AND id = ?",
+        (*(int(job.priority), int(job.priority), int(job.notify), int(job.notify)), tenant_id, waiting.id),
     )
 
 
 def _announce(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> None:
     """The document exists from now on, though nobody can find it yet."""
+    if has_document(connection, tenant_id, job.document_id):
+        return
     moment = canonical(now())
     connection.execute(
         "INSERT INTO documents (id, tenant_id, kb_id, source, external_id, uri, title, content_hash, version, "
         "last_version, chunk_count, token_count, media_type, metadata, recipe, embedded, created_at, updated_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 0, 0, 0, '', '{}', '', 0, ?, ?) ON CONFLICT (id) DO NOTHING",
+        "VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 0, 0, 0, '', '{}', '', 0, ?, ?)",
         (
             *(job.document_id, tenant_id, kb.id, job.source, job.external_id, job.uri),
             *(str(job.facts.get("title", "")), moment, moment),
@@ -288,14 +299,16 @@ def _announce(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: Ne
 
 
 def _forget_old(connection: Connection, tenant_id: str) -> None:
-    newest = connection.execute("SELECT max(seq) FROM jobs WHERE tenant_id = ?", (tenant_id,)).fetchone()[0]
-    if newest % 1000 == 0:
+    if next_number(connection, tenant_id, "jobs", 1) % 1000:
+        return
+    # Counted, since numbers need not be this tenant's alone.
+    for table, number, ended in (
+        ("jobs", "seq", " AND state IN ('completed', 'cancelled')"),
+        ("notices", "id", ""),
+    ):
         connection.execute(
-            "DELETE FROM jobs WHERE tenant_id = ? AND seq < ? AND state IN ('completed', 'cancelled')",
-            (tenant_id, newest - KEPT_JOBS),
-        )
-        connection.execute(
-            "DELETE FROM notices WHERE tenant_id = ? AND id <= (SELECT max(id) FROM notices WHERE tenant_id = ?) - ?",
+            f"DELETE FROM {table} WHERE tenant_id = ?{ended} AND {number} <= (SELECT {number} FROM {table} "
+            f"WHERE tenant_id = ? ORDER BY {number} DESC LIMIT 1 OFFSET ?)",
             (tenant_id, tenant_id, KEPT_JOBS),
         )
 

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
 from typing import Concatenate, ParamSpec, TypeVar
 
-from ragstone.core.errors import NotFoundError
+from ragstone.core.clock import now
+from ragstone.core.errors import NotFoundError, SettingsError, StoreError
 from ragstone.core.filters import Filter
-from ragstone.core.jobs import DocumentStatus
+from ragstone.core.jobs import DocumentStatus, Job
+from ragstone.core.protocols import Mirror
 from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger import checkpoints, originals, reads, status, writes
+from ragstone.stores.ledger import checkpoints, job_reads, leftovers, originals, reads, status
+from ragstone.stores.ledger.collections import count_by_source_type
 from ragstone.stores.ledger.transaction import SqlTransaction, UnitOfWork
+from ragstone.stores.ledger.version_rows import short_hash
 
+logger = logging.getLogger(__name__)
 P = ParamSpec("P")
+S = TypeVar("S")
 T = TypeVar("T")
+erasing: ContextVar[str] = ContextVar("ragstone_erasing", default="")
+"""The id of the tenant that this task deletes: it alone may still read and write there."""
 Work = Callable[Concatenate[Connection, str, P], T]
 """Reads or writes rows of one tenant: given a connection and the tenant's id."""
 
@@ -32,6 +42,11 @@ class UnknownTenant(NotFoundError):
 
 class SqlLedger(ABC):
     """Implements `core.protocols.Ledger` over rows; a database adds how to reach them."""
+
+    mirrors: Sequence[Mirror] = ()
+    """Indexes elsewhere that follow this ledger."""
+    largest_dimension: int | None = None
+    """The longest vectors that this ledger's own index can hold; None when any will do."""
 
     @abstractmethod
     async def read(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -58,12 +73,46 @@ class SqlLedger(ABC):
         """Say that there is new work."""
 
     @abstractmethod
+    async def control_read(self, work: Callable[[Connection], T], otherwise: T) -> T:
+        """What `work` finds in the tables that know all tenants; `otherwise` when nothing was ever written."""
+
+    @abstractmethod
+    async def control_write(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` as a transaction on those tables: one at a time, on any number of machines."""
+
+    @abstractmethod
+    async def admit(self, tenant: str, measure: Work[[], S], decide: Callable[[Connection, S], T]) -> T:
+        """As `control_write`, told what `measure` finds in the tenant's rows once nobody else can decide.
+
+        Whoever commits to the tenant's rows and then lets go of a reservation is seen in the one, the other or both.
+        """
+
+    @abstractmethod
+    async def forget(self, tenant: str, tenant_id: str) -> None:
+        """Remove everything of a tenant that is being deleted but its name; again if it was cut short."""
+
+    @abstractmethod
+    async def remains(self, tenant_id: str) -> Mapping[str, int]:
+        """What there still is of a tenant that was deleted: rows by table, and files."""
+
+    @abstractmethod
     async def close(self) -> None: ...
 
     @asynccontextmanager
     async def transaction(self, tenant: str) -> AsyncIterator[SqlTransaction]:
-        async with self.unit(tenant) as unit, SqlTransaction(unit) as transaction:
+        async with self.unit(tenant) as unit, SqlTransaction(unit, self.check_dimension) as transaction:
             yield transaction
+        if transaction.changed:
+            await self._settle(tenant)
+
+    def check_dimension(self, dimension: int) -> None:
+        """Refuse vectors that the index could not hold, before there is a Space of them."""
+        if self.largest_dimension is not None and dimension > self.largest_dimension:
+            raise SettingsError(
+                f"the index holds vectors of {self.largest_dimension:,} dimensions at most, "
+                f"and the model gives {dimension:,}",
+                hint="choose another model, fewer embedding.dimensions or another vector store",
+            )
 
     async def kb(self, tenant: str, name: str) -> KnowledgeBase | None:
         try:
@@ -122,7 +171,7 @@ class SqlLedger(ABC):
     ) -> Mapping[str, Vector]:
         if kb.space is None:
             return {}
-        keys = {writes.short_hash(text): text for text in texts}
+        keys = {short_hash(text): text for text in texts}
         found = await self.read(tenant, reads.known_vectors, kb.space, list(keys))
         return {keys[key]: vector for key, vector in found.items()}
 
@@ -157,22 +206,75 @@ class SqlLedger(ABC):
     ) -> Mapping[str, bytes]:
         return await self.read(tenant, checkpoints.resembling, kb.id, bands, but)
 
-    async def keep_original(self, tenant: str, document_id: str, content: bytes) -> str:
+    async def newest_jobs(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, Job]:
+        return await self.read(tenant, job_reads.newest_jobs, document_ids)
+
+    async def keep_originals(self, tenant: str, contents: Sequence[tuple[str, bytes]]) -> list[str]:
         blobs = await self.blobs(tenant, make=True)
-        return await asyncio.to_thread(blobs.put, document_id, content)
+        return await asyncio.to_thread(lambda: [blobs.put(*one) for one in contents])
 
-    async def original(self, tenant: str, document_id: str, name: str) -> bytes:
+    async def originals(self, tenant: str, named: Sequence[tuple[str, str]]) -> list[bytes | None]:
         blobs = await self.blobs(tenant)
-        return await asyncio.to_thread(blobs.get, document_id, name)
+        return await asyncio.to_thread(lambda: [_content(blobs, *one) for one in named])
 
-    async def drop_original(self, tenant: str, document_id: str, name: str) -> None:
+    async def drop_originals(self, tenant: str, named: Sequence[tuple[str, str]]) -> None:
         blobs = await self.blobs(tenant)
-        await asyncio.to_thread(blobs.remove, document_id, [name])
 
-    async def sweep(self, tenant: str) -> None:
-        """Remove what crashes left behind: files that no job needs."""
+        def drop() -> None:
+            for document_id, name in named:
+                blobs.remove(document_id, [name])
+
+        await asyncio.to_thread(drop)
+
+    async def sweep(self, tenant: str, document_ids: Sequence[str] | None = None) -> None:
+        """Remove what crashes left behind: files that no job needs, and versions that will not go live any more.
+
+        Of some documents, only the files are looked at.
+        """
         blobs = await self.blobs(tenant)
-        for document_id, names in (await asyncio.to_thread(blobs.settled)).items():
+        staged = await self.read(tenant, leftovers.staged_leftovers, now()) if document_ids is None else []
+        if staged:
+            async with self.transaction(tenant) as tx:
+                await tx.discard_leftovers(now())
+        for document_id, names in (await asyncio.to_thread(blobs.settled, document_ids)).items():
             needed = await self.read(tenant, originals.needed, document_id)
             left = [name for name in names if name not in needed]
             await asyncio.to_thread(blobs.remove, document_id, left)
+
+    async def source_types(self, tenant: str) -> list[tuple[str, int, int]]:
+        try:
+            return await self.read(tenant, count_by_source_type)
+        except UnknownTenant:
+            return []
+
+    @property
+    def mirrored(self) -> bool:
+        return bool(self.mirrors)
+
+    async def prepare(self, tenant: str, kb: KnowledgeBase, staged: Sequence[tuple[str, int]]) -> None:
+        for mirror in self.mirrors:
+            await mirror.prepare(tenant, kb, staged)
+
+    async def settle(self, tenant: str) -> None:
+        """Have every index elsewhere catch up now, or say why it cannot."""
+        for mirror in self.mirrors:
+            await mirror.settle(tenant)
+
+    async def scrub(self, tenant: str, kb_ids: Sequence[int]) -> bool:
+        """Overwrite what the files keep of removed chunks; False where a server does that in its own time."""
+        return False
+
+    async def _settle(self, tenant: str) -> None:
+        for mirror in self.mirrors:
+            try:
+                await mirror.settle(tenant)
+            except StoreError as error:
+                # What it still holds is not found by anyone, and its mark says what it has yet to let go of.
+                logger.warning("an index is behind, and will catch up: %s", error)
+
+
+def _content(blobs: Blobs, document_id: str, name: str) -> bytes | None:
+    try:
+        return blobs.get(document_id, name)
+    except NotFoundError:
+        return None

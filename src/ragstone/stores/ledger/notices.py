@@ -37,8 +37,9 @@ def unsent(connection: Connection, tenant_id: str, limit: int) -> list[Notice]:
 def mark_sent(connection: Connection, tenant_id: str, notice: int) -> None:
     connection.execute("UPDATE notices SET sent = 1 WHERE tenant_id = ? AND id = ?", (tenant_id, notice))
     connection.execute(
-        "DELETE FROM notices WHERE tenant_id = ? AND sent = 1 AND seen = 1 AND id < ?",
-        (tenant_id, notice - KEPT),
+        "DELETE FROM notices WHERE tenant_id = ? AND sent = 1 AND seen = 1 AND id < "
+        "(SELECT id FROM notices WHERE tenant_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
+        (tenant_id, tenant_id, KEPT),
     )
 
 
@@ -47,3 +48,13 @@ def _notice(row: Sequence[Any]) -> Notice:
     assert created is not None
     identity, kind, job_id, document_id, uri, message = row[:6]
     return Notice(identity, kind, job_id, document_id, uri, message, created, bool(row[7]))
+
+
+def forget_notices(connection: Connection, tenant_id: str, kb_id: int, source: str = "") -> None:
+    """Remove what was told of the jobs of a kb, or of one of its sources."""
+    narrowed, given = (" AND source = ?", (source,)) if source else ("", ())
+    connection.execute(
+        "DELETE FROM notices WHERE tenant_id = ? AND job_id IN "
+        f"(SELECT id FROM jobs WHERE tenant_id = ? AND kb_id = ?{narrowed})",
+        (tenant_id, tenant_id, kb_id, *given),
+    )

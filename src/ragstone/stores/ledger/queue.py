@@ -1,17 +1,11 @@
-"""The queue and the sources of all tenants, on the rows of the ledger."""
+"""The queue of all tenants, on the rows of the ledger."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 
-from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Notice, SourceRecord, Ticket
-from ragstone.core.types import KnowledgeBase, Metadata
-from ragstone.stores.ledger import job_reads as job_reads
-from ragstone.stores.ledger import jobs as jobs
-from ragstone.stores.ledger import notices as notices
-from ragstone.stores.ledger import originals as originals
-from ragstone.stores.ledger import sources as sources
+from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Notice, Ticket
+from ragstone.stores.ledger import job_reads, jobs, notices, originals
 from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
 
 
@@ -99,8 +93,8 @@ class SqlQueue:
     async def next_due(self, tenant: str, kind: JobKind = "document") -> float | None:
         return await self._ledger.read(tenant, job_reads.next_due, kind)
 
-    async def older_originals(self, tenant: str, job: Job) -> list[str]:
-        return await self._ledger.read(tenant, originals.older, job)
+    async def older_originals(self, tenant: str, jobs: Sequence[Job]) -> list[tuple[str, str]]:
+        return await self._ledger.read(tenant, originals.older, jobs)
 
     async def notices(self, tenant: str, *, unread: bool = False, limit: int = 100) -> list[Notice]:
         try:
@@ -116,51 +110,3 @@ class SqlQueue:
 
     async def mark_sent(self, tenant: str, notice: int) -> None:
         await self._ledger.write(tenant, notices.mark_sent, notice)
-
-
-class SqlSourceBook:
-    """Implements `core.jobs.SourceBook`."""
-
-    def __init__(self, ledger: SqlLedger) -> None:
-        self._ledger = ledger
-
-    async def add(
-        self,
-        tenant: str,
-        kb: KnowledgeBase,
-        name: str,
-        kind: str,
-        config: Metadata,
-        schedule: str,
-        next_run_at: datetime | None,
-    ) -> SourceRecord:
-        return await self._ledger.write(
-            tenant, sources.add_source, kb, name, kind, config, schedule, next_run_at
-        )
-
-    async def get(self, tenant: str, kb: str, name: str) -> SourceRecord | None:
-        try:
-            return await self._ledger.read(tenant, sources.read_source, kb, name)
-        except UnknownTenant:
-            return None
-
-    async def all(self, tenant: str, kb: str | None = None) -> list[SourceRecord]:
-        try:
-            return await self._ledger.read(tenant, sources.read_sources, kb)
-        except UnknownTenant:
-            return []
-
-    async def due(self, tenant: str, moment: datetime) -> list[SourceRecord]:
-        return await self._ledger.read(tenant, sources.due_sources, moment)
-
-    async def reschedule(self, tenant: str, source_id: str, next_run_at: datetime | None) -> None:
-        await self._ledger.write(tenant, sources.reschedule, source_id, next_run_at)
-
-    async def ran(self, tenant: str, source_id: str, error: str, next_run_at: datetime | None) -> None:
-        await self._ledger.write(tenant, sources.ran, source_id, error, next_run_at)
-
-    async def pause(self, tenant: str, source_id: str, paused: bool) -> None:
-        await self._ledger.write(tenant, sources.pause, source_id, paused)
-
-    async def remove(self, tenant: str, source_id: str) -> None:
-        await self._ledger.write(tenant, sources.remove_source, source_id)

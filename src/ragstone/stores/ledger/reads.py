@@ -1,4 +1,4 @@
-"""What is read from a tenant's SQLite file, as plain functions over a connection. Every read names the tenant."""
+"""What is read of a tenant's rows, as plain functions over a connection. Every read names the tenant."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from ragstone.stores.database import Connection, last_number
 DOCUMENT = (
     "SELECT d.id, k.name, d.source, d.external_id, d.uri, d.title, d.content_hash, d.version, d.chunk_count, "
     "d.token_count, d.media_type, d.metadata, d.recipe, d.embedded, d.modified_at, d.created_at, d.updated_at "
-    "FROM documents d JOIN knowledge_bases k ON k.id = d.kb_id WHERE d.tenant_id = ? AND d.version > 0"
+    "FROM documents d JOIN knowledge_bases k ON k.tenant_id = d.tenant_id AND k.id = d.kb_id "
+    "WHERE d.tenant_id = ? AND d.version > 0"
 )
 CHUNK = (
     "SELECT c.id, c.document_id, c.version, c.chunk_index, c.content, c.context, c.start, c.stop, c.page, "
     "c.section, c.parent, c.level, c.kind, c.token_count, c.metadata, d.title, d.uri, d.source, d.metadata "
-    "FROM chunks c JOIN documents d ON d.id = c.document_id AND d.version = c.version WHERE c.tenant_id = ?"
+    "FROM chunks c JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id AND d.version = c.version "
+    "WHERE c.tenant_id = ?"
 )
 PER_STATEMENT = 500
 T = TypeVar("T")
@@ -79,7 +81,8 @@ def find_documents(
 def read_text(connection: Connection, tenant_id: str, document_id: str) -> str | None:
     """The live version's text."""
     row = connection.execute(
-        "SELECT v.text FROM versions v JOIN documents d ON d.id = v.document_id AND d.version = v.version "
+        "SELECT v.text FROM versions v "
+        "JOIN documents d ON d.tenant_id = v.tenant_id AND d.id = v.document_id AND d.version = v.version "
         "WHERE d.tenant_id = ? AND d.id = ?",
         (tenant_id, document_id),
     ).fetchone()
@@ -148,7 +151,7 @@ def read_sequence(connection: Connection, tenant_id: str) -> int:
 def _kbs(connection: Connection, which: str, parameters: tuple[str, ...]) -> list[KnowledgeBase]:
     rows = connection.execute(
         "SELECT k.id, k.name, s.id, s.model, s.dimension, s.generation, s.state "
-        f"FROM knowledge_bases k LEFT JOIN spaces s ON s.id = k.live_space {which}",
+        f"FROM knowledge_bases k LEFT JOIN spaces s ON s.tenant_id = k.tenant_id AND s.id = k.live_space {which}",
         parameters,
     )
     return [KnowledgeBase(row[0], row[1], Space(*row[2:]) if row[2] is not None else None) for row in rows]

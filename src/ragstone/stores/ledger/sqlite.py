@@ -5,49 +5,67 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ragstone.core.clock import canonical, now
-from ragstone.core.ids import check_name, opaque_id
+from ragstone.core.errors import StoreBusy
+from ragstone.core.ids import check_name
+from ragstone.stores import tenant_rows
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.ledger.ledger import P, SqlLedger, T, UnknownTenant, Work
-from ragstone.stores.ledger.sqlite_dialect import SqliteConnection
-from ragstone.stores.ledger.sqlite_file import SqliteFile
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.folders import count_files, remove_folder
+from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, UnknownTenant, Work, erasing
+from ragstone.stores.ledger.sqlite_file import BUSY_SECONDS, SqliteFile, translated
+from ragstone.stores.ledger.sqlite_scrub import scrub
 from ragstone.stores.ledger.sqlite_unit import SqliteUnit, TenantFile
+from ragstone.stores.vault import Vault
+
+PARTS = ("tenants", "documents")
+"""Folders that have one for each tenant."""
 
 
 class SqliteLedger(SqlLedger):
     """A ledger on files under one folder. Any number of processes may share it."""
 
-    def __init__(self, folder: Path, indexes: Sequence[ColocatedIndex] = (), open_tenants: int = 64) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        indexes: Sequence[ColocatedIndex] = (),
+        open_tenants: int = 64,
+        vault: Vault | None = None,
+    ) -> None:
         self._folder = folder
+        self._vault = vault or Vault()
         self._indexes = indexes
         self._limit = open_tenants
         self._control: SqliteFile | None = None
         self._tenants: OrderedDict[str, TenantFile] = OrderedDict()
         self._opening = asyncio.Lock()
         self._opening_control = asyncio.Lock()
-        self._busy: dict[str, int] = {}
+        self._leaving: list[TenantFile] = []
+        """Files that nobody is given any more, and that somebody still uses."""
 
     @asynccontextmanager
     async def file(self, tenant: str, *, make: bool = False) -> AsyncIterator[TenantFile]:
         """The tenant's file; it stays open at least while the block runs. Only a writer may make a new one."""
-        opened = self._tenants.get(tenant)
+        opened = self._still(tenant)
         if opened is None:
             async with self._opening:
-                opened = self._tenants.get(tenant) or await self._open(tenant, make)
+                opened = self._still(tenant) or await self._open(tenant, make)
                 self._tenants[tenant] = opened
-                self._busy[tenant] = self._busy.get(tenant, 0)
                 self._close_idle(keep=tenant)
         self._tenants.move_to_end(tenant)
-        self._busy[tenant] += 1
+        opened.users += 1
+        opened.idle.clear()
         try:
             yield opened
         finally:
-            self._busy[tenant] -= 1
+            opened.users -= 1
+            if not opened.users:
+                opened.idle.set()
+                self._close_left()
 
     @asynccontextmanager
     async def unit(self, tenant: str) -> AsyncIterator[SqliteUnit]:
@@ -59,19 +77,8 @@ class SqliteLedger(SqlLedger):
             return await file.read(lambda connection: work(connection, file.tenant_id, *args, **kwargs))
 
     async def write(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        def whole(db: SqliteConnection) -> T:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                result = work(db, file.tenant_id, *args, **kwargs)
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-            return result
-
-        async with self.file(tenant) as file, file.turn:
-            return await asyncio.shield(file.write(whole))
+        async with self.file(tenant) as file:
+            return await file.transact(lambda connection: work(connection, file.tenant_id, *args, **kwargs))
 
     async def blobs(self, tenant: str, *, make: bool = False) -> Blobs:
         async with self.file(tenant, make=make) as file:
@@ -81,7 +88,8 @@ class SqliteLedger(SqlLedger):
         control = await self.control()
         if control is None:
             return {}
-        return await control.read(lambda db: dict(db.execute("SELECT name, bell FROM tenants ORDER BY name")))
+        known = "SELECT name, bell FROM tenants WHERE state = 'active' ORDER BY name"
+        return await control.read(lambda db: dict(db.execute(known)))
 
     async def ring(self, tenant: str) -> None:
         def work(db: sqlite3.Connection) -> None:
@@ -94,9 +102,10 @@ class SqliteLedger(SqlLedger):
 
     async def close(self) -> None:
         async with self._opening:
-            for file in self._tenants.values():
+            for file in (*self._tenants.values(), *self._leaving):
                 await asyncio.to_thread(file.close)
             self._tenants.clear()
+            self._leaving.clear()
             if self._control:
                 await asyncio.to_thread(self._control.close)
                 self._control = None
@@ -111,33 +120,90 @@ class SqliteLedger(SqlLedger):
                 self._control = await asyncio.to_thread(SqliteFile, path, "control")
         return self._control
 
+    async def control_read(self, work: Callable[[Connection], T], otherwise: T) -> T:
+        control = await self.control()
+        return otherwise if control is None else await control.read(work)
+
+    async def control_write(self, work: Callable[[Connection], T]) -> T:
+        control = await self.control(make=True)
+        assert control is not None
+        return await control.transact(work)
+
+    async def admit(self, tenant: str, measure: Work[[], S], decide: Callable[[Connection, S], T]) -> T:
+        def decided(control: Connection) -> T:
+            return decide(control, file.read_here(lambda connection: measure(connection, file.tenant_id)))
+
+        async with self.file(tenant) as file:
+            return await self.control_write(decided)
+
+    async def forget(self, tenant: str, tenant_id: str) -> None:
+        self._still(tenant)  # lets go of it
+        for file in [one for one in self._leaving if one.tenant_id == tenant_id]:
+            try:
+                async with asyncio.timeout(BUSY_SECONDS):
+                    await file.idle.wait()
+            except TimeoutError:
+                raise StoreBusy(
+                    f"something still works for tenant '{tenant}'",
+                    hint="end it, then delete the tenant again",
+                ) from None
+        for part in PARTS:
+            await asyncio.to_thread(_remove, self._folder / part / check_name(tenant_id, "tenant id"))
+
+    async def remains(self, tenant_id: str) -> Mapping[str, int]:
+        folders = [self._folder / part / check_name(tenant_id, "tenant id") for part in PARTS]
+        return {"files": await asyncio.to_thread(lambda: sum(map(count_files, folders)))}
+
+    async def scrub(self, tenant: str, kb_ids: Sequence[int]) -> bool:
+        async with self.file(tenant) as file:
+            await scrub(file, kb_ids)
+        return True
+
     async def _open(self, tenant: str, make: bool) -> TenantFile:
         check_name(tenant, "tenant")
         control = await self.control(make)
         if control is None:
             raise UnknownTenant(tenant)
+        known = await control.read(lambda db: tenant_rows.read_tenant(db, tenant))
+        if known and known.state == "deleting" and known.id != erasing.get():
+            raise tenant_rows.leaving(tenant)
+        if known is None and not make:
+            raise UnknownTenant(tenant)
+        tenant_id = known.id if known else await control.transact(lambda db: tenant_rows.register(db, tenant))
+        return await asyncio.to_thread(TenantFile, self._folder, tenant_id, self._vault)
 
-        def known(db: sqlite3.Connection) -> str | None:
-            row = db.execute("SELECT id FROM tenants WHERE name = ?", (tenant,)).fetchone()
-            return row[0] if row else None
-
-        def register(db: sqlite3.Connection) -> str:
-            db.execute(
-                "INSERT INTO tenants (name, id, created_at) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING",
-                (tenant, opaque_id(), canonical(now())),
-            )
-            return str(known(db))
-
-        tenant_id = await control.read(known)
-        if tenant_id is None:
-            if not make:
-                raise UnknownTenant(tenant)
-            async with control.turn:
-                tenant_id = await control.write(register)
-        return await asyncio.to_thread(TenantFile, self._folder, tenant_id)
+    def _still(self, tenant: str) -> TenantFile | None:
+        """The open file of a tenant, if its name still leads there: names change hands, and tenants go."""
+        opened, control = self._tenants.get(tenant), self._control
+        if opened is None or control is None:
+            return None
+        version = control.version()
+        if opened.checked == version:
+            return opened
+        leads = control.glance(
+            "SELECT id FROM tenants WHERE name = ? AND (state <> 'deleting' OR id = ?)",
+            (tenant, erasing.get()),
+        )
+        if leads != (opened.tenant_id,):
+            self._leaving.append(self._tenants.pop(tenant))
+            self._close_left()
+            return None
+        opened.checked = -1 if erasing.get() else version
+        return opened
 
     def _close_idle(self, keep: str) -> None:
-        idle = [name for name in self._tenants if name != keep and not self._busy[name]]
+        idle = [name for name, file in self._tenants.items() if name != keep and not file.users]
         for name in idle[: max(0, len(self._tenants) - self._limit)]:
-            del self._busy[name]
             self._tenants.pop(name).close()
+
+    def _close_left(self) -> None:
+        for file in [one for one in self._leaving if not one.users]:
+            self._leaving.remove(file)
+            file.close()
+
+
+def _remove(folder: Path) -> None:
+    with translated(folder):
+        # Without it, what is left is not taken for a database by whoever goes on after a crash.
+        (folder / "ledger.db").unlink(missing_ok=True)
+    remove_folder(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zlib
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.core.filters import Filter
-from ragstone.core.types import Vector
+from ragstone.core.types import Json, Vector
 from ragstone.stores import lease_clock
 from ragstone.stores.database import Connection
 from ragstone.stores.filter_sql import condition
@@ -25,6 +26,9 @@ class SqliteDialect:
     def json_true(self, column: str, key: str) -> str:
         return f"coalesce(json_extract({column}, '$.{key}'), 0)"
 
+    def to_json(self, value: Json) -> str:
+        return json.dumps(value, default=str)
+
     def condition(self, where: Filter, parameters: list[Any], *, chunks: bool = True) -> str:
         return condition(where, parameters, chunks=chunks)
 
@@ -33,6 +37,9 @@ class SqliteDialect:
 
     def unpack(self, packed: bytes) -> str:
         return zlib.decompress(packed).decode()
+
+    def packed_bytes(self, column: str) -> str:
+        return f"length({column})"  # of a blob it is bytes, and SQLite reads only its header
 
     def pack_vector(self, half: NDArray[Any]) -> bytes:
         return half.tobytes()
@@ -50,6 +57,9 @@ class SqliteDialect:
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         size = connection.execute("PRAGMA page_size").fetchone()[0]
         return int(pages * size)
+
+    def look_around(self, connection: Connection, tenant_id: str) -> None:
+        """Nothing: it plans by its indexes alone."""
 
 
 class SqliteConnection(sqlite3.Connection):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import itertools
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, LifoQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ragstone.core.errors import RagstoneError, StoreBusy, StoreCorrupt, StoreError, StoreFull
 from ragstone.stores.ledger.sqlite_dialect import SqliteConnection
@@ -20,6 +21,7 @@ from ragstone.stores.migrations import Schema, is_current, upgrade
 
 T = TypeVar("T")
 BUSY_SECONDS = 60
+_openings = itertools.count(1)
 READERS = 4
 """Searches that read at once; one more thread is for what is read ahead."""
 
@@ -33,6 +35,7 @@ class SqliteFile:
         self._opened: list[SqliteConnection] = []
         self._guard = threading.Lock()
         self._closed = False
+        self._opening = next(_openings)
         with translated(path):
             self._prepare(schema)
             self._writer = self._connect()
@@ -66,7 +69,31 @@ class SqliteFile:
     def version(self) -> int:
         """A number that changes whenever anyone commits. Costs microseconds; only for the loop's own thread."""
         with translated(self.path):
-            return int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
+            # SQLite counts for each connection: a number of another opening must not look like one of this.
+            return self._opening << 32 | int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
+
+    def glance(self, sql: str, parameters: Sequence[str]) -> tuple[Any, ...] | None:
+        """One row. Costs microseconds; only for the loop's own thread."""
+        with translated(self.path):
+            row: tuple[Any, ...] | None = self._watcher.execute(sql, parameters).fetchone()
+            return row
+
+    async def transact(self, work: Callable[[SqliteConnection], T]) -> T:
+        """Run as a transaction of its own when it is its turn, to the end even if nobody waits for it any more."""
+
+        def whole(db: SqliteConnection) -> T:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(db)
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+            return result
+
+        async with self.turn:
+            return await asyncio.shield(self.write(whole))
 
     def read_later(self, work: Callable[[SqliteConnection], object]) -> None:
         """Read on a reader's thread while the caller goes on; closing waits for it."""
@@ -112,7 +139,8 @@ class SqliteFile:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -4000")
         connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA secure_delete = FAST")
+        # What is deleted is overwritten, also on pages that fall free: measured, it costs nothing that can be seen.
+        connection.execute("PRAGMA secure_delete = ON")
         with self._guard:
             self._opened.append(connection)
         return connection

@@ -14,6 +14,7 @@ from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.sqlite_dialect import SqliteConnection
 from ragstone.stores.ledger.sqlite_file import SqliteFile
+from ragstone.stores.vault import Vault
 
 T = TypeVar("T")
 
@@ -21,10 +22,15 @@ T = TypeVar("T")
 class TenantFile(SqliteFile):
     """A tenant's file together with the opaque id that its rows carry, and its original files."""
 
-    def __init__(self, folder: Path, tenant_id: str) -> None:
+    def __init__(self, folder: Path, tenant_id: str, vault: Vault) -> None:
         super().__init__(folder / "tenants" / tenant_id / "ledger.db", "tenant")
         self.tenant_id = tenant_id
-        self.blobs = Blobs(folder / "documents" / tenant_id)
+        self.checked = -1
+        """The control file's version when the tenant's name was last seen to lead here."""
+        self.users = 0
+        self.idle = asyncio.Event()
+        self.idle.set()
+        self.blobs = Blobs(folder / "documents" / tenant_id, vault, tenant_id)
 
 
 class SqliteUnit:

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
+from ragstone.core.erasure import Target
 from ragstone.core.ids import check_name
 from ragstone.core.jobs import Job, JobProgress, NewJob, Ticket
-from ragstone.core.types import Json, KnowledgeBase, NewVersion
+from ragstone.core.spaces import Lacking, Rows
+from ragstone.core.types import Json, KnowledgeBase, Matrix, NewVersion, Space
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger import checkpoints, documents, jobs, originals, sources, status, writes
+from ragstone.stores.ledger import (
+    batches,
+    checkpoints,
+    documents,
+    erasure,
+    erasure_counts,
+    jobs,
+    leftovers,
+    originals,
+    sources,
+    spaces,
+    status,
+    writes,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,11 +54,21 @@ class UnitOfWork(Protocol):
     async def end(self, *, commit: bool) -> None: ...
 
 
+class Erased(NamedTuple):
+    """What was removed: where it was, and how many rows of each kind."""
+
+    traces: erasure.Traces
+    rows: dict[str, int]
+
+
 class SqlTransaction:
     """Implements `core.protocols.Transaction`."""
 
-    def __init__(self, unit: UnitOfWork) -> None:
+    def __init__(self, unit: UnitOfWork, check_dimension: Callable[[int], None]) -> None:
         self._unit = unit
+        self._check_dimension = check_dimension
+        self.changed = False
+        """Whether something that could be found cannot any more, or the other way round."""
         self._originals: dict[str, list[str]] = {}
         """Files of what is deleted, by document: those its jobs name. What is on its way in has no job yet."""
 
@@ -62,15 +88,18 @@ class SqlTransaction:
         return await self._run(writes.open_kb, self._unit.indexes, name)
 
     async def open_space(self, kb: KnowledgeBase, model: str, dimension: int) -> KnowledgeBase:
+        self._check_dimension(dimension)
         return await self._run(writes.open_space, kb, model, dimension)
 
     async def stage(self, kb: KnowledgeBase, version: NewVersion) -> int:
         return await self._run(writes.stage, kb, version)
 
     async def activate(self, kb: KnowledgeBase, document_id: str, version: int) -> None:
+        self.changed = True
         await self._run(writes.activate, self._unit.indexes, kb, document_id, version)
 
     async def delete(self, document_id: str) -> bool:
+        self.changed = True
         names = await self._run(originals.of_document, document_id)
         gone = await self._run(writes.delete_document, self._unit.indexes, document_id)
         if gone and names:
@@ -78,13 +107,40 @@ class SqlTransaction:
         return bool(gone)
 
     async def delete_kb(self, name: str) -> int:
+        self.changed = True
         self._originals.update(await self._run(originals.of_kb, name))
         return len(await self._run(writes.delete_kb, self._unit.indexes, name))
+
+    async def delete_source(self, kb: KnowledgeBase, name: str) -> int:
+        self.changed = True
+        self._originals.update(await self._run(originals.of_kb, kb.name, name))
+        return len(await self._run(erasure.delete_source, self._unit.indexes, kb, name))
+
+    async def erase(self, target: Target) -> Erased | None:
+        """Remove a document, a source or a kb, and say what there was of it; None when there is none."""
+        traces = await self._run(erasure.survey, target)
+        if traces is None:
+            return None
+        counts = await self._run(erasure_counts.count, traces)
+        match target.kind:
+            case "document":
+                await self.delete(target.name)
+            case "source":
+                await self.delete_source(traces.kb, target.name)
+            case _:
+                await self.delete_kb(target.name)
+        return Erased(traces, counts)
+
+    async def discard_leftovers(self, moment: datetime) -> int:
+        """Remove what was staged long ago and nobody works on; how many versions."""
+        self.changed = True
+        return await self._run(leftovers.discard_leftovers, self._unit.indexes, moment)
 
     async def has_document(self, document_id: str) -> bool:
         return await self._run(documents.has_document, document_id)
 
     async def move(self, document_id: str, external_id: str, uri: str) -> None:
+        self.changed = True
         await self._run(documents.move_document, document_id, external_id, uri)
 
     async def enqueue(self, kb: KnowledgeBase, job: NewJob) -> Job:
@@ -107,6 +163,58 @@ class SqlTransaction:
 
     async def save_part(self, document_id: str, made_from: str, part: str, data: bytes) -> None:
         await self._run(checkpoints.save, document_id, made_from, part, data)
+
+    async def stage_all(self, kb: KnowledgeBase, versions: Sequence[NewVersion]) -> list[int]:
+        return await self._run(batches.stage_all, kb, versions)
+
+    async def activate_all(self, kb: KnowledgeBase, versions: Sequence[tuple[str, int]]) -> None:
+        self.changed = True
+        await self._run(batches.activate_all, self._unit.indexes, kb, versions)
+
+    async def discard_all(self, kb: KnowledgeBase, versions: Sequence[tuple[str, int]]) -> None:
+        self.changed = True
+        await self._run(batches.discard_all, self._unit.indexes, kb, versions)
+
+    async def existing(self, document_ids: Sequence[str]) -> set[str]:
+        return await self._run(batches.existing, document_ids)
+
+    async def holding(self, tickets: Sequence[Ticket]) -> set[Ticket]:
+        return await self._run(batches.holding, tickets)
+
+    async def enqueue_all(self, kb: KnowledgeBase, jobs: Sequence[NewJob]) -> list[Job]:
+        return await self._run(batches.enqueue_all, kb, jobs)
+
+    async def complete_all(self, finished: Mapping[Ticket, JobProgress]) -> None:
+        await self._run(batches.complete_all, finished)
+
+    async def keep_vectors(
+        self,
+        kb: KnowledgeBase,
+        model: str,
+        staged: Sequence[tuple[str, int]],
+        vectors: Sequence[Matrix],
+    ) -> None:
+        await self._run(spaces.keep_vectors, kb, model, staged, vectors)
+
+    async def lacking(self, kb: KnowledgeBase, space: Space, after: int, limit: int) -> list[Lacking]:
+        """Live chunks without a vector in a Space."""
+        return await self._run(spaces.lacking, kb, space, after, limit)
+
+    async def add_vectors(self, space: Space, rows: Rows) -> int:
+        """Write vectors of chunks that are still there and have none; how many it were."""
+        self.changed = True
+        return await self._run(spaces.add_vectors, space, rows)
+
+    async def flip(self, kb: KnowledgeBase, space: Space, keep_until: str) -> None:
+        """Make a Space the live one and retire the one that was."""
+        self.changed = True
+        await self._run(spaces.flip, kb, space, keep_until)
+
+    async def run(
+        self, work: Callable[Concatenate[Connection, str, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Do something else in the same transaction."""
+        return await self._run(work, *args, **kwargs)
 
     def _drop_originals(self) -> None:
         for document_id, names in self._originals.items():

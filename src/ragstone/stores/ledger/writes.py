@@ -1,24 +1,29 @@
-"""What a transaction on a tenant's SQLite file does, as plain functions over its connection."""
+"""What a transaction does to kbs and documents, as plain functions over its connection."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-
-import numpy as np
+from collections.abc import Mapping, Sequence
 
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import ModelMismatch, NotFoundError
-from ragstone.core.ids import chunk_id, content_hash
-from ragstone.core.types import Chunk, KnowledgeBase, NewVersion
+from ragstone.core.types import Json, KnowledgeBase, NewVersion
 from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.database import Connection, next_number
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.changes import publish
+from ragstone.stores.ledger.documents import family
 from ragstone.stores.ledger.jobs import forget_document
+from ragstone.stores.ledger.notices import forget_notices
 from ragstone.stores.ledger.reads import read_kb
+from ragstone.stores.ledger.version_rows import (
+    facts_of,
+    next_version,
+    write_bands,
+    write_chunks,
+    write_vectors,
+)
 
 Indexes = Sequence[ColocatedIndex]
-SHORTEN_EVERY = 50_000
-KEPT_CHANGES = 100_000
 
 
 def open_kb(connection: Connection, tenant_id: str, indexes: Indexes, name: str) -> KnowledgeBase:
@@ -45,7 +50,8 @@ def open_space(
             raise ModelMismatch(
                 f"knowledge base '{kb.name}' was built with {current.space.model} "
                 f"({current.space.dimension} dimensions), not with {model} ({dimension})",
-                hint=f"set embedding.model to {current.space.model.split('@')[0]}, or ingest into another --kb",
+                hint=f"move it with: ragstone reembed --model {model.split('@')[0]} --kb {kb.name}; "
+                f"or set embedding.model to {current.space.model.split('@')[0]}",
             )
         return current
     space = connection.execute(
@@ -64,44 +70,22 @@ def stage(connection: Connection, tenant_id: str, kb: KnowledgeBase, version: Ne
     """Write a version that no reader sees until it is activated; its number."""
     kb = _kb_by_id(connection, tenant_id, kb)
     moment = canonical(now())
-    number = connection.execute(
-        "INSERT INTO documents (id, tenant_id, kb_id, source, external_id, uri, title, content_hash, version, "
-        "last_version, chunk_count, token_count, media_type, metadata, recipe, embedded, modified_at, created_at, "
-        "updated_at, parent_id) VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 1, 0, 0, ?, '{}', '', 0, NULL, ?, ?, ?) "
-        "ON CONFLICT (id) DO UPDATE SET last_version = documents.last_version + 1 RETURNING last_version",
-        (
-            *(version.document_id, tenant_id, kb.id, version.source, version.external_id, version.uri),
-            *(version.title, version.media_type, moment, moment, version.parent_id or None),
-        ),
-    ).fetchone()[0]
+    number = next_version(connection, tenant_id, kb, version, moment)
     connection.execute(
         "INSERT INTO versions (document_id, version, tenant_id, facts, text, created_at) VALUES (?, ?, ?, ?, ?, ?)",
         (
             version.document_id,
             number,
             tenant_id,
-            _facts(version),
+            connection.dialect.to_json(facts_of(version, kb)),
             connection.dialect.pack(version.text),
             moment,
         ),
     )
-    first = next_number(connection, tenant_id, "chunks", len(version.chunks))
-    rows = [
-        _chunk_row(first + n, tenant_id, kb, version, number, chunk) for n, chunk in enumerate(version.chunks)
-    ]
-    connection.executemany(
-        "INSERT INTO chunks (seq, id, tenant_id, kb_id, document_id, version, chunk_index, content, context, "
-        "content_hash, start, stop, page, section, parent, level, kind, token_count, metadata) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        rows,
-    )
-    connection.executemany(
-        "INSERT INTO terms (chunk_seq, tenant_id, terms) VALUES (?, ?, ?)",
-        [(first + n, tenant_id, connection.dialect.pack(terms)) for n, terms in enumerate(version.terms)],
-    )
+    first = write_chunks(connection, tenant_id, kb, version, number)
     if version.vectors is not None:
-        _write_vectors(connection, tenant_id, kb, first, version.vectors)
-    return int(number)
+        write_vectors(connection, tenant_id, kb, first, version.vectors)
+    return number
 
 
 def activate(
@@ -114,7 +98,8 @@ def activate(
 ) -> None:
     """Make a staged version the live one; everything older goes."""
     row = connection.execute(
-        "SELECT v.facts, d.version FROM versions v JOIN documents d ON d.id = v.document_id "
+        "SELECT v.facts, d.version FROM versions v "
+        "JOIN documents d ON d.tenant_id = v.tenant_id AND d.id = v.document_id "
         "WHERE v.document_id = ? AND v.version = ? AND v.tenant_id = ?",
         (document_id, number, tenant_id),
     ).fetchone()
@@ -137,21 +122,44 @@ def activate(
         "SELECT seq, id FROM chunks WHERE tenant_id = ? AND document_id = ? AND version = ? ORDER BY seq",
         (tenant_id, document_id, number),
     )
-    _publish(connection, tenant_id, kb.id, "upsert", arrived.fetchall())
+    publish(connection, tenant_id, kb.id, "upsert", arrived.fetchall())
     connection.execute(
         "UPDATE documents SET uri = ?, title = ?, content_hash = ?, version = ?, chunk_count = ?, token_count = ?, "
         "media_type = ?, metadata = ?, recipe = ?, embedded = ?, modified_at = ?, updated_at = ?, signature = ? "
         "WHERE id = ? AND tenant_id = ?",
         (
             *(facts["uri"], facts["title"], facts["content_hash"], number, facts["chunks"], facts["tokens"]),
-            *(facts["media_type"], json.dumps(facts["metadata"]), facts["recipe"], facts["embedded"]),
-            *(facts["modified_at"], canonical(now()), bytes.fromhex(facts["signature"]) or None),
-            *(document_id, tenant_id),
+            *(facts["media_type"], connection.dialect.to_json(facts["metadata"]), facts["recipe"]),
+            *(_is_embedded(connection, tenant_id, kb, facts), facts["modified_at"], canonical(now())),
+            *(bytes.fromhex(facts["signature"]) or None, document_id, tenant_id),
         ),
     )
-    _write_bands(connection, tenant_id, kb, document_id, facts["bands"])
+    write_bands(connection, tenant_id, kb, document_id, facts["bands"])
     connection.execute(
         "DELETE FROM checkpoints WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id)
+    )
+
+
+def discard(
+    connection: Connection,
+    tenant_id: str,
+    indexes: Indexes,
+    kb: KnowledgeBase,
+    document_id: str,
+    number: int,
+) -> None:
+    """Remove a staged version that is not to go live."""
+    row = connection.execute(
+        "SELECT version FROM documents WHERE tenant_id = ? AND id = ?", (tenant_id, document_id)
+    ).fetchone()
+    if row is None or row[0] == number:
+        return
+    _remove_chunks(
+        connection, tenant_id, indexes, kb.id, "document_id = ? AND version = ?", (document_id, number)
+    )
+    connection.execute(
+        "DELETE FROM versions WHERE tenant_id = ? AND document_id = ? AND version = ?",
+        (tenant_id, document_id, number),
     )
 
 
@@ -162,12 +170,7 @@ def delete_document(connection: Connection, tenant_id: str, indexes: Indexes, do
     ).fetchone()
     if row is None:
         return []
-    gone = [document_id]
-    for parent in gone:  # grows as it goes: an attachment may have some of its own
-        children = connection.execute(
-            "SELECT id FROM documents WHERE parent_id = ? AND tenant_id = ?", (parent, tenant_id)
-        )
-        gone += [child for (child,) in children if child not in gone]
+    gone = family(connection, tenant_id, document_id)
     for identity in gone:
         _remove_chunks(connection, tenant_id, indexes, row[0], "document_id = ?", (identity,))
         connection.execute("DELETE FROM documents WHERE tenant_id = ? AND id = ?", (tenant_id, identity))
@@ -189,6 +192,7 @@ def delete_kb(connection: Connection, tenant_id: str, indexes: Indexes, name: st
         index.drop(connection, kb.id)
     for document_id in gone:
         forget_document(connection, tenant_id, document_id)
+    forget_notices(connection, tenant_id, kb.id)
     connection.execute("DELETE FROM knowledge_bases WHERE tenant_id = ? AND id = ?", (tenant_id, kb.id))
     return gone
 
@@ -202,7 +206,8 @@ def _remove_chunks(
     parameters: tuple[str | int, ...],
 ) -> None:
     gone = connection.execute(
-        "SELECT c.seq, c.id, c.version = d.version FROM chunks c JOIN documents d ON d.id = c.document_id "
+        "SELECT c.seq, c.id, c.version = d.version FROM chunks c "
+        "JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id "
         f"WHERE c.tenant_id = ? AND {_qualified(which)}",
         (tenant_id, *parameters),
     ).fetchall()
@@ -212,35 +217,19 @@ def _remove_chunks(
     indexed = [row for row in _terms(connection, tenant_id, which, parameters) if row[0] in live]
     for index in indexes:
         index.remove(connection, kb_id, indexed)
-    seqs = [(tenant_id, seq) for seq, _, _ in gone]
-    for (space,) in connection.execute("SELECT id FROM spaces WHERE kb_id = ?", (kb_id,)).fetchall():
-        connection.executemany(
-            "DELETE FROM vectors WHERE tenant_id = ? AND chunk_seq = ? AND space_id = ?",
-            [(*seq, space) for seq in seqs],
-        )
-    connection.executemany("DELETE FROM terms WHERE tenant_id = ? AND chunk_seq = ?", seqs)
-    connection.executemany("DELETE FROM chunks WHERE tenant_id = ? AND seq = ?", seqs)
-    _publish(connection, tenant_id, kb_id, "tombstone", [(seq, identity) for seq, identity, _ in gone])
-
-
-def _publish(
-    connection: Connection,
-    tenant_id: str,
-    kb_id: int,
-    operation: str,
-    chunks: Sequence[tuple[int, str]],
-) -> None:
-    first = next_number(connection, tenant_id, "changes", len(chunks))
-    connection.executemany(
-        "INSERT INTO changes (seq, tenant_id, kb_id, operation, chunk_seq, chunk_id) VALUES (?, ?, ?, ?, ?, ?)",
-        [(first + n, tenant_id, kb_id, operation, *chunk) for n, chunk in enumerate(chunks)],
-    )
-    newest = first + len(chunks) - 1
-    if newest // SHORTEN_EVERY > (first - 1) // SHORTEN_EVERY:
-        # Who has not looked for so long reads the chunks themselves.
+    chosen = f"tenant_id = ? AND {which}", (tenant_id, *parameters)
+    numbers = f"(SELECT seq FROM chunks WHERE {chosen[0]})"
+    spaces = "SELECT id FROM spaces WHERE tenant_id = ? AND kb_id = ?"
+    for (space,) in connection.execute(spaces, (tenant_id, kb_id)).fetchall():
         connection.execute(
-            "DELETE FROM changes WHERE tenant_id = ? AND seq <= ?", (tenant_id, newest - KEPT_CHANGES)
+            f"DELETE FROM vectors WHERE tenant_id = ? AND space_id = ? AND chunk_seq IN {numbers}",
+            (tenant_id, space, *chosen[1]),
         )
+    connection.execute(
+        f"DELETE FROM terms WHERE tenant_id = ? AND chunk_seq IN {numbers}", (tenant_id, *chosen[1])
+    )
+    connection.execute(f"DELETE FROM chunks WHERE {chosen[0]}", chosen[1])
+    publish(connection, tenant_id, kb_id, "tombstone", [(seq, identity) for seq, identity, _ in gone])
 
 
 def _terms(
@@ -266,75 +255,10 @@ def _kb_by_id(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> Know
     return found
 
 
-def _write_vectors(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, first: int, vectors: np.ndarray
-) -> None:
-    space = kb.space
-    if space is None or vectors.shape[1] != space.dimension:
-        raise ModelMismatch(
-            f"vectors of {vectors.shape[1]} dimensions do not fit knowledge base '{kb.name}'",
-            hint="this is a defect: please report it",
-        )
-    halves = vectors.astype(np.float16)
-    connection.executemany(
-        "INSERT INTO vectors (space_id, chunk_seq, tenant_id, vector) VALUES (?, ?, ?, ?)",
-        [
-            (space.id, first + n, tenant_id, connection.dialect.pack_vector(row))
-            for n, row in enumerate(halves)
-            if row.any()
-        ],
-    )
-
-
-def _write_bands(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, document_id: str, bands: Sequence[int]
-) -> None:
-    connection.execute(
-        "DELETE FROM resemblances WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id)
-    )
-    connection.executemany(
-        "INSERT INTO resemblances (kb_id, band, document_id, tenant_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        [(kb.id, band, document_id, tenant_id) for band in bands],
-    )
-
-
-def _chunk_row(
-    seq: int, tenant_id: str, kb: KnowledgeBase, version: NewVersion, number: int, chunk: Chunk
-) -> tuple[object, ...]:
-    return (
-        *(
-            seq,
-            chunk_id(version.document_id, number, chunk.index),
-            tenant_id,
-            kb.id,
-            version.document_id,
-            number,
-        ),
-        *(chunk.index, chunk.text, chunk.context, short_hash(chunk.contextual), chunk.start, chunk.end),
-        *(chunk.page, json.dumps(chunk.section), chunk.parent, chunk.level, chunk.kind, chunk.tokens),
-        json.dumps(chunk.metadata),
-    )
-
-
-def short_hash(text: str) -> bytes:
-    """Half of the SHA-256: enough to know equal text, half the index."""
-    return bytes.fromhex(content_hash(text))[:16]
-
-
-def _facts(version: NewVersion) -> str:
-    return json.dumps(
-        {
-            "uri": version.uri,
-            "title": version.title,
-            "content_hash": version.content_hash,
-            "chunks": len(version.chunks),
-            "tokens": sum(chunk.tokens for chunk in version.chunks),
-            "media_type": version.media_type,
-            "metadata": dict(version.metadata),
-            "recipe": version.recipe,
-            "embedded": int(version.vectors is not None),
-            "modified_at": canonical(version.modified_at) if version.modified_at else None,
-            "signature": version.signature.hex(),
-            "bands": version.bands,
-        }
-    )
+def _is_embedded(connection: Connection, tenant_id: str, kb: KnowledgeBase, facts: Mapping[str, Json]) -> int:
+    """Whether a version has its vectors in the Space that is live now, which may not be that of when it was staged."""
+    row = connection.execute(
+        "SELECT live_space FROM knowledge_bases WHERE tenant_id = ? AND id = ?", (tenant_id, kb.id)
+    ).fetchone()
+    live = row[0] if row else None
+    return int(bool(facts["embedded"]) and facts.get("space", live) == live)

@@ -69,6 +69,19 @@ class _Segment:
         return slice(int(self.bounds[at]), int(self.bounds[at + 1]))
 
 
+@dataclass(frozen=True, slots=True)
+class PackedPostings:
+    """A matrix as plain arrays, one segment of what is alive: for keeping it elsewhere than in memory."""
+
+    ids: Sequence[str]
+    numbers: NDArray[np.int64]
+    lengths: NDArray[np.float32]
+    terms: NDArray[np.uint64]
+    bounds: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    counts: NDArray[np.float32]
+
+
 class PostingsMatrix:
     """The postings of one kb's live chunks. Not thread-safe: its owner locks."""
 
@@ -88,6 +101,32 @@ class PostingsMatrix:
     def bytes(self) -> int:
         """What it takes in memory, ids included."""
         return sum(segment.bytes for segment in self._segments) + 250 * len(self._ids)
+
+    @classmethod
+    def unpacked(cls, packed: PackedPostings) -> PostingsMatrix:
+        """The matrix that was packed. The arrays are taken as they are: who read them has checked them."""
+        matrix = cls()
+        matrix._segments = [_Segment(packed.terms, packed.bounds, packed.rows, packed.counts)]
+        matrix._ids = list(packed.ids)
+        matrix._numbers, matrix._lengths = packed.numbers, packed.lengths
+        matrix._alive = np.ones(len(packed.ids), np.bool_)
+        matrix._row_of = dict(zip(packed.numbers.tolist(), range(len(packed.ids)), strict=True))
+        matrix._settle()
+        return matrix
+
+    def packed(self) -> PackedPostings:
+        """What is alive, as plain arrays."""
+        if self._segments:
+            self._merge()
+            self._settle()
+        else:
+            self._segments = [
+                _segment(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.float32))
+            ]
+        one = self._segments[0]
+        return PackedPostings(
+            tuple(self._ids), self._numbers, self._lengths, one.terms, one.bounds, one.rows, one.counts
+        )
 
     def put(self, numbers: Sequence[int], ids: Sequence[str], texts: Sequence[str]) -> None:
         """Add chunks by their analysed text; a number that is already there is replaced."""

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 from ragstone.core.analyzer import analyze_query
 from ragstone.core.filters import Filter, Scalar
@@ -141,11 +141,11 @@ class SqliteLexicalIndex:
 
 
 def _follow(connection: Connection, tenant_id: str, kb_id: int, following: Following[PostingsMatrix]) -> None:
-    def load(postings: PostingsMatrix, which: str) -> None:
+    def load(postings: PostingsMatrix, which: str, values: Sequence[Any]) -> None:
         cursor = connection.execute(
             f"SELECT c.seq, c.id, t.terms FROM chunks c JOIN terms t ON t.chunk_seq = c.seq {LIVE} "
             f"WHERE c.kb_id = ? AND {which}",
-            (kb_id,),
+            (kb_id, *values),
         )
         while rows := cursor.fetchmany(LOAD_ROWS):
             numbers, ids, packed = zip(*rows, strict=True)

@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 from typing import Literal
 
-HEADS = {"control": "0002", "tenant": "0003"}
+HEADS = {"control": "0003", "tenant": "0005"}
 Schema = Literal["control", "tenant"]
 
 

@@ -7,7 +7,8 @@ another resident in the matrix's place.
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -86,7 +87,9 @@ class SqliteVectorIndex:
                 kb.id,
                 following,
                 empty,
-                lambda matrix, which: _load(connection, space, matrix, which),
+                lambda matrix, which, values: _load(connection, space, matrix, which, values),
+                # A vector may come long after its chunk: while a Space is built, or when a model is back.
+                arrivals=("upsert", "vector"),
             )
             # Read before the snapshot was taken: a commit in between makes it old, never wrong.
             following.version = version
@@ -108,11 +111,13 @@ def _at_once(
         following.lock.release()
 
 
-def _load(connection: Connection, space: Space, matrix: VectorMatrix, which: str) -> None:
+def _load(
+    connection: Connection, space: Space, matrix: VectorMatrix, which: str, values: Sequence[Any]
+) -> None:
     cursor = connection.execute(
         f"SELECT c.seq, c.id, v.vector FROM vectors v JOIN chunks c ON c.seq = v.chunk_seq {LIVE} "
         f"WHERE v.space_id = ? AND {which.replace('c.seq', 'v.chunk_seq')}",
-        (space.id,),
+        (space.id, *values),
     )
     while rows := cursor.fetchmany(LOAD_ROWS):
         numbers, ids, blobs = zip(*rows, strict=True)

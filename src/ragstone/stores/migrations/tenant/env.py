@@ -1,10 +1,6 @@
 """Runs the migrations of the tenant schema over the connection that `upgrade` hands in."""
 
-from alembic import context
+from ragstone.stores.migrations.environment import run
+from ragstone.stores.schema import tenant
 
-from ragstone.stores.schema import tenant as target
-
-context.configure(
-    connection=context.config.attributes["connection"], target_metadata=target, transactional_ddl=True
-)
-context.run_migrations()
+run(tenant, tenant_tables=True)

@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from ragstone.stores.migrations.postgres_objects import PARTITIONS, SWEEP, VIEWS
+
 revision = "0001"
 down_revision = None
 
@@ -10,6 +12,9 @@ SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
+    on_postgres = op.get_bind().dialect.name == "postgresql"
+    for statement in PARTITIONS if on_postgres else ():
+        op.execute(statement)
     op.create_table(
         "knowledge_bases",
         sa.Column("id", SERIAL, primary_key=True),
@@ -117,3 +122,5 @@ def upgrade() -> None:
         sa.Column("chunk_id", sa.String(32), nullable=False),
         sqlite_autoincrement=True,
     )
+    for statement in (*SWEEP, *VIEWS) if on_postgres else ():
+        op.execute(statement)

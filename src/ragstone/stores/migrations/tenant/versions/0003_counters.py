@@ -19,6 +19,7 @@ def upgrade() -> None:
         sa.Column("tenant_id", sa.String(32), primary_key=True),
         sa.Column("index_name", sa.String(127), primary_key=True),
         sa.Column("space_id", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("dimension", sa.Integer, nullable=False),
         sa.Column("sequence", sa.BigInteger, nullable=False),
     )
     if op.get_bind().dialect.name == "sqlite":

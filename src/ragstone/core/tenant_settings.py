@@ -1,0 +1,98 @@
+"""What may be set for one tenant alone: how it searches, its embedding model, a profile, and feature flags."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from ragstone.core.errors import SettingsError
+from ragstone.core.registry import nearest
+from ragstone.core.settings import ProfileName, RetrievalSettings, Settings
+from ragstone.core.types import Json, Metadata
+
+RETRIEVAL, MODEL, PROFILE, FLAGS = "retrieval.", "embedding.model", "profile", "flags."
+KEYS = (PROFILE, MODEL, *(f"{RETRIEVAL}{name}" for name in RetrievalSettings.model_fields))
+FLAG = re.compile(r"flags\.[a-z][a-z0-9_]{0,62}")
+PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?)%?")
+MOST = 100
+LONGEST_MODEL = 255
+
+
+def packed_settings(settings: Metadata) -> str:
+    """The settings as they are stored: every key known, every value checked."""
+    if len(settings) > MOST:
+        raise SettingsError(f"a tenant cannot have more than {MOST} settings of its own")
+    return json.dumps({key: _checked(key, value) for key, value in settings.items()}, sort_keys=True)
+
+
+def applied(settings: Settings, own: Metadata, profile: Mapping[str, Any]) -> Settings:
+    """The engine's settings, with those of the tenant's profile over them and the tenant's own over both."""
+    if not own:
+        return settings
+    retrieval = {
+        **settings.retrieval.model_dump(),
+        **profile.get("retrieval", {}),
+        **{key.removeprefix(RETRIEVAL): value for key, value in own.items() if key.startswith(RETRIEVAL)},
+    }
+    changed: dict[str, Any] = {"retrieval": RetrievalSettings.model_validate(retrieval)}
+    model = own.get(MODEL) or profile.get("embedding", {}).get("model") or settings.embedding.model
+    if model != settings.embedding.model:
+        # The folder, the dimension and the fallback are those of the other model.
+        others = {"model": model, "path": None, "dimensions": None, "fallback": None}
+        changed["embedding"] = settings.embedding.model_copy(update=others)
+    return settings.model_copy(update=changed)
+
+
+def is_on(own: Metadata, tenant_id: str, flag: str) -> bool:
+    """Whether a feature is on for a tenant. A share of tenants, once in, stays in as the share grows."""
+    value: bool | float = own.get(f"{FLAGS}{flag}", False)
+    if isinstance(value, bool):
+        return value
+    digest = hashlib.sha256(f"{flag}:{tenant_id}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64 * 100 < value
+
+
+def _checked(key: str, value: Json) -> Json:
+    if key.startswith(FLAGS) and FLAG.fullmatch(key):
+        return _flag(key, value)
+    if key not in KEYS:
+        raise SettingsError(
+            f"'{key!s:.80}' cannot be set for one tenant",
+            hint=nearest(key, KEYS) or "retrieval.*, embedding.model, profile and flags.NAME can be",
+        )
+    if key == PROFILE:
+        if value not in get_args(ProfileName):
+            raise SettingsError(
+                f"there is no profile '{value!s:.40}'",
+                hint=f"choose one of: {', '.join(get_args(ProfileName))}",
+            )
+        return value
+    if key == MODEL:
+        if not (isinstance(value, str) and value.isprintable() and 0 < len(value) <= LONGEST_MODEL):
+            raise SettingsError(f"embedding.model cannot be {value!r:.80}", hint="ragstone models lists some")
+        return value
+    return _of_retrieval(key.removeprefix(RETRIEVAL), value)
+
+
+def _of_retrieval(name: str, value: Json) -> Json:
+    try:
+        return RetrievalSettings.model_validate({name: value}).model_dump(mode="json")[name]
+    except ValidationError as error:
+        message = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise SettingsError(f"setting '{RETRIEVAL}{name}': {message}") from error
+
+
+def _flag(key: str, value: Json) -> bool | float:
+    match value:
+        case True | "true":
+            return True
+        case False | "false":
+            return False
+        case int() | float() | str() if (found := PERCENT.fullmatch(str(value))) and float(found[1]) <= 100:
+            return float(found[1])
+    raise SettingsError(f"{key} cannot be {value!r:.40}", hint="give true, false, or a share such as 25%")

@@ -1,0 +1,228 @@
+"""Tenants: who owns what, how much of it they may have, and what has been used of that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol, get_args
+
+from ragstone.core.errors import InputError
+from ragstone.core.types import Metadata
+
+TenantState = Literal["active", "suspended", "deleting"]
+QuotaName = Literal["documents", "chunks", "bytes", "queries_per_minute", "cost_per_month"]
+STOCK: tuple[QuotaName, ...] = ("documents", "chunks", "bytes")
+"""What a tenant has: counted where it lies, so that it cannot be counted wrongly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """How much a tenant may have or use; None means that there is no limit."""
+
+    documents: int | None = None
+    chunks: int | None = None
+    bytes: int | None = None
+    queries_per_minute: int | None = None
+    cost_per_month: float | None = None
+    """In US dollars, by calendar month."""
+
+    def of(self, name: QuotaName) -> float | None:
+        """The limit of that name."""
+        limit: float | None = getattr(self, name)
+        return limit
+
+    @property
+    def limits_stock(self) -> bool:
+        """Whether what is taken in has to be counted."""
+        return any(self.of(name) is not None for name in STOCK)
+
+
+QUOTA_NAMES: tuple[QuotaName, ...] = get_args(QuotaName)
+LONGEST_DAYS = 36_500
+
+
+def checked_quotas(quotas: Quotas) -> Quotas:
+    """Quotas that can be meant, or `InputError`."""
+    for name in QUOTA_NAMES:
+        limit = quotas.of(name)
+        if limit is not None and not (
+            0 <= limit < 2**53 and (name == "cost_per_month" or float(limit).is_integer())
+        ):
+            raise InputError(
+                f"quotas.{name} cannot be {limit}", hint="give a number from 0 on, or 'none' for no limit"
+            )
+    return quotas
+
+
+def checked_retention(days: int | None) -> int | None:
+    """Days that documents can be kept, or `InputError`."""
+    if days is not None and not 1 <= days <= LONGEST_DAYS:
+        raise InputError(
+            f"retention_days cannot be {days}",
+            hint=f"give 1 to {LONGEST_DAYS:,} days, or 'none' to keep documents",
+        )
+    return days
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """Owns everything. Known to people by name and to the stores by an opaque id that never changes."""
+
+    id: str
+    name: str
+    state: TenantState
+    created_at: datetime
+    quotas: Quotas = Quotas()
+    retention_days: int | None = None
+    """Documents that were not updated for longer are deleted; None keeps them."""
+    settings: Metadata = field(default_factory=dict)
+    """What is set for this tenant alone, by dotted key."""
+    seed: str = ""
+    """What ids of its documents are derived from: its first name, unless that was another tenant's before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """How much there is of what is limited by amount."""
+
+    documents: int = 0
+    chunks: int = 0
+    bytes: int = 0
+    """Of text as it is stored, or of files that wait in the queue."""
+
+    def of(self, name: QuotaName) -> float:
+        """How much there is of that."""
+        amount: float = getattr(self, name, 0)
+        return amount
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a tenant has and has used."""
+
+    stock: Stock
+    """What can be found."""
+    queued: Stock
+    """What has been taken in and cannot be found yet."""
+    queries: int
+    """In the minute that runs; counted only while there is a limit."""
+    cost: float
+    """In the month that runs, in US dollars."""
+    cost_by_kind: Mapping[str, float] = field(default_factory=dict)
+    reserved: Mapping[str, float] = field(default_factory=dict)
+    """What is promised to work that is under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A promise of room. Without amounts nothing is limited, and there is nothing to give back."""
+
+    id: str
+    tenant_id: str
+    amounts: Mapping[QuotaName, float] = field(default_factory=dict)
+
+
+class TenantBook(Protocol):
+    """All tenants. A name that no tenant has is `NotFoundError`, unless it is said otherwise."""
+
+    @property
+    def revision(self) -> int:
+        """Grows with whatever this process changes about tenants; others may change them, too."""
+        ...
+
+    async def create(self, name: str, quotas: Quotas = ..., /) -> Tenant: ...
+
+    async def get(self, name: str) -> Tenant | None: ...
+
+    async def all(self) -> list[Tenant]:
+        """In order of name, those that are being deleted included."""
+        ...
+
+    async def rename(self, old: str, new: str) -> Tenant: ...
+
+    async def suspend(self, name: str) -> Tenant:
+        """Refuse everything that is asked for this tenant."""
+        ...
+
+    async def resume(self, name: str) -> Tenant: ...
+
+    async def delete(self, name: str) -> Tenant:
+        """Remove a tenant with all it has; begun again after a crash, it goes on. The tenant as it was."""
+        ...
+
+    async def finish_deletions(self) -> list[str]:
+        """Finish what crashes have left half deleted; the names of the tenants that are gone now."""
+        ...
+
+    async def set_quotas(self, name: str, quotas: Quotas) -> Tenant: ...
+
+    async def set_retention(self, name: str, days: int | None) -> Tenant: ...
+
+    async def set_settings(self, name: str, settings: Metadata) -> Tenant: ...
+
+    async def reserve(
+        self, name: str, amounts: Mapping[QuotaName, float], *, queued: bool = False
+    ) -> Reservation:
+        """Promise room for all of it or raise `QuotaExceeded`. A promise that is not kept lapses after an hour.
+
+        `queued` counts what waits in the queue as well: for what is about to join it.
+        """
+        ...
+
+    async def check(self, name: str, amounts: Mapping[QuotaName, float]) -> None:
+        """Raises what `reserve` would raise, and promises nothing."""
+        ...
+
+    async def settle(self, reservation: Reservation, actual: Mapping[QuotaName, float] | None = None) -> None:
+        """It was used: what was reserved, or `actual`. Stock counts itself where it lies."""
+        ...
+
+    async def release(self, reservation: Reservation) -> None:
+        """Nothing of it was used."""
+        ...
+
+    async def spend(self, name: str, quota: QuotaName, amount: float = 1) -> None:
+        """Reserve and settle at once: use some of what is limited by time, or raise `QuotaExceeded`."""
+        ...
+
+    async def charge(self, name: str, usd: float, kind: str) -> None:
+        """Write down what something has cost, whatever the limit: it is spent."""
+        ...
+
+    async def usage(self, name: str) -> Usage: ...
+
+    async def expired(self, name: str, before: datetime, limit: int = ...) -> list[str]:
+        """Documents that can be found and were not updated since, oldest first, by id."""
+        ...
+
+
+class Admission(Protocol):
+    """Whether something may be taken in for a tenant: what the ingest pipeline asks."""
+
+    async def write(self, tenant: str) -> str:
+        """The tenant's id, empty while there is none. Raises `TenantSuspended` when nothing may be written."""
+        ...
+
+    async def seed(self, tenant: str) -> str:
+        """What ids of the tenant's new documents are derived from."""
+        ...
+
+    async def limited(self, tenant: str) -> bool:
+        """Whether what is taken in has to be counted."""
+        ...
+
+    async def expect(self, tenant: str, *, documents: int = 0) -> None:
+        """Raises `QuotaExceeded` when there is no room already, before any work is done."""
+        ...
+
+    def taking_in(
+        self, tenant: str, *, documents: int = 0, chunks: int = 0, size: int = 0, queued: bool = False
+    ) -> AbstractAsyncContextManager[None]:
+        """Hold room while something is being stored, or put in the queue if `queued`; else `QuotaExceeded`."""
+        ...
+
+    def paying(self, tenant: str) -> AbstractAsyncContextManager[None]:
+        """Charge the tenant for what models cost meanwhile."""
+        ...

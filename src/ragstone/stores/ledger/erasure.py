@@ -1,0 +1,192 @@
+"""Everything that a document, a source or a kb has left in a tenant's rows, found before it goes and counted after."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from ragstone.core.erasure import Target
+from ragstone.core.types import KnowledgeBase, Vector
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.documents import family
+from ragstone.stores.ledger.notices import forget_notices
+from ragstone.stores.ledger.reads import read_kb, read_kbs
+from ragstone.stores.ledger.writes import Indexes, delete_document
+
+T = TypeVar("T")
+PER_STATEMENT = 500
+SAMPLES = 5
+
+
+class Sample(NamedTuple):
+    """A chunk as somebody might search for it."""
+
+    kb: KnowledgeBase
+    text: str
+    vector: Vector | None
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """Where something has left rows."""
+
+    kb: KnowledgeBase
+    document_ids: tuple[str, ...]
+    numbers: Sequence[int]
+    """Of its chunks, live and staged."""
+    chunk_ids: frozenset[str]
+    """Empty when all of the kb goes: then nothing in it may be found."""
+    job_ids: tuple[str, ...]
+    space_ids: tuple[int, ...]
+    whole_kb: bool
+    source: str
+    samples: tuple[Sample, ...]
+
+
+def survey(connection: Connection, tenant_id: str, target: Target) -> Traces | None:
+    """What there is of a document, a source or a kb; None when there is nothing of that name."""
+    whole_kb = target.kind == "kb"
+    kb = _kb(connection, tenant_id, target)
+    if kb is None:
+        return None
+    document_ids = _document_ids(connection, tenant_id, target, kb)
+    source = target.name if target.kind == "source" else ""
+    if not document_ids and not whole_kb and not sources_of(connection, tenant_id, kb, source):
+        return None
+    numbers, chunk_ids = array("q"), set()
+    for part in parts(document_ids):
+        rows = connection.execute(
+            f"SELECT seq, id FROM chunks WHERE tenant_id = ? AND document_id IN ({marks(part)})",
+            (tenant_id, *part),
+        )
+        for number, chunk_id in rows:
+            numbers.append(number)
+            if not whole_kb:
+                chunk_ids.add(chunk_id)
+    spaces = connection.execute("SELECT id FROM spaces WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb.id))
+    return Traces(
+        kb=kb,
+        document_ids=tuple(document_ids),
+        numbers=numbers,
+        chunk_ids=frozenset(chunk_ids),
+        job_ids=_job_ids(connection, tenant_id, kb, document_ids, source, whole_kb=whole_kb),
+        space_ids=tuple(space for (space,) in spaces),
+        whole_kb=whole_kb,
+        source=source,
+        samples=_samples(connection, tenant_id, kb, numbers),
+    )
+
+
+def tenant_samples(connection: Connection, tenant_id: str) -> list[Sample]:
+    """Some chunks of every kb."""
+    found: list[Sample] = []
+    for kb in read_kbs(connection, tenant_id):
+        rows = connection.execute(
+            "SELECT seq FROM chunks WHERE tenant_id = ? AND kb_id = ? ORDER BY seq LIMIT ?",
+            (tenant_id, kb.id, SAMPLES),
+        ).fetchall()
+        found += _samples(connection, tenant_id, kb, [number for (number,) in rows])
+    return found
+
+
+def sources_of(connection: Connection, tenant_id: str, kb: KnowledgeBase, name: str) -> int:
+    """How many configured sources a kb has, or whether it has the one of that name."""
+    narrowed, given = (" AND name = ?", (name,)) if name else ("", ())
+    row = connection.execute(
+        f"SELECT count(*) FROM sources WHERE tenant_id = ? AND kb_id = ?{narrowed}",
+        (tenant_id, kb.id, *given),
+    ).fetchone()
+    return int(row[0])
+
+
+def delete_source(
+    connection: Connection, tenant_id: str, indexes: Indexes, kb: KnowledgeBase, name: str
+) -> list[str]:
+    """Remove a source, what it brought and its jobs; whoever still reads it can write nothing more for it."""
+    roots = connection.execute(
+        "SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ? AND source = ? AND parent_id IS NULL",
+        (tenant_id, kb.id, name),
+    ).fetchall()
+    gone = [
+        identity for (root,) in roots for identity in delete_document(connection, tenant_id, indexes, root)
+    ]
+    of_source = (tenant_id, kb.id, name)
+    forget_notices(connection, tenant_id, kb.id, name)
+    connection.execute("DELETE FROM jobs WHERE tenant_id = ? AND kb_id = ? AND source = ?", of_source)
+    connection.execute("DELETE FROM sources WHERE tenant_id = ? AND kb_id = ? AND name = ?", of_source)
+    return gone
+
+
+def _kb(connection: Connection, tenant_id: str, target: Target) -> KnowledgeBase | None:
+    if target.kind != "document":
+        return read_kb(connection, tenant_id, target.name if target.kind == "kb" else target.kb)
+    row = connection.execute(
+        "SELECT k.name FROM documents d JOIN knowledge_bases k ON k.tenant_id = d.tenant_id AND k.id = d.kb_id "
+        "WHERE d.tenant_id = ? AND d.id = ?",
+        (tenant_id, target.name),
+    ).fetchone()
+    return read_kb(connection, tenant_id, row[0]) if row else None
+
+
+def _document_ids(connection: Connection, tenant_id: str, target: Target, kb: KnowledgeBase) -> list[str]:
+    if target.kind == "document":
+        return family(connection, tenant_id, target.name)
+    narrowed, given = (" AND source = ?", (target.name,)) if target.kind == "source" else ("", ())
+    rows = connection.execute(
+        f"SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ?{narrowed} ORDER BY id",
+        (tenant_id, kb.id, *given),
+    )
+    return [identity for (identity,) in rows]
+
+
+def _job_ids(
+    connection: Connection,
+    tenant_id: str,
+    kb: KnowledgeBase,
+    document_ids: Sequence[str],
+    source: str,
+    *,
+    whole_kb: bool,
+) -> tuple[str, ...]:
+    if whole_kb or source:
+        narrowed, given = (" AND source = ?", (source,)) if source else ("", ())
+        rows = connection.execute(
+            f"SELECT id FROM jobs WHERE tenant_id = ? AND kb_id = ?{narrowed}", (tenant_id, kb.id, *given)
+        )
+        return tuple(job for (job,) in rows)
+    return tuple(
+        job
+        for part in parts(document_ids)
+        for (job,) in connection.execute(
+            f"SELECT id FROM jobs WHERE tenant_id = ? AND document_id IN ({marks(part)})", (tenant_id, *part)
+        )
+    )
+
+
+def _samples(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, numbers: Sequence[int]
+) -> tuple[Sample, ...]:
+    """A few chunks, from the first to the last."""
+    step = max(1, len(numbers) // SAMPLES)
+    chosen = list(numbers[::step][:SAMPLES])
+    if not chosen:
+        return ()
+    rows = connection.execute(
+        "SELECT c.content, v.vector FROM chunks c LEFT JOIN vectors v ON v.tenant_id = c.tenant_id "
+        f"AND v.space_id = ? AND v.chunk_seq = c.seq WHERE c.tenant_id = ? AND c.seq IN ({marks(chosen)})",
+        (kb.space.id if kb.space else 0, tenant_id, *chosen),
+    )
+    unpack = connection.dialect.unpack_vector
+    return tuple(Sample(kb, text, None if packed is None else unpack(packed)) for text, packed in rows)
+
+
+def parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """As many at a time as one statement takes."""
+    return (values[start : start + PER_STATEMENT] for start in range(0, len(values), PER_STATEMENT))
+
+
+def marks(values: Sequence[object]) -> str:
+    """A question mark for each."""
+    return ",".join("?" * len(values))

@@ -1,0 +1,223 @@
+"""What an index outside the ledger reads of it: chunks with their vectors, what changed, and how far it has come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ragstone.core.filters import Filter
+from ragstone.core.types import Candidate, Json, KnowledgeBase, Space, Vector
+from ragstone.core.vectors import Point
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.reads import read_sequence
+
+POINT = (
+    "SELECT c.id, v.vector, c.seq, c.chunk_index, c.content, c.page, c.level, c.kind, d.id, d.source, d.external_id, "
+    "c.version = d.version, d.uri, d.title, d.media_type, d.modified_at, d.metadata, f.facts FROM chunks c "
+    "JOIN vectors v ON v.tenant_id = c.tenant_id AND v.chunk_seq = c.seq AND v.space_id = ? "
+    "JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id "
+    "JOIN versions f ON f.tenant_id = c.tenant_id AND f.document_id = c.document_id AND f.version = c.version "
+    "WHERE c.tenant_id = ?"
+)
+LIVE = "JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id AND d.version = c.version"
+PER_STATEMENT = 500
+SCANNED_TOGETHER = 4096
+
+
+class Changes(NamedTuple):
+    """What happened to chunks of a kb after a place in the feed, the last of it for each chunk."""
+
+    sequence: int
+    """The feed's end: whoever has applied this has seen everything up to here."""
+    arrived: list[str]
+    gone: list[str]
+
+
+class Mark(NamedTuple):
+    """A Space that an index holds, and how far it has followed."""
+
+    space_id: int
+    dimension: int
+    sequence: int
+    kb_id: int | None
+    """None when the Space is gone, and what the index holds of it should be too."""
+
+
+def points(connection: Connection, tenant_id: str, space: Space, chunk_ids: Sequence[str]) -> list[Point]:
+    """Chunks, live or staged, that have a vector in a Space."""
+    found: list[Point] = []
+    for start in range(0, len(chunk_ids), PER_STATEMENT):
+        part = chunk_ids[start : start + PER_STATEMENT]
+        marks = ",".join("?" * len(part))
+        rows = connection.execute(f"{POINT} AND c.id IN ({marks})", (space.id, tenant_id, *part))
+        found += _points(connection, rows)
+    return found
+
+
+def staged_points(
+    connection: Connection, tenant_id: str, space: Space, versions: Sequence[tuple[str, int]]
+) -> list[Point]:
+    """The chunks of some document versions."""
+    found: list[Point] = []
+    for document_id, version in versions:
+        rows = connection.execute(
+            f"{POINT} AND c.document_id = ? AND c.version = ? ORDER BY c.chunk_index",
+            (space.id, tenant_id, document_id, version),
+        )
+        found += _points(connection, rows)
+    return found
+
+
+def scan(
+    connection: Connection, tenant_id: str, kb_id: int, space: Space, after: int, limit: int
+) -> tuple[list[Point], int]:
+    """Live chunks in the order they came in, behind number `after`; also the number of the last one."""
+    rows = connection.execute(
+        f"{POINT} AND c.kb_id = ? AND c.version = d.version AND c.seq > ? ORDER BY c.seq LIMIT ?",
+        (space.id, tenant_id, kb_id, after, limit),
+    ).fetchall()
+    return _points(connection, rows), int(rows[-1][2]) if rows else after
+
+
+def changes(connection: Connection, tenant_id: str, kb_id: int, after: int) -> Changes | None:
+    """What changed since; None when the feed no longer reaches back that far."""
+    newest = read_sequence(connection, tenant_id)
+    if newest <= after:
+        return Changes(newest, [], [])
+    oldest = connection.execute("SELECT min(seq) FROM changes WHERE tenant_id = ?", (tenant_id,)).fetchone()[
+        0
+    ]
+    if oldest is None or oldest > after + 1:
+        return None
+    rows = connection.execute(
+        "SELECT chunk_id, operation FROM changes WHERE tenant_id = ? AND kb_id = ? AND seq > ? ORDER BY seq",
+        (tenant_id, kb_id, after),
+    )
+    last: dict[str, str] = dict(rows.fetchall())
+    return Changes(
+        newest,
+        [chunk_id for chunk_id, operation in last.items() if operation != "tombstone"],
+        [chunk_id for chunk_id, operation in last.items() if operation == "tombstone"],
+    )
+
+
+def marks(connection: Connection, tenant_id: str, index: str) -> list[Mark]:
+    """Every Space that an index holds something of."""
+    rows = connection.execute(
+        "SELECT w.space_id, w.dimension, w.sequence, s.kb_id FROM watermarks w "
+        "LEFT JOIN spaces s ON s.tenant_id = w.tenant_id AND s.id = w.space_id "
+        "WHERE w.tenant_id = ? AND w.index_name = ? ORDER BY w.space_id",
+        (tenant_id, index),
+    )
+    return [Mark(*row) for row in rows]
+
+
+def mark(connection: Connection, tenant_id: str, index: str, space: Space, sequence: int) -> None:
+    """Remember how far an index has followed."""
+    connection.execute(
+        "INSERT INTO watermarks (tenant_id, index_name, space_id, dimension, sequence) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (tenant_id, index_name, space_id) DO UPDATE SET sequence = excluded.sequence",
+        (tenant_id, index, space.id, space.dimension, sequence),
+    )
+
+
+def unmark(connection: Connection, tenant_id: str, index: str, space_id: int) -> None:
+    """An index holds nothing of a Space any more."""
+    connection.execute(
+        "DELETE FROM watermarks WHERE tenant_id = ? AND index_name = ? AND space_id = ?",
+        (tenant_id, index, space_id),
+    )
+
+
+def live_among(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, chunk_ids: Sequence[str], where: Filter | None
+) -> set[str]:
+    """Which of these are live chunks of this kb that the filter lets through."""
+    found: set[str] = set()
+    for start in range(0, len(chunk_ids), PER_STATEMENT):
+        part = chunk_ids[start : start + PER_STATEMENT]
+        parameters: list[Any] = [tenant_id, kb.id, *part]
+        filtered = f" AND {connection.dialect.condition(where, parameters)}" if where else ""
+        rows = connection.execute(
+            f"SELECT c.id FROM chunks c {LIVE} WHERE c.tenant_id = ? AND c.kb_id = ? "
+            f"AND c.id IN ({','.join('?' * len(part))}){filtered}",
+            parameters,
+        )
+        found.update(chunk_id for (chunk_id,) in rows)
+    return found
+
+
+def count_live(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, where: Filter | None
+) -> int:
+    """How many live chunks with a vector the filter lets through."""
+    parameters: list[Any] = [space.id, tenant_id, kb.id]
+    filtered = f" AND {connection.dialect.condition(where, parameters)}" if where else ""
+    row = connection.execute(f"SELECT count(*) {_WITH_VECTOR}{filtered}", parameters).fetchone()
+    return int(row[0])
+
+
+def nearest(
+    connection: Connection,
+    tenant_id: str,
+    kb: KnowledgeBase,
+    space: Space,
+    vector: Vector,
+    k: int,
+    where: Filter | None,
+) -> list[Candidate]:
+    """The k nearest by a scan of the ledger's own vectors: exact, whatever the filter."""
+    parameters: list[Any] = [space.id, tenant_id, kb.id]
+    filtered = f" AND {connection.dialect.condition(where, parameters)}" if where else ""
+    cursor = connection.execute(f"SELECT c.id, v.vector {_WITH_VECTOR}{filtered}", parameters)
+    best: list[Candidate] = []
+    while rows := cursor.fetchmany(SCANNED_TOGETHER):
+        matrix = np.stack([connection.dialect.unpack_vector(packed) for _, packed in rows])
+        scores = matrix @ vector
+        best += [Candidate(row[0], score) for row, score in zip(rows, scores.tolist(), strict=True)]
+        best = sorted(best, key=lambda one: (-one.score, one.chunk_id))[:k]
+    return best
+
+
+_WITH_VECTOR = (
+    f"FROM chunks c {LIVE} JOIN vectors v ON v.tenant_id = c.tenant_id AND v.chunk_seq = c.seq AND v.space_id = ? "
+    "WHERE c.tenant_id = ? AND c.kb_id = ?"
+)
+
+
+def _points(connection: Connection, rows: Iterable[Sequence[Any]]) -> list[Point]:
+    return [Point(row[0], connection.dialect.unpack_vector(row[1]), _payload(row)) for row in rows]
+
+
+def _payload(row: Sequence[Any]) -> Mapping[str, Json]:
+    _, _, _, index, text, page, level, kind, document_id, source, external_id, is_live = row[:12]
+    if is_live:
+        uri, title, media_type, modified_at, metadata = *row[12:16], json.loads(row[16])
+    else:
+        facts = json.loads(row[17])
+        uri, title, media_type = facts["uri"], facts["title"], facts["media_type"]
+        modified_at, metadata = facts["modified_at"], facts["metadata"]
+    flat = {key: value for key, value in metadata.items() if _is_flat(value)}
+    return flat | {
+        "chunk_index": index,
+        "text": text,
+        "page": page,
+        "level": level,
+        "kind": kind,
+        "document_id": document_id,
+        "source": source,
+        "external_id": external_id,
+        "uri": uri,
+        "title": title,
+        "media_type": media_type,
+        "modified_at": modified_at,
+    }
+
+
+def _is_flat(value: object) -> bool:
+    if isinstance(value, list):
+        return all(not isinstance(item, list | dict) for item in value)
+    return not isinstance(value, dict)

@@ -1,0 +1,162 @@
+"""The ledger for many tenants and machines: one PostgreSQL database for all rows, original files beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from ragstone.core.errors import SettingsError
+from ragstone.core.ids import check_name
+from ragstone.stores.blobs import Blobs
+from ragstone.stores.colocated import ColocatedIndex
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.folders import count_files, remove_folder
+from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, UnknownTenant, Work, erasing
+from ragstone.stores.vault import Vault
+
+try:
+    from ragstone.stores.ledger.postgres_erasure import forget_tenant, left_of_tenant
+    from ragstone.stores.ledger.postgres_errors import described, translated
+    from ragstone.stores.ledger.postgres_lanes import Lanes
+    from ragstone.stores.ledger.postgres_session import Session
+    from ragstone.stores.ledger.postgres_unit import PostgresUnit, register
+    from ragstone.stores.migrations.postgres import ensure
+except ModuleNotFoundError as missing:
+    raise SettingsError(
+        "PostgreSQL's client is not installed", hint="pip install 'ragstone[postgres]'"
+    ) from missing
+
+
+class PostgresLedger(SqlLedger):
+    """A ledger in one database. Any number of processes on any number of machines may share it.
+
+    At most one of them writes for a tenant at a time, which is what makes the change feed follow the commits.
+    """
+
+    def __init__(
+        self,
+        dsn: str,
+        folder: Path,
+        indexes: Sequence[ColocatedIndex] = (),
+        pool_size: int = 8,
+        vault: Vault | None = None,
+    ) -> None:
+        self._dsn = dsn
+        self._place = described(dsn)
+        self._folder = folder
+        self._indexes = indexes
+        self._vault = vault or Vault()
+        # Apart, since who writes may read meanwhile: from one pool, all could hold one and wait for another.
+        writers = max(1, pool_size // 2)
+        self._writers = Lanes(dsn, writers, self._prepare)
+        self._readers = Lanes(dsn, max(1, pool_size - writers), self._prepare)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._preparing = threading.Lock()
+        self._prepared = False
+
+    @asynccontextmanager
+    async def unit(self, tenant: str) -> AsyncIterator[PostgresUnit]:
+        async with self._turn(tenant), self._writers.lane() as lane:
+            yield PostgresUnit(lane, tenant, self._indexes, self._files, erasing.get())
+
+    async def read(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        check_name(tenant, "tenant")
+        erased = erasing.get()
+        return await self._read(
+            lambda session: session.read(tenant, erased),
+            lambda session, tenant_id: work(session.rows, tenant_id, *args, **kwargs),
+        )
+
+    async def write(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        erased = erasing.get()
+        async with self._turn(tenant):
+            return await self._write(
+                lambda session: session.write(tenant, erased),
+                lambda session, tenant_id: work(session.rows, tenant_id, *args, **kwargs),
+            )
+
+    async def blobs(self, tenant: str, *, make: bool = False) -> Blobs:
+        try:
+            return self._files(await self.read(tenant, lambda _, tenant_id: tenant_id))
+        except UnknownTenant:
+            if not make:
+                raise
+        async with self._writers.lane() as lane:
+            return self._files(await lane.run(lambda lane: register(lane, tenant)))
+
+    async def bells(self) -> Mapping[str, int]:
+        known = "SELECT name, bell FROM tenants WHERE state = 'active' ORDER BY name"
+        return await self.control_read(lambda rows: dict(rows.execute(known).fetchall()), {})
+
+    async def ring(self, tenant: str) -> None:
+        louder = "UPDATE tenants SET bell = bell + 1 WHERE name = ?"
+        await self._write(Session.touch_control, lambda session, _: session.rows.execute(louder, (tenant,)))
+
+    async def control_read(self, work: Callable[[Connection], T], otherwise: T) -> T:
+        return await self._read(Session.read_control, lambda session, _: work(session.rows))
+
+    async def control_write(self, work: Callable[[Connection], T]) -> T:
+        return await self._control(lambda session: work(session.rows))
+
+    async def admit(self, tenant: str, measure: Work[[], S], decide: Callable[[Connection, S], T]) -> T:
+        check_name(tenant, "tenant")
+        return await self._control(
+            lambda session: decide(session.rows, measure(session.rows, session.see(tenant)))
+        )
+
+    async def forget(self, tenant: str, tenant_id: str) -> None:
+        check_name(tenant_id, "tenant id")
+        await self._control(lambda session: forget_tenant(session.rows, tenant_id))
+        await asyncio.to_thread(remove_folder, self._folder / "documents" / tenant_id)
+
+    async def outside(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run what cannot be part of a transaction, such as building an index while others write."""
+        check_name(tenant, "tenant")
+        async with self._writers.lane() as lane:
+            return await lane.run(
+                lambda lane: lane.outside(
+                    tenant, lambda session, tenant_id: work(session.rows, tenant_id, *args, **kwargs)
+                )
+            )
+
+    async def remains(self, tenant_id: str) -> Mapping[str, int]:
+        rows = await self._read(
+            Session.read_control, lambda session, _: left_of_tenant(session.rows, tenant_id)
+        )
+        folder = self._folder / "documents" / check_name(tenant_id, "tenant id")
+        return {**rows, "files": await asyncio.to_thread(count_files, folder)}
+
+    async def close(self) -> None:
+        await self._writers.close()
+        await self._readers.close()
+
+    async def _read(self, how: Callable[[Session], S], work: Callable[[Session, S], T]) -> T:
+        async with self._readers.lane() as lane:
+            return await lane.run(lambda lane: lane.transact(how, work))
+
+    async def _write(self, how: Callable[[Session], S], work: Callable[[Session, S], T]) -> T:
+        async with self._writers.lane() as lane:
+            return await lane.run(lambda lane: lane.transact(how, work))
+
+    async def _control(self, work: Callable[[Session], T]) -> T:
+        async with self._writers.lane() as lane:
+            return await lane.run(
+                lambda lane: lane.transact_patiently(Session.write_control, lambda session, _: work(session))
+            )
+
+    def _turn(self, tenant: str) -> asyncio.Lock:
+        """Held by whoever writes for a tenant in this process, so that the others need no connection to wait."""
+        return self._turns.setdefault(check_name(tenant, "tenant"), asyncio.Lock())
+
+    def _files(self, tenant_id: str) -> Blobs:
+        return Blobs(self._folder / "documents" / tenant_id, self._vault, tenant_id)
+
+    def _prepare(self) -> None:
+        with self._preparing, translated(self._place):
+            if not self._prepared:
+                ensure(self._dsn)
+                self._prepared = True

@@ -1,0 +1,130 @@
+"""Threads with a connection each, lent to one user at a time: the ledger's connection pool.
+
+What is asked of a lane is done in order. So whoever is cancelled may walk away: what it has begun is ended before
+the next one's turn, and a lane is lent again once it is through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from time import monotonic
+from typing import TypeVar
+
+import psycopg
+
+from ragstone.stores.ledger.postgres_errors import LOCK_SECONDS, described, translated
+from ragstone.stores.ledger.postgres_session import Session
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class Lane:
+    """One thread and its connection, opened when it is first needed and again when it was lost."""
+
+    def __init__(self, dsn: str, prepare: Callable[[], None]) -> None:
+        self._dsn = dsn
+        self._place = described(dsn)
+        self._prepare = prepare
+        self._thread: ThreadPoolExecutor | None = None
+        self._session: Session | None = None
+        self._last: asyncio.Future[object] | None = None
+
+    def run(self, work: Callable[[Lane], T]) -> asyncio.Future[T]:
+        """Have something done on the lane's thread after what was asked before; it is done whoever waits for it."""
+
+        def guarded() -> T:
+            with translated(self._place):
+                return work(self)
+
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="ragstone-postgres")
+        future = asyncio.get_running_loop().run_in_executor(self._thread, guarded)
+        self._last = future  # type: ignore[assignment]
+        return asyncio.shield(future)
+
+    def begin(self, how: Callable[[Session], T]) -> tuple[Session, T]:
+        """Begin a transaction, on the lane's thread. A connection that was lost meanwhile is replaced."""
+        if self._session and not self._session.is_lost:
+            try:
+                return self._session, how(self._session)
+            except psycopg.OperationalError:
+                if not self._session.is_lost:
+                    raise
+        self._prepare()
+        self._session = Session(self._dsn)
+        return self._session, how(self._session)
+
+    def transact(self, how: Callable[[Session], T], work: Callable[[Session, T], U]) -> U:
+        """All of a transaction, on the lane's thread."""
+        session, begun = self.begin(how)
+        try:
+            result = work(session, begun)
+            session.commit()
+        except BaseException:
+            session.rollback()
+            raise
+        return result
+
+    def transact_patiently(self, how: Callable[[Session], T], work: Callable[[Session, T], U]) -> U:
+        """The same for what may make or drop tables, which waits a second at a time lest others wait behind it."""
+        end = monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                return self.transact(how, work)
+            except psycopg.errors.LockNotAvailable:
+                if monotonic() > end:
+                    raise
+
+    def outside(self, tenant: str, work: Callable[[Session, str], U]) -> U:
+        """Statements that cannot be part of a transaction, on the lane's thread."""
+        session, _ = self.begin(Session.read_control)
+        session.rollback()  # the connection is there: that was all
+        with session.outside(tenant) as tenant_id:
+            return work(session, tenant_id)
+
+    def when_done(self, then: Callable[[], None]) -> None:
+        """Call back once everything that was asked for is done, at once if it is."""
+        if self._last is None or self._last.done():
+            then()
+        else:
+            self._last.add_done_callback(lambda _: then())
+
+    def close(self) -> None:
+        """Finish what runs, then let go of the connection."""
+        if self._thread:
+            self._thread.shutdown()
+            self._thread = None
+        if self._session:
+            self._session.close()
+            self._session = None
+
+
+class Lanes:
+    """So many lanes; who finds none free waits for one, first come first served."""
+
+    def __init__(self, dsn: str, count: int, prepare: Callable[[], None]) -> None:
+        self._all = [Lane(dsn, prepare) for _ in range(count)]
+        self._idle = list(self._all)
+        self._free = asyncio.Semaphore(count)
+
+    @asynccontextmanager
+    async def lane(self) -> AsyncIterator[Lane]:
+        """A lane of one's own; others get it when what was asked of it is done."""
+        await self._free.acquire()
+        lane = self._idle.pop()  # the one that was used last: its connection is open
+        try:
+            yield lane
+        finally:
+            lane.when_done(lambda: self._give_back(lane))
+
+    def _give_back(self, lane: Lane) -> None:
+        self._idle.append(lane)
+        self._free.release()
+
+    async def close(self) -> None:
+        for lane in self._all:
+            await asyncio.to_thread(lane.close)

@@ -1,0 +1,77 @@
+"""A unit of work on a tenant's rows in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from ragstone.core.errors import StoreError
+from ragstone.stores import tenant_rows
+from ragstone.stores.blobs import Blobs
+from ragstone.stores.colocated import ColocatedIndex
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.ledger import UnknownTenant
+from ragstone.stores.ledger.postgres_lanes import Lane
+from ragstone.stores.ledger.postgres_session import Session
+
+T = TypeVar("T")
+
+
+class PostgresUnit:
+    """Implements `UnitOfWork` for whoever has a lane. The tenant's lock is taken by the first call."""
+
+    def __init__(
+        self,
+        lane: Lane,
+        tenant: str,
+        indexes: Sequence[ColocatedIndex],
+        blobs: Callable[[str], Blobs],
+        erased: str = "",
+    ) -> None:
+        self._lane = lane
+        self._tenant = tenant
+        self._blobs = blobs
+        self._erased = erased
+        self._session: Session | None = None
+        self._asked = False
+        self.indexes = indexes
+        self.tenant_id = ""
+        """Known once something has been run."""
+
+    @property
+    def blobs(self) -> Blobs:
+        return self._blobs(self.tenant_id)
+
+    async def run(self, work: Callable[[Connection], T]) -> T:
+        def begun(lane: Lane) -> T:
+            if self._session is None:
+                self._session, self.tenant_id = _begin(lane, self._tenant, self._erased)
+            elif not self._session.is_open:
+                raise StoreError("the transaction was undone by an earlier failure", hint="begin another")
+            return work(self._session.rows)
+
+        self._asked = True
+        return await self._lane.run(begun)
+
+    async def end(self, *, commit: bool) -> None:
+        def ended(_: Lane) -> None:
+            if self._session:
+                self._session.commit() if commit else self._session.rollback()
+
+        if self._asked:
+            await self._lane.run(ended)
+
+
+def register(lane: Lane, tenant: str) -> str:
+    """The id of the tenant of that name, which is made with its partitions if there is none."""
+    return lane.transact_patiently(
+        Session.write_control, lambda session, _: tenant_rows.register(session.rows, tenant)
+    )
+
+
+def _begin(lane: Lane, tenant: str, erased: str) -> tuple[Session, str]:
+    try:
+        return lane.begin(lambda session: session.write(tenant, erased))
+    except UnknownTenant:
+        register(lane, tenant)
+        return lane.begin(lambda session: session.write(tenant, erased))

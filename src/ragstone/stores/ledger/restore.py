@@ -1,0 +1,270 @@
+"""Documents from elsewhere become a tenant's own, with the ids, numbers and times they had."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ragstone.core.clock import parse_moment
+from ragstone.core.ids import document_id, opaque_id
+from ragstone.core.types import Json, KnowledgeBase, Matrix, NewVersion
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.changes import publish
+from ragstone.stores.ledger.documents import has_document
+from ragstone.stores.ledger.restore_spaces import Spaces
+from ragstone.stores.ledger.spaces import add_vectors
+from ragstone.stores.ledger.whole import KeptFile, Key, WholeDocument
+from ragstone.stores.ledger.writes import discard, stage
+
+PER_STATEMENT = 500
+
+
+class Existing(NamedTuple):
+    """A document that a kb has under the same source and external id."""
+
+    id: str
+    version: int
+    """0 while it is not live."""
+    content: tuple[Json, ...]
+    chunk_ids: tuple[str, ...]
+
+
+class Arriving(NamedTuple):
+    """A document that is to be written, with what only the writer's side knows."""
+
+    document: WholeDocument
+    terms: tuple[str, ...]
+    parent_id: str
+
+
+def content_of(document: WholeDocument) -> tuple[Json, ...]:
+    """What is equal in a document that need not be written again."""
+    return (
+        *(document.uri, document.title, document.content_hash, document.media_type, document.recipe),
+        *(document.embedded, dict(document.metadata), len(document.chunks)),
+    )
+
+
+def existing(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, keys: Collection[Key]
+) -> dict[Key, Existing]:
+    """What a kb has under these keys, live or not yet."""
+    found = {}
+    for key in keys:
+        row = connection.execute(
+            "SELECT id, version, uri, title, content_hash, media_type, recipe, embedded, metadata, chunk_count "
+            "FROM documents WHERE tenant_id = ? AND kb_id = ? AND source = ? AND external_id = ?",
+            (tenant_id, kb.id, *key),
+        ).fetchone()
+        if row:
+            chunk_ids = connection.execute(
+                "SELECT id FROM chunks WHERE tenant_id = ? AND document_id = ? AND version = ? ORDER BY chunk_index",
+                (tenant_id, row[0], row[1]),
+            )
+            content = (*row[2:7], bool(row[7]), json.loads(row[8]), row[9])
+            found[key] = Existing(row[0], row[1], content, tuple(one for (one,) in chunk_ids))
+    return found
+
+
+def stage_whole(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, spaces: Spaces, arriving: Arriving
+) -> tuple[str, int]:
+    """Write a document that nobody sees until it is activated; its id, and the number of the version.
+
+    It keeps its id, its number and the ids of its chunks wherever nothing else here has them.
+    """
+    document = arriving.document
+    chunk_ids = [one.id for one in document.chunks]
+    _clear_leftovers(connection, tenant_id, kb, chunk_ids)
+    free = not _holders(connection, tenant_id, chunk_ids)
+    identity = _announce(connection, tenant_id, kb, arriving)
+    version = _as_version(identity, arriving, _live_vectors(kb, spaces, document))
+    number = stage(connection, tenant_id, kb, version)
+    rows = connection.execute(
+        "SELECT seq FROM chunks WHERE tenant_id = ? AND document_id = ? AND version = ? ORDER BY chunk_index",
+        (tenant_id, identity, number),
+    )
+    numbers = [seq for (seq,) in rows.fetchall()]
+    if free:
+        _rename(connection, tenant_id, list(zip(chunk_ids, numbers, strict=True)))
+    for place, halves in document.vectors.items():
+        space = spaces[place]
+        if space:  # what the version itself has brought is there, and stays
+            add_vectors(
+                connection, tenant_id, space, list(zip(numbers, halves.astype(np.float32), strict=True))
+            )
+    return identity, number
+
+
+def amend(
+    connection: Connection,
+    tenant_id: str,
+    kb: KnowledgeBase,
+    spaces: Spaces,
+    there: Existing,
+    document: WholeDocument,
+) -> None:
+    """Bring what is said of a document up to date whose chunks are here already, and vectors that they lack."""
+    connection.execute(
+        "UPDATE documents SET uri = ?, title = ?, media_type = ?, metadata = ?, recipe = ?, embedded = ?, "
+        "modified_at = ? WHERE tenant_id = ? AND id = ?",
+        (
+            *(document.uri, document.title, document.media_type),
+            *(connection.dialect.to_json(dict(document.metadata)), document.recipe, int(document.embedded)),
+            *(document.modified_at, tenant_id, there.id),
+        ),
+    )
+    rows = connection.execute(
+        "SELECT seq, id FROM chunks WHERE tenant_id = ? AND document_id = ? AND version = ? ORDER BY chunk_index",
+        (tenant_id, there.id, there.version),
+    ).fetchall()
+    for place, halves in document.vectors.items():
+        space = spaces[place]
+        if space:
+            numbered = zip((row[0] for row in rows), halves.astype(np.float32), strict=True)
+            add_vectors(connection, tenant_id, space, list(numbered))
+    publish(connection, tenant_id, kb.id, "upsert", rows)
+
+
+def date_document(connection: Connection, tenant_id: str, identity: str, document: WholeDocument) -> None:
+    """Give a document that was activated the times it had."""
+    connection.execute(
+        "UPDATE documents SET created_at = ?, updated_at = ? WHERE tenant_id = ? AND id = ?",
+        (document.created_at, document.updated_at, tenant_id, identity),
+    )
+
+
+def look_around(connection: Connection, tenant_id: str) -> None:
+    """Have the database count what there is now."""
+    connection.dialect.look_around(connection, tenant_id)
+
+
+def date_kb(connection: Connection, tenant_id: str, kb: KnowledgeBase, created_at: str) -> None:
+    """Say when a kb was made, as long as nothing is in it."""
+    connection.execute(
+        "UPDATE knowledge_bases SET created_at = ? WHERE tenant_id = ? AND id = ? "
+        "AND NOT EXISTS (SELECT 1 FROM documents WHERE tenant_id = ? AND kb_id = ?)",
+        (created_at, tenant_id, kb.id, tenant_id, kb.id),
+    )
+
+
+def keep_file(
+    connection: Connection,
+    tenant_id: str,
+    kb: KnowledgeBase,
+    identity: str,
+    document: WholeDocument,
+    file: KeptFile,
+    name: str,
+) -> None:
+    """Say that an original belongs to a document, as the job that brings one does."""
+    connection.execute(
+        "INSERT INTO jobs (id, tenant_id, kb_id, kind, state, priority, document_id, source, external_id, uri, "
+        "content_hash, size, facts, progress, notify, attempts, token, worker, boot, lease_until, not_before, "
+        "error_code, error, created_at, started_at, finished_at) VALUES (?, ?, ?, 'document', 'completed', 0, ?, ?, ?, "
+        "?, ?, ?, ?, ?, 0, 1, 1, '', '', 0, 0, '', '', ?, ?, ?)",
+        (
+            *(opaque_id(), tenant_id, kb.id, identity, document.source, document.external_id, file.uri),
+            *(file.content_hash, file.size, connection.dialect.to_json({**file.facts, "original": name})),
+            *('{"percent": 100}', file.created_at, file.finished_at, file.finished_at),
+        ),
+    )
+
+
+def _announce(connection: Connection, tenant_id: str, kb: KnowledgeBase, arriving: Arriving) -> str:
+    """Make the document's row, unless there is one; its next version has the number it had, if that is free."""
+    document = arriving.document
+    row = connection.execute(
+        "SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ? AND source = ? AND external_id = ?",
+        (tenant_id, kb.id, *document.key),
+    ).fetchone()
+    if row is None:
+        identity = document.id
+        if has_document(connection, tenant_id, identity):
+            identity = document_id(document.id, kb.name, *document.key)  # another one has that id here
+        connection.execute(
+            "INSERT INTO documents (id, tenant_id, kb_id, source, external_id, uri, title, content_hash, version, "
+            "last_version, chunk_count, token_count, media_type, metadata, recipe, embedded, modified_at, created_at, "
+            "updated_at, parent_id) VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 0, 0, 0, ?, '{}', '', 0, NULL, ?, ?, ?)",
+            (
+                *(identity, tenant_id, kb.id, document.source, document.external_id, document.uri),
+                *(document.title, document.media_type, document.created_at, document.updated_at),
+                arriving.parent_id or None,
+            ),
+        )
+    else:
+        identity = row[0]
+    connection.execute(
+        "UPDATE documents SET last_version = ? WHERE tenant_id = ? AND id = ? AND (last_version < ? OR (version = 0 "
+        "AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.tenant_id = ? AND v.document_id = ?)))",
+        (document.version - 1, tenant_id, identity, document.version - 1, tenant_id, identity),
+    )
+    return str(identity)
+
+
+def _as_version(identity: str, arriving: Arriving, vectors: Matrix | None) -> NewVersion:
+    document = arriving.document
+    return NewVersion(
+        document_id=identity,
+        source=document.source,
+        external_id=document.external_id,
+        uri=document.uri,
+        title=document.title,
+        content_hash=document.content_hash,
+        text=document.text,
+        media_type=document.media_type,
+        metadata=document.metadata,
+        recipe=document.recipe,
+        modified_at=parse_moment(document.modified_at) if document.modified_at else None,
+        chunks=tuple(one.chunk for one in document.chunks),
+        terms=arriving.terms,
+        vectors=vectors,
+        parent_id=arriving.parent_id,
+        signature=document.signature,
+        bands=document.bands,
+    )
+
+
+def _live_vectors(kb: KnowledgeBase, spaces: Spaces, document: WholeDocument) -> Matrix | None:
+    """What is written with the version itself; None leaves the document to be found by word."""
+    if not document.embedded or kb.space is None:
+        return None
+    for place, halves in document.vectors.items():
+        space = spaces[place]
+        if space and space.id == kb.space.id:
+            return halves.astype(np.float32)
+    # Every chunk was refused by the model: it is as embedded as it can be.
+    return np.zeros((len(document.chunks), kb.space.dimension), np.float32)
+
+
+def _rename(connection: Connection, tenant_id: str, ids: Sequence[tuple[str, int]]) -> None:
+    """Give staged chunks other ids, by way of some that no chunk has: one may get what another had a moment ago."""
+    rename = "UPDATE chunks SET id = ? WHERE tenant_id = ? AND seq = ?"
+    connection.executemany(rename, [(f"-{seq}", tenant_id, seq) for _, seq in ids])
+    connection.executemany(rename, [(chunk_id, tenant_id, seq) for chunk_id, seq in ids])
+
+
+def _clear_leftovers(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
+) -> None:
+    """Remove what was staged of the same document by one who did not come to activate it."""
+    for identity, version in _holders(connection, tenant_id, chunk_ids):
+        # No index knows of what was never live.
+        discard(connection, tenant_id, (), kb, identity, version)
+
+
+def _holders(connection: Connection, tenant_id: str, chunk_ids: Sequence[str]) -> set[tuple[str, int]]:
+    """Document versions that have one of these chunks."""
+    found: set[tuple[str, int]] = set()
+    for start in range(0, len(chunk_ids), PER_STATEMENT):
+        part = chunk_ids[start : start + PER_STATEMENT]
+        rows = connection.execute(
+            "SELECT DISTINCT document_id, version FROM chunks "
+            f"WHERE tenant_id = ? AND id IN ({','.join('?' * len(part))})",
+            (tenant_id, *part),
+        )
+        found.update((row[0], row[1]) for row in rows)
+    return found

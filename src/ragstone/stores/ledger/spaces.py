@@ -1,0 +1,273 @@
+"""Spaces beside the live one, as plain functions over a connection: what lacks a vector, and the pointer's flip."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ragstone.core.clock import canonical, now, parse_moment
+from ragstone.core.errors import ModelMismatch, NotFoundError
+from ragstone.core.spaces import Lacking, Rows, SpaceRecord
+from ragstone.core.types import KnowledgeBase, Matrix, Space
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.changes import publish
+from ragstone.stores.ledger.reads import read_kb
+
+PER_STATEMENT = 500
+DROPPED_TOGETHER = 2000
+SPACE = "s.id, s.model, s.dimension, s.generation, s.state"
+LIVE = (
+    "FROM chunks c JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id AND d.version = c.version "
+    "LEFT JOIN vectors v ON v.tenant_id = c.tenant_id AND v.chunk_seq = c.seq AND v.space_id = ? "
+    "WHERE c.tenant_id = ? AND c.kb_id = ?"
+)
+"""Live chunks of a kb, each with its vector in a Space if it has one."""
+
+
+def read_spaces(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> list[SpaceRecord]:
+    """All Spaces of a kb, oldest generation first."""
+    rows = connection.execute(
+        f"SELECT {SPACE}, s.created_at, s.retired_at, s.keep_until FROM spaces s "
+        "WHERE s.tenant_id = ? AND s.kb_id = ? ORDER BY s.generation, s.id",
+        (tenant_id, kb.id),
+    ).fetchall()
+    records = []
+    for row in rows:
+        space = Space(*row[:5])
+        created, retired, keep = (parse_moment(moment) if moment else None for moment in row[5:])
+        assert created is not None
+        records.append(
+            SpaceRecord(space, *coverage(connection, tenant_id, kb, space), created, retired, keep)
+        )
+    return records
+
+
+def models(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> set[str]:
+    """The models that a kb has a Space of, whatever its state."""
+    rows = connection.execute(
+        "SELECT DISTINCT model FROM spaces WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb.id)
+    )
+    return {model for (model,) in rows}
+
+
+def open_building(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, model: str, dimension: int
+) -> Space:
+    """The Space of this model that is being built, or a new one of the next generation."""
+    _current(connection, tenant_id, kb)
+    row = connection.execute(
+        f"SELECT {SPACE} FROM spaces s WHERE s.tenant_id = ? AND s.kb_id = ? AND s.state = 'building' "
+        "AND s.model = ? AND s.dimension = ? ORDER BY s.generation DESC LIMIT 1",
+        (tenant_id, kb.id, model, dimension),
+    ).fetchone()
+    if row:
+        return Space(*row)
+    newest = connection.execute(
+        "SELECT coalesce(max(generation), 0) FROM spaces WHERE tenant_id = ? AND kb_id = ?",
+        (tenant_id, kb.id),
+    ).fetchone()[0]
+    made = connection.execute(
+        "INSERT INTO spaces (tenant_id, kb_id, model, dimension, generation, state, created_at) "
+        "VALUES (?, ?, ?, ?, ?, 'building', ?) RETURNING id",
+        (tenant_id, kb.id, model, dimension, newest + 1, canonical(now())),
+    ).fetchone()
+    return Space(made[0], model, dimension, newest + 1, "building")
+
+
+def lacking(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, after: int, limit: int
+) -> list[Lacking]:
+    """Live chunks without a vector, in order of their numbers, behind number `after`."""
+    rows = connection.execute(
+        f"SELECT c.seq, c.context, c.content, c.content_hash {LIVE} AND c.seq > ? AND v.chunk_seq IS NULL "
+        "ORDER BY c.seq LIMIT ?",
+        (space.id, tenant_id, kb.id, after, limit),
+    )
+    return [Lacking(seq, context + content, bytes(hashed)) for seq, context, content, hashed in rows]
+
+
+def coverage(connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space) -> tuple[int, int]:
+    """How many live chunks have a vector in a Space, and how many there are."""
+    row = connection.execute(
+        f"SELECT count(v.chunk_seq), count(*) {LIVE}", (space.id, tenant_id, kb.id)
+    ).fetchone()
+    return int(row[0]), int(row[1])
+
+
+def add_vectors(connection: Connection, tenant_id: str, space: Space, rows: Rows) -> int:
+    """Write vectors of chunks that are still there and have none; how many it were.
+
+    Each is published: an index in memory that follows the Space learns of vectors that come after their chunk.
+    """
+    kb_id = _kb_of(connection, tenant_id, space)
+    there = _lack(connection, tenant_id, kb_id, space, [number for number, _ in rows])
+    written = []
+    for number, vector in rows:
+        if vector.shape != (space.dimension,):
+            raise ModelMismatch(
+                f"a vector of {vector.shape[-1]} dimensions does not fit a Space of {space.dimension}",
+                hint="this is a defect: please report it",
+            )
+        half = vector.astype(np.float16)
+        if number in there and half.any():
+            written.append((space.id, number, tenant_id, connection.dialect.pack_vector(half)))
+    connection.executemany(
+        "INSERT INTO vectors (space_id, chunk_seq, tenant_id, vector) VALUES (?, ?, ?, ?)", written
+    )
+    if written:
+        publish(connection, tenant_id, kb_id, "vector", [(row[1], there[row[1]]) for row in written])
+    return len(written)
+
+
+def keep_vectors(
+    connection: Connection,
+    tenant_id: str,
+    kb: KnowledgeBase,
+    model: str,
+    staged: Sequence[tuple[str, int]],
+    vectors: Sequence[Matrix],
+) -> None:
+    """Write vectors of staged versions into the newest Space of their own model, if the kb has one."""
+    row = connection.execute(
+        f"SELECT {SPACE} FROM spaces s WHERE s.tenant_id = ? AND s.kb_id = ? AND s.model = ? "
+        "ORDER BY s.generation DESC LIMIT 1",
+        (tenant_id, kb.id, model),
+    ).fetchone()
+    if row is None:
+        return
+    space = Space(*row)
+    for (document_id, version), matrix in zip(staged, vectors, strict=True):
+        numbers = connection.execute(
+            "SELECT seq FROM chunks WHERE tenant_id = ? AND document_id = ? AND version = ? ORDER BY chunk_index",
+            (tenant_id, document_id, version),
+        ).fetchall()
+        if matrix.shape[1] == space.dimension:
+            rows = [(number, vector) for (number,), vector in zip(numbers, matrix, strict=True)]
+            add_vectors(connection, tenant_id, space, rows)
+
+
+def word_only(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> bool:
+    """Whether a live document is found by word only."""
+    row = connection.execute(
+        "SELECT 1 FROM documents WHERE tenant_id = ? AND kb_id = ? AND version > 0 AND embedded = 0 LIMIT 1",
+        (tenant_id, kb.id),
+    ).fetchone()
+    return row is not None
+
+
+def note_embedded(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, refused: Collection[int]
+) -> None:
+    """Say of documents that lack nothing in the live Space but refused chunks that they are found by meaning."""
+    space = _current(connection, tenant_id, kb).space
+    if space is None or not word_only(connection, tenant_id, kb):
+        return
+    rows = connection.execute(
+        f"SELECT c.seq, c.document_id {LIVE} AND d.embedded = 0 AND v.chunk_seq IS NULL",
+        (space.id, tenant_id, kb.id),
+    )
+    behind = {document_id for number, document_id in rows if number not in refused}
+    waiting = connection.execute(
+        "SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ? AND version > 0 AND embedded = 0",
+        (tenant_id, kb.id),
+    ).fetchall()
+    connection.executemany(
+        "UPDATE documents SET embedded = 1 WHERE tenant_id = ? AND id = ?",
+        [(tenant_id, document_id) for (document_id,) in waiting if document_id not in behind],
+    )
+
+
+def flip(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, keep_until: str
+) -> KnowledgeBase:
+    """Make a Space the live one and retire the one that was. The caller has seen that it lacks nothing."""
+    current = _current(connection, tenant_id, kb)
+    _kb_of(connection, tenant_id, space)
+    if current.space and current.space.id == space.id:
+        return current
+    connection.execute(
+        "UPDATE spaces SET state = 'retired', retired_at = ?, keep_until = ? "
+        "WHERE tenant_id = ? AND kb_id = ? AND state = 'live'",
+        (canonical(now()), keep_until, tenant_id, kb.id),
+    )
+    connection.execute(
+        "UPDATE spaces SET state = 'live', retired_at = NULL, keep_until = NULL WHERE tenant_id = ? AND id = ?",
+        (tenant_id, space.id),
+    )
+    connection.execute(
+        "UPDATE knowledge_bases SET live_space = ? WHERE tenant_id = ? AND id = ?",
+        (space.id, tenant_id, kb.id),
+    )
+    connection.execute(
+        "UPDATE documents SET embedded = 1 WHERE tenant_id = ? AND kb_id = ? AND version > 0 AND embedded = 0",
+        (tenant_id, kb.id),
+    )
+    return replace(current, space=replace(space, state="live"))
+
+
+def expired(connection: Connection, tenant_id: str, moment: str) -> list[Space]:
+    """Retired Spaces of all kbs whose grace period was over at that moment."""
+    rows = connection.execute(
+        f"SELECT {SPACE} FROM spaces s WHERE s.tenant_id = ? AND s.state = 'retired' AND s.keep_until <= ?",
+        (tenant_id, moment),
+    )
+    return [Space(*row) for row in rows]
+
+
+def drop_some(connection: Connection, tenant_id: str, space: Space) -> bool | None:
+    """Remove some vectors of a Space, and at last itself; None while there is more, False when it is live."""
+    row = connection.execute(
+        "SELECT state FROM spaces WHERE tenant_id = ? AND id = ?", (tenant_id, space.id)
+    ).fetchone()
+    if row and row[0] == "live":
+        return False
+    some = connection.execute(
+        "SELECT chunk_seq FROM vectors WHERE tenant_id = ? AND space_id = ? LIMIT ?",
+        (tenant_id, space.id, DROPPED_TOGETHER),
+    ).fetchall()
+    connection.executemany(
+        "DELETE FROM vectors WHERE tenant_id = ? AND space_id = ? AND chunk_seq = ?",
+        [(tenant_id, space.id, number) for (number,) in some],
+    )
+    if len(some) == DROPPED_TOGETHER:
+        return None
+    connection.execute("DELETE FROM spaces WHERE tenant_id = ? AND id = ?", (tenant_id, space.id))
+    return True
+
+
+def _lack(
+    connection: Connection, tenant_id: str, kb_id: int, space: Space, numbers: Sequence[int]
+) -> dict[int, str]:
+    """Ids of those chunks, by number, that are there, live or staged, and have no vector in the Space."""
+    found: dict[int, str] = {}
+    for start in range(0, len(numbers), PER_STATEMENT):
+        part = numbers[start : start + PER_STATEMENT]
+        rows = connection.execute(
+            "SELECT c.seq, c.id FROM chunks c LEFT JOIN vectors v ON v.tenant_id = c.tenant_id "
+            "AND v.chunk_seq = c.seq AND v.space_id = ? WHERE c.tenant_id = ? AND c.kb_id = ? "
+            f"AND v.chunk_seq IS NULL AND c.seq IN ({','.join('?' * len(part))})",
+            (space.id, tenant_id, kb_id, *part),
+        )
+        found.update(rows.fetchall())
+    return found
+
+
+def _kb_of(connection: Connection, tenant_id: str, space: Space) -> int:
+    row = connection.execute(
+        "SELECT kb_id FROM spaces WHERE tenant_id = ? AND id = ?", (tenant_id, space.id)
+    ).fetchone()
+    if row is None:
+        raise NotFoundError(
+            f"the Space of {space.model}, generation {space.generation}, was removed meanwhile",
+            hint="start again with: ragstone reembed",
+        )
+    return int(row[0])
+
+
+def _current(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> KnowledgeBase:
+    found = read_kb(connection, tenant_id, kb.name)
+    if found is None or found.id != kb.id:
+        raise NotFoundError(f"knowledge base '{kb.name}' was deleted meanwhile", hint="ingest again")
+    return found

@@ -1,0 +1,47 @@
+"""What becomes of the database's own lexical index while another one answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.sqlite_dialect import SqliteDialect
+from ragstone.stores.lexical.postgres_writer import forget_postings
+from ragstone.stores.lexical.sqlite import Fts5Writer
+
+
+class KeptBeside:
+    """Sees to it that whoever goes back to the database's own index finds it true.
+
+    SQLite's costs little and is kept in step. PostgreSQL's would be most of the work of a write: its postings are
+    dropped with the first change that they miss, and made anew by the first search that needs them.
+    """
+
+    def __init__(self) -> None:
+        self._fts5 = Fts5Writer()
+
+    def open(self, connection: Connection, kb_id: int) -> None:
+        if _is_sqlite(connection):
+            self._fts5.open(connection, kb_id)
+
+    def add(self, connection: Connection, kb_id: int, rows: Sequence[tuple[int, str]]) -> None:
+        if _is_sqlite(connection):
+            self._fts5.add(connection, kb_id, rows)
+        else:
+            forget_postings(connection, kb_id)
+
+    def remove(self, connection: Connection, kb_id: int, rows: Sequence[tuple[int, str]]) -> None:
+        if _is_sqlite(connection):
+            self._fts5.remove(connection, kb_id, rows)
+        else:
+            forget_postings(connection, kb_id)
+
+    def drop(self, connection: Connection, kb_id: int) -> None:
+        if _is_sqlite(connection):
+            self._fts5.drop(connection, kb_id)
+        else:
+            forget_postings(connection, kb_id)
+
+
+def _is_sqlite(connection: Connection) -> bool:
+    return isinstance(connection.dialect, SqliteDialect)

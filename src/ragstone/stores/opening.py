@@ -1,0 +1,170 @@
+"""Settings → stores: the only place that knows which adapter a name stands for."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ragstone.core.errors import SettingsError
+from ragstone.core.jobs import Queue
+from ragstone.core.protocols import LexicalIndex, VectorIndex
+from ragstone.core.registry import Registry
+from ragstone.core.settings import Adapter, Settings
+from ragstone.core.vectors import Isolation, VectorProvider
+from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.ledger.queue import SqlQueue
+from ragstone.stores.ledger.source_book import SecretKeys, SqlSourceBook
+from ragstone.stores.ledger.space_book import SqlSpaceBook
+from ragstone.stores.residents import Residents
+from ragstone.stores.tenants import SqlTenantBook
+from ragstone.stores.vault import Vault
+
+if TYPE_CHECKING:
+    from ragstone.stores.vectors.derived import DerivedIndex
+
+LEDGERS = Registry(
+    "ledger",
+    {
+        "sqlite": "ragstone.stores.opening:open_sqlite",
+        "postgres": "ragstone.stores.opening:open_postgres",
+    },
+)
+COLOCATED = {
+    "sqlite": "ragstone.stores.vectors.sqlite:SqliteVectorIndex",
+    "pgvector": "ragstone.stores.vectors.pgvector:PgVectorIndex",
+}
+PROVIDERS = {
+    "chroma": "ragstone.stores.vectors.chroma:ChromaProvider",
+    "qdrant": "ragstone.stores.vectors.qdrant:QdrantProvider",
+    "milvus": "ragstone.stores.vectors.milvus:MilvusProvider",
+    "weaviate": "ragstone.stores.vectors.weaviate:WeaviateProvider",
+    "pinecone": "ragstone.stores.vectors.pinecone:PineconeProvider",
+    "memory": "ragstone.stores.vectors.memory:MemoryProvider",
+}
+STRICTEST: dict[str, Isolation] = {"pinecone": "namespace"}
+"""How tenants are kept apart where a collection each cannot be had."""
+VECTORS = Registry("vector DB", COLOCATED | PROVIDERS)
+LEXICAL = Registry(
+    "lexical index",
+    {
+        "sqlite": "ragstone.stores.lexical.sqlite:SqliteLexicalIndex",
+        "postgres": "ragstone.stores.lexical.postgres:PostgresLexicalIndex",
+        "postgres_fts": "ragstone.stores.lexical.postgres_fts:PostgresFtsIndex",
+        "bm25": "ragstone.stores.lexical.bm25:ResidentBm25Index",
+    },
+)
+WITHOUT_ADDRESS = ("sqlite", "pgvector", "postgres_fts", "bm25")
+"""Stores that live where the ledger does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The ledger, the two indexes that are derived from it, and what is queued in it."""
+
+    ledger: SqlLedger
+    vectors: VectorIndex
+    lexical: LexicalIndex
+    queue: Queue
+    book: SqlSourceBook
+    tenants: SqlTenantBook
+    spaces: SqlSpaceBook
+    mirror: DerivedIndex | None
+    """The vector index, when it lives outside the ledger."""
+
+    async def close(self) -> None:
+        """Let go of the engines; one that fails to close keeps none of the others open."""
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self.ledger.close)
+            if self.mirror:
+                stack.push_async_callback(self.mirror.close)
+
+
+def open_stores(settings: Settings, secret_keys: SecretKeys = lambda _: ()) -> Stores:
+    """The stores that the settings name. Nothing is made or reached until a tenant is first written to or read.
+
+    `secret_keys` says which settings of a kind of source are secrets.
+    """
+    store = settings.store
+    vault = Vault.load(settings.security.key, settings.security.old_keys)
+    for name, adapter in (("ledger", store.ledger), ("vectors", store.vectors), ("lexical", store.lexical)):
+        _refuse_address(name, adapter)
+    open_ledger = LEDGERS.load(store.ledger.kind)
+    lexical_type = LEXICAL.load(store.lexical.kind)
+    vectors_type = VECTORS.load(store.vectors.kind)
+    residents = Residents(store.memory_mb)
+    writers = [*lexical_type.writers(), *(getattr(vectors_type, "writers", tuple)())]
+    ledger: SqlLedger = open_ledger(settings, writers, vault)
+    vectors: VectorIndex
+    mirror: DerivedIndex | None = None
+    if store.vectors.kind in PROVIDERS:
+        from ragstone.stores.vectors.derived import DerivedIndex
+
+        vectors = mirror = DerivedIndex(ledger, open_provider(settings, store.vectors))
+        ledger.mirrors = (mirror,)
+    else:
+        options = store.vectors.options
+        vectors = vectors_type(ledger, residents, **({"options": options} if options else {}))
+    book = SqlSourceBook(ledger, vault, secret_keys)
+    tenants = SqlTenantBook(ledger, [mirror.erase] if mirror else [])
+    lexical = lexical_type(ledger, residents)
+    return Stores(ledger, vectors, lexical, SqlQueue(ledger), book, tenants, SqlSpaceBook(ledger), mirror)
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What was brought under the present key, and what could not be."""
+
+    files: int
+    sources: int
+    failed: tuple[str, ...]
+
+
+async def renew_encryption(stores: Stores, tenant: str) -> Renewal:
+    """Seal a tenant's files and the secrets of its sources with the present key."""
+    blobs = await stores.ledger.blobs(tenant)
+    rotation = await asyncio.to_thread(blobs.rotate)
+    return Renewal(rotation.renewed, await stores.book.renew(tenant), rotation.failed)
+
+
+def open_provider(settings: Settings, adapter: Adapter) -> VectorProvider:
+    """A vector database of its own; without an address it lives under the data folder."""
+    if adapter.kind not in PROVIDERS:
+        VECTORS.load(adapter.kind)
+        raise SettingsError(f"{adapter.kind} is part of a ledger, not a vector database of its own")
+    folder = adapter.path or settings.data_dir / "vectors" / adapter.kind
+    isolation = settings.store.isolation or STRICTEST.get(adapter.kind, "collection")
+    opened: VectorProvider = VECTORS.load(adapter.kind)(adapter, folder, isolation)
+    return opened
+
+
+def open_sqlite(settings: Settings, writers: list[Any], vault: Vault) -> SqlLedger:
+    """One file per tenant under the data folder."""
+    from ragstone.stores.ledger.sqlite import SqliteLedger
+
+    return SqliteLedger(settings.data_dir, writers, settings.store.open_tenants, vault)
+
+
+def open_postgres(settings: Settings, writers: list[Any], vault: Vault) -> SqlLedger:
+    """One database for all tenants; original files stay under the data folder."""
+    from ragstone.stores.ledger.postgres import PostgresLedger
+
+    dsn = settings.store.ledger.dsn
+    if dsn is None:
+        raise SettingsError(
+            "store.ledger.dsn is needed for the postgres ledger",
+            hint="set RAGSTONE_STORE__LEDGER__DSN=postgresql://user:password@host/database",
+        )
+    return PostgresLedger(dsn.get_secret_value(), settings.data_dir, writers, vault=vault)
+
+
+def _refuse_address(name: str, adapter: Adapter) -> None:
+    # What is set must act: a store that lives with the ledger has no address of its own.
+    meant = {"kind", "options"} if adapter.kind == "pgvector" else {"kind"}
+    unused = sorted(adapter.model_fields_set - meant)
+    if adapter.kind in WITHOUT_ADDRESS and unused:
+        raise SettingsError(
+            f"store.{name}.{unused[0]} means nothing to the {adapter.kind} store",
+            hint="it lives where the ledger does",
+        )

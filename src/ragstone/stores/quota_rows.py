@@ -1,0 +1,208 @@
+"""What tenants use and what is promised to them, as plain functions over a connection.
+
+What is limited by amount is counted in the tenant's own rows; what is limited by time is added up in `usage`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from ragstone.core.clock import canonical
+from ragstone.core.errors import InputError, QuotaExceeded
+from ragstone.core.ids import opaque_id
+from ragstone.core.tenants import QUOTA_NAMES, STOCK, QuotaName, Reservation, Stock, Tenant
+from ragstone.stores.database import Connection
+
+LAPSES = timedelta(hours=1)
+"""How long a promise holds when whoever it was made to is not heard of any more."""
+MINUTE, MONTH = "%Y-%m-%dT%H:%M", "%Y-%m"
+COST = "cost."
+"""What names of costs begin with; the kind follows."""
+SLACK = 1e-9
+"""Sums of cents are not exact."""
+
+
+def live_stock(connection: Connection, tenant_id: str) -> Stock:
+    """What can be found of a tenant, from its own rows."""
+    documents, chunks = connection.execute(
+        "SELECT count(*), coalesce(sum(chunk_count), 0) FROM documents WHERE tenant_id = ? AND version > 0",
+        (tenant_id,),
+    ).fetchone()
+    taken = connection.execute(
+        f"SELECT coalesce(sum({connection.dialect.packed_bytes('v.text')}), 0) FROM versions v "
+        "JOIN documents d ON d.id = v.document_id AND d.version = v.version WHERE v.tenant_id = ?",
+        (tenant_id,),
+    ).fetchone()[0]
+    return Stock(int(documents), int(chunks), int(taken))
+
+
+def queued_stock(connection: Connection, tenant_id: str) -> Stock:
+    """What has been taken in for a tenant and cannot be found yet, from its own rows."""
+    documents, taken = connection.execute(
+        "SELECT count(DISTINCT CASE WHEN d.version = 0 THEN d.id END), coalesce(sum(j.size), 0) FROM jobs j "
+        "JOIN documents d ON d.id = j.document_id WHERE j.tenant_id = ? AND j.kind = 'document' "
+        "AND j.state IN ('pending', 'running')",
+        (tenant_id,),
+    ).fetchone()
+    return Stock(int(documents), 0, int(taken))
+
+
+def expired_documents(connection: Connection, tenant_id: str, before: datetime, limit: int) -> list[str]:
+    """Documents that can be found and were not updated since, oldest first; none that is being worked on."""
+    rows = connection.execute(
+        "SELECT d.id FROM documents d WHERE d.tenant_id = ? AND d.version > 0 AND d.updated_at < ? "
+        "AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.tenant_id = d.tenant_id AND j.document_id = d.id "
+        "AND j.state IN ('pending', 'running')) ORDER BY d.updated_at, d.id LIMIT ?",
+        (tenant_id, canonical(before), limit),
+    )
+    return [identity for (identity,) in rows]
+
+
+def reserve(
+    connection: Connection,
+    tenant: Tenant,
+    amounts: Mapping[QuotaName, float],
+    stock: Stock,
+    moment: datetime,
+) -> Reservation:
+    """Promise all of it or nothing."""
+    limited = {name: amount for name, amount in amounts.items() if tenant.quotas.of(name) is not None}
+    connection.execute(
+        "DELETE FROM reservations WHERE tenant_id = ? AND expires_at < ?", (tenant.id, canonical(moment))
+    )
+    check(connection, tenant, limited, stock, moment)
+    reservation = Reservation(opaque_id(), tenant.id, limited)
+    connection.executemany(
+        "INSERT INTO reservations (id, name, tenant_id, amount, expires_at) VALUES (?, ?, ?, ?, ?)",
+        [
+            (reservation.id, name, tenant.id, amount, canonical(moment + LAPSES))
+            for name, amount in limited.items()
+        ],
+    )
+    return reservation
+
+
+def settle(
+    connection: Connection, reservation: Reservation, actual: Mapping[QuotaName, float], moment: datetime
+) -> None:
+    """The promise is kept: what is limited by time counts as used; the rest is counted where it lies."""
+    release(connection, reservation)
+    for name, amount in actual.items():
+        if name not in STOCK:
+            add(connection, reservation.tenant_id, usage_name(name), amount, moment)
+
+
+def release(connection: Connection, reservation: Reservation) -> None:
+    connection.execute("DELETE FROM reservations WHERE id = ?", (reservation.id,))
+
+
+def spend(connection: Connection, tenant: Tenant, name: QuotaName, amount: float, moment: datetime) -> None:
+    """Use some of what is limited by time, if there is some left."""
+    check(connection, tenant, {name: amount}, Stock(), moment)
+    add(connection, tenant.id, usage_name(name), amount, moment)
+
+
+def add(connection: Connection, tenant_id: str, name: str, amount: float, moment: datetime) -> None:
+    """Add to what was used in the minute or month that runs; earlier minutes are forgotten, months are kept."""
+    period = _period(name, moment)
+    connection.execute(
+        "INSERT INTO usage (tenant_id, name, period, used) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (tenant_id, name, period) DO UPDATE SET used = usage.used + ?",
+        (tenant_id, name, period, amount, amount),
+    )
+    if not name.startswith(COST):
+        connection.execute(
+            "DELETE FROM usage WHERE tenant_id = ? AND name = ? AND period <> ?", (tenant_id, name, period)
+        )
+
+
+def queries(connection: Connection, tenant_id: str, moment: datetime) -> float:
+    """Queries of the minute that runs."""
+    row = connection.execute(
+        "SELECT used FROM usage WHERE tenant_id = ? AND name = 'queries_per_minute' AND period = ?",
+        (tenant_id, moment.strftime(MINUTE)),
+    ).fetchone()
+    return float(row[0]) if row else 0.0
+
+
+def costs(connection: Connection, tenant_id: str, moment: datetime) -> dict[str, float]:
+    """What the month that runs has cost so far, by kind."""
+    rows = connection.execute(
+        "SELECT name, used FROM usage WHERE tenant_id = ? AND substr(name, 1, ?) = ? AND period = ? ORDER BY name",
+        (tenant_id, len(COST), COST, moment.strftime(MONTH)),
+    )
+    return {name.removeprefix(COST): float(used) for name, used in rows}
+
+
+def reserved(connection: Connection, tenant_id: str, moment: datetime) -> dict[str, float]:
+    """What is promised and has not lapsed, by name."""
+    rows = connection.execute(
+        "SELECT name, sum(amount) FROM reservations WHERE tenant_id = ? AND expires_at >= ? GROUP BY name",
+        (tenant_id, canonical(moment)),
+    )
+    return {name: float(amount) for name, amount in rows}
+
+
+def usage_name(name: QuotaName) -> str:
+    """The row that a quota's use is added up in."""
+    return f"{COST}other" if name == "cost_per_month" else name
+
+
+def check(
+    connection: Connection,
+    tenant: Tenant,
+    amounts: Mapping[QuotaName, float],
+    stock: Stock,
+    moment: datetime,
+) -> None:
+    """Raise `QuotaExceeded` unless all of it fits beside what is used and promised."""
+    promised = reserved(connection, tenant.id, moment)
+    for name, amount in amounts.items():
+        if name not in QUOTA_NAMES or not 0 <= amount < math.inf:
+            raise InputError(f"{amount} of '{name!s:.40}' cannot be reserved")
+        limit, waiting = tenant.quotas.of(name), promised.get(name, 0)
+        used = _used(connection, tenant, name, stock, moment)
+        if limit is not None and used + waiting + amount > limit + SLACK:
+            raise _refusal(tenant.name, name, amount, limit, used, waiting, moment)
+
+
+def _used(connection: Connection, tenant: Tenant, name: QuotaName, stock: Stock, moment: datetime) -> float:
+    match name:
+        case "queries_per_minute":
+            return queries(connection, tenant.id, moment)
+        case "cost_per_month":
+            return math.fsum(costs(connection, tenant.id, moment).values())
+        case _:
+            return stock.of(name)
+
+
+def _refusal(
+    tenant: str,
+    name: QuotaName,
+    amount: float,
+    limit: float,
+    used: float,
+    promised: float,
+    moment: datetime,
+) -> QuotaExceeded:
+    """Says which limit, how high it is, and what is used of it."""
+    match name:
+        case "queries_per_minute":
+            said = f"tenant '{tenant}' may ask {limit:,.0f} queries per minute and has asked {used:,.0f}"
+            left = 60.0 - moment.second
+            return QuotaExceeded(said, hint=f"try again in {left:.0f} s", retry_after=left)
+        case "cost_per_month":
+            said = f"tenant '{tenant}' may spend {limit:,.2f} USD per month and has spent {used:,.2f}"
+            return QuotaExceeded(said, hint="wait for the next month, or raise quotas.cost_per_month")
+        case _:
+            waiting = f", and {promised:,.0f} on the way" if promised else ""
+            said = f"tenant '{tenant}' may have {limit:,.0f} {name} and has {used:,.0f}{waiting}"
+            return QuotaExceeded(
+                f"{said}: {amount:,.0f} more do not fit", hint=f"delete something, or raise quotas.{name}"
+            )
+
+
+def _period(name: str, moment: datetime) -> str:
+    return moment.strftime(MONTH if name.startswith(COST) else MINUTE)

@@ -1,0 +1,131 @@
+"""What is read and written about tenants, as plain functions over a connection to the tables that know them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ragstone.core.clock import canonical, now, parse_moment
+from ragstone.core.errors import InputError, NotFoundError
+from ragstone.core.ids import check_name, opaque_id
+from ragstone.core.tenants import Quotas, Tenant, checked_quotas
+from ragstone.core.types import Json
+from ragstone.stores.database import Connection
+
+TENANT = (
+    "SELECT id, name, state, created_at, quotas, retention_days, settings, coalesce(seed, name) FROM tenants"
+)
+
+
+def register(connection: Connection, name: str) -> str:
+    """The id of the tenant of that name, which is made if there is none."""
+    check_name(name, "tenant")
+    made = opaque_id()
+    # A tenant that had this name before and has another now keeps its documents' ids: new ones must differ.
+    taken = connection.execute("SELECT 1 FROM tenants WHERE seed = ?", (name,)).fetchone()
+    connection.execute(
+        "INSERT INTO tenants (name, id, created_at, seed) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
+        (name, made, canonical(now()), made if taken else None),
+    )
+    return str(connection.execute("SELECT id FROM tenants WHERE name = ?", (name,)).fetchone()[0])
+
+
+def read_tenant(connection: Connection, name: str) -> Tenant | None:
+    row = connection.execute(f"{TENANT} WHERE name = ?", (name,)).fetchone()
+    return _tenant(row) if row else None
+
+
+def read_tenants(connection: Connection) -> list[Tenant]:
+    """In order of name."""
+    return [_tenant(row) for row in connection.execute(f"{TENANT} ORDER BY name")]
+
+
+def existing(connection: Connection, name: str, *, deleting: bool = False) -> Tenant:
+    """The tenant of that name; one that is being deleted only if asked for."""
+    found = read_tenant(connection, name)
+    if found is None:
+        raise unknown(name)
+    if found.state == "deleting" and not deleting:
+        raise leaving(name)
+    return found
+
+
+def unknown(name: str) -> NotFoundError:
+    """What is said of a tenant that is not there."""
+    return NotFoundError(f"there is no tenant '{name!s:.80}'", hint="list them with: ragstone tenants")
+
+
+def leaving(name: str) -> NotFoundError:
+    """What is said of a tenant that is being deleted."""
+    return NotFoundError(
+        f"tenant '{name}' is being deleted", hint=f"ragstone tenants delete {name} --yes finishes it"
+    )
+
+
+def create(connection: Connection, name: str, quotas: Quotas) -> Tenant:
+    check_name(name, "tenant")
+    _refuse_taken(connection, name)
+    register(connection, name)
+    return change(connection, name, "quotas", packed_quotas(quotas))
+
+
+def rename(connection: Connection, old: str, new: str) -> Tenant:
+    """Another name for the same tenant; the ids of its documents stay what they are."""
+    check_name(new, "tenant")
+    tenant = existing(connection, old)
+    if new != old:
+        _refuse_taken(connection, new)
+        connection.execute(
+            "UPDATE tenants SET name = ?, seed = coalesce(seed, name) WHERE id = ?", (new, tenant.id)
+        )
+    return existing(connection, new)
+
+
+def change(connection: Connection, name: str, column: str, value: Json) -> Tenant:
+    """Set one column, whose name is a constant of the caller's."""
+    tenant = existing(connection, name)
+    connection.execute(f"UPDATE tenants SET {column} = ?, bell = bell + 1 WHERE id = ?", (value, tenant.id))
+    return existing(connection, name)
+
+
+def begin_delete(connection: Connection, name: str) -> Tenant:
+    """From now on nothing is done for this tenant but its deletion."""
+    tenant = existing(connection, name, deleting=True)
+    connection.execute("UPDATE tenants SET state = 'deleting' WHERE id = ?", (tenant.id,))
+    return tenant
+
+
+def finish_delete(connection: Connection, tenant_id: str) -> None:
+    """Let go of the name; what was used and reserved goes with it."""
+    connection.execute("DELETE FROM tenants WHERE id = ? AND state = 'deleting'", (tenant_id,))
+
+
+def packed_quotas(quotas: Quotas) -> str:
+    """Only the limits that there are, checked."""
+    limits = asdict(checked_quotas(quotas))
+    return json.dumps({name: value for name, value in limits.items() if value is not None})
+
+
+def _refuse_taken(connection: Connection, name: str) -> None:
+    found = read_tenant(connection, name)
+    if found and found.state == "deleting":
+        raise leaving(name)
+    if found:
+        raise InputError(f"there is a tenant '{name}' already", hint="choose another name")
+
+
+def _tenant(row: Sequence[Any]) -> Tenant:
+    created = parse_moment(row[3])
+    assert created is not None
+    return Tenant(
+        id=row[0],
+        name=row[1],
+        state=row[2],
+        created_at=created,
+        quotas=Quotas(**json.loads(row[4])),
+        retention_days=row[5],
+        settings=json.loads(row[6]),
+        seed=row[7],
+    )

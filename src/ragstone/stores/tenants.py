@@ -1,0 +1,238 @@
+"""The book of tenants, on the tables of the ledger that know all of them."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from ragstone.core.clock import now
+from ragstone.core.errors import InputError, RagstoneError
+from ragstone.core.ids import check_name
+from ragstone.core.tenant_settings import packed_settings
+from ragstone.core.tenants import (
+    STOCK,
+    QuotaName,
+    Quotas,
+    Reservation,
+    Stock,
+    Tenant,
+    TenantState,
+    Usage,
+    checked_retention,
+)
+from ragstone.core.types import Metadata
+from ragstone.stores import quota_rows, tenant_rows
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.ledger import SqlLedger, erasing
+from ragstone.stores.ledger.reads import read_sequence
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+NOTHING = Reservation("", "")
+Eraser = Callable[[str], Awaitable[None]]
+"""Removes what a store beside the ledger holds of the tenant of that name; again when it was cut short."""
+
+
+class SqlTenantBook:
+    """Implements `core.tenants.TenantBook`."""
+
+    def __init__(
+        self, ledger: SqlLedger, erasers: Sequence[Eraser] = (), clock: Callable[[], datetime] = now
+    ) -> None:
+        self._ledger = ledger
+        self._erasers = erasers
+        self._clock = clock
+        self.revision = 0
+        self._counted: dict[str, tuple[int, Stock]] = {}
+        """What each tenant had at which place in its change feed."""
+
+    async def create(self, name: str, quotas: Quotas = Quotas()) -> Tenant:  # noqa: B008
+        made = await self._ledger.control_write(
+            lambda connection: tenant_rows.create(connection, name, quotas)
+        )
+        self.revision += 1
+        logger.info("tenant '%s' (%s) was created", name, made.id)
+        return made
+
+    async def get(self, name: str) -> Tenant | None:
+        return await self._ledger.control_read(
+            lambda connection: tenant_rows.read_tenant(connection, name), None
+        )
+
+    async def all(self) -> list[Tenant]:
+        return await self._ledger.control_read(tenant_rows.read_tenants, [])
+
+    async def rename(self, old: str, new: str) -> Tenant:
+        renamed = await self._write(old, lambda connection: tenant_rows.rename(connection, old, new))
+        self.revision += 1
+        logger.info("tenant '%s' (%s) is called '%s' now", old, renamed.id, new)
+        return renamed
+
+    async def suspend(self, name: str) -> Tenant:
+        return await self._set_state(name, "suspended")
+
+    async def resume(self, name: str) -> Tenant:
+        return await self._set_state(name, "active")
+
+    async def delete(self, name: str) -> Tenant:
+        tenant = await self._write(name, lambda connection: tenant_rows.begin_delete(connection, name))
+        self.revision += 1
+        await self._erase(tenant)
+        return tenant
+
+    async def finish_deletions(self) -> list[str]:
+        begun = [tenant for tenant in await self.all() if tenant.state == "deleting"]
+        finished = []
+        for tenant in begun:
+            try:
+                await self._erase(tenant)
+                finished.append(tenant.name)
+            except RagstoneError as error:
+                logger.warning("tenant '%s' is still being deleted: %s", tenant.name, error)
+        return finished
+
+    async def set_quotas(self, name: str, quotas: Quotas) -> Tenant:
+        return await self._set(name, "quotas", tenant_rows.packed_quotas(quotas))
+
+    async def set_retention(self, name: str, days: int | None) -> Tenant:
+        return await self._set(name, "retention_days", checked_retention(days))
+
+    async def set_settings(self, name: str, settings: Metadata) -> Tenant:
+        return await self._set(name, "settings", packed_settings(settings))
+
+    async def reserve(
+        self, name: str, amounts: Mapping[QuotaName, float], *, queued: bool = False
+    ) -> Reservation:
+        tenant = await self.get(name)
+        if tenant is None:
+            return NOTHING  # nobody has limited what does not exist yet
+        limited = {one: amount for one, amount in amounts.items() if tenant.quotas.of(one) is not None}
+        if not limited:
+            return NOTHING
+
+        def decide(connection: Connection, stock: Stock) -> Reservation:
+            fresh = tenant_rows.existing(connection, name)
+            return quota_rows.reserve(connection, fresh, limited, stock, self._clock())
+
+        if any(one in STOCK for one in limited):
+            return await self._ledger.admit(name, self._all_stock if queued else self._live_stock, decide)
+        return await self._ledger.control_write(lambda connection: decide(connection, Stock()))
+
+    async def check(self, name: str, amounts: Mapping[QuotaName, float]) -> None:
+        tenant = await self.get(name)
+        if tenant is None:
+            return
+        counts = any(one in STOCK for one in amounts)
+        stock = await self._ledger.read(name, self._live_stock) if counts else Stock()
+        await self._ledger.control_read(
+            lambda connection: quota_rows.check(connection, tenant, amounts, stock, self._clock()), None
+        )
+
+    async def settle(self, reservation: Reservation, actual: Mapping[QuotaName, float] | None = None) -> None:
+        if reservation.amounts:
+            used = reservation.amounts if actual is None else actual
+            await self._ledger.control_write(
+                lambda connection: quota_rows.settle(connection, reservation, used, self._clock())
+            )
+
+    async def release(self, reservation: Reservation) -> None:
+        if reservation.amounts:
+            await self._ledger.control_write(lambda connection: quota_rows.release(connection, reservation))
+
+    async def spend(self, name: str, quota: QuotaName, amount: float = 1) -> None:
+        await self._write(
+            name,
+            lambda connection: quota_rows.spend(
+                connection, tenant_rows.existing(connection, name), quota, amount, self._clock()
+            ),
+        )
+
+    async def charge(self, name: str, usd: float, kind: str) -> None:
+        check_name(kind, "kind of cost")
+        if not 0 <= usd < math.inf:
+            raise InputError(f"a cost of {usd} cannot be charged")
+        if usd:
+            await self._write(
+                name,
+                lambda connection: quota_rows.add(
+                    connection,
+                    tenant_rows.existing(connection, name).id,
+                    quota_rows.COST + kind,
+                    usd,
+                    self._clock(),
+                ),
+            )
+
+    async def usage(self, name: str) -> Usage:
+        def read(connection: Connection) -> tuple[float, dict[str, float], dict[str, float]] | None:
+            tenant, moment = tenant_rows.existing(connection, name), self._clock()
+            return (
+                quota_rows.queries(connection, tenant.id, moment),
+                quota_rows.costs(connection, tenant.id, moment),
+                quota_rows.reserved(connection, tenant.id, moment),
+            )
+
+        found = await self._ledger.control_read(read, None)
+        if found is None:
+            raise tenant_rows.unknown(name)
+        queries, costs, reserved = found
+        return Usage(
+            stock=await self._ledger.read(name, self._live_stock),
+            queued=await self._ledger.read(name, quota_rows.queued_stock),
+            queries=int(queries),
+            cost=math.fsum(costs.values()),
+            cost_by_kind=costs,
+            reserved=reserved,
+        )
+
+    async def expired(self, name: str, before: datetime, limit: int = 100) -> list[str]:
+        return await self._ledger.read(name, quota_rows.expired_documents, before, limit)
+
+    def _live_stock(self, connection: Connection, tenant_id: str) -> Stock:
+        # Counting takes longer the more there is, and what is counted changes only with the change feed.
+        sequence = read_sequence(connection, tenant_id)
+        known = self._counted.get(tenant_id)
+        if known is None or known[0] != sequence:
+            known = sequence, quota_rows.live_stock(connection, tenant_id)
+            self._counted[tenant_id] = known
+        return known[1]
+
+    def _all_stock(self, connection: Connection, tenant_id: str) -> Stock:
+        live, queued = self._live_stock(connection, tenant_id), quota_rows.queued_stock(connection, tenant_id)
+        return Stock(live.documents + queued.documents, live.chunks, live.bytes + queued.bytes)
+
+    async def _set_state(self, name: str, state: TenantState) -> Tenant:
+        changed = await self._set(name, "state", state)
+        logger.info("tenant '%s' (%s) is %s now", name, changed.id, state)
+        return changed
+
+    async def _set(self, name: str, column: str, value: str | int | None) -> Tenant:
+        changed = await self._write(
+            name, lambda connection: tenant_rows.change(connection, name, column, value)
+        )
+        self.revision += 1
+        return changed
+
+    async def _write(self, name: str, work: Callable[[Connection], T]) -> T:
+        if await self.get(name) is None:  # asking for what is not there must write nothing
+            raise tenant_rows.unknown(name)
+        return await self._ledger.control_write(work)
+
+    async def _erase(self, tenant: Tenant) -> None:
+        """Each step may be done again: until the last one, the tenant is still being deleted."""
+        allowed = erasing.set(tenant.id)
+        try:
+            for erase in self._erasers:
+                await erase(tenant.name)
+        finally:
+            erasing.reset(allowed)
+        await self._ledger.forget(tenant.name, tenant.id)
+        await self._ledger.control_write(lambda connection: tenant_rows.finish_delete(connection, tenant.id))
+        # Once more, for whoever had been let in before: with the name gone, nobody can come after this.
+        await self._ledger.forget(tenant.name, tenant.id)
+        self._counted.pop(tenant.id, None)
+        self.revision += 1
+        logger.info("tenant '%s' (%s) was deleted with all it had", tenant.name, tenant.id)

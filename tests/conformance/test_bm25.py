@@ -1,0 +1,29 @@
+"""BM25 in memory over every ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.conformance import postgres_server
+
+from ragstone.core.protocols import Ledger, LexicalIndex
+from ragstone.stores.ledger.postgres import PostgresLedger
+from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.lexical.bm25 import ResidentBm25Index
+from ragstone.stores.residents import Residents
+from ragstone.testing.lexical_suite import LexicalSuite
+
+postgres_databases = postgres_server.postgres_databases
+
+
+class TestBm25OverSqlite(LexicalSuite):
+    async def open(self, folder: Path) -> tuple[Ledger, LexicalIndex]:
+        ledger = SqliteLedger(folder, ResidentBm25Index.writers())
+        return ledger, ResidentBm25Index(ledger, Residents(64))
+
+
+class TestBm25OverPostgres(LexicalSuite):
+    async def open(self, folder: Path) -> tuple[Ledger, LexicalIndex]:
+        dsn = postgres_server.server(18).database(folder)
+        ledger = PostgresLedger(dsn, folder, ResidentBm25Index.writers())
+        return ledger, ResidentBm25Index(ledger, Residents(64))

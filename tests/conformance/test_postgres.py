@@ -1,0 +1,44 @@
+"""The shipped suites against PostgreSQL 18 and 16."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.conformance import postgres_server
+from tests.conformance.postgres_server import server
+
+from ragstone.core.protocols import Ledger
+from ragstone.stores.ledger.postgres import PostgresLedger
+from ragstone.stores.ledger.queue import SqlQueue
+from ragstone.testing.ledger_suite import LedgerSuite
+from ragstone.testing.queue_suite import QueueSuite, Stores
+
+postgres_databases = postgres_server.postgres_databases
+
+
+class TestPostgresLedger(LedgerSuite):
+    version = 18
+
+    async def open(self, folder: Path) -> Ledger:
+        return PostgresLedger(server(self.version).database(folder), folder)
+
+    @pytest.mark.req("R-TEN-06", "R-TEN-07")
+    async def test_two_tenants_never_see_each_other(self, ledger: Ledger) -> None:
+        await super().test_two_tenants_never_see_each_other(ledger)
+
+
+class TestPostgresLedger16(TestPostgresLedger):
+    version = 16
+
+
+class TestPostgresQueue(QueueSuite):
+    version = 18
+
+    async def open(self, folder: Path) -> Stores:
+        ledger = PostgresLedger(server(self.version).database(folder), folder)
+        return ledger, SqlQueue(ledger)
+
+
+class TestPostgresQueue16(TestPostgresQueue):
+    version = 16

@@ -1,0 +1,159 @@
+"""The book of tenants on every ledger: limits hold, names change hands, and what is deleted is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from tests.conformance import postgres_server
+
+from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
+from ragstone.core.tenants import Quotas, Reservation, Stock
+from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.ledger.postgres import PostgresLedger
+from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.lexical.sqlite import Fts5Writer
+from ragstone.stores.tenants import SqlTenantBook
+from ragstone.testing.builders import delete, make_version, put
+from ragstone.testing.queue_suite import document_job
+
+postgres_databases = postgres_server.postgres_databases
+LEDGERS: dict[str, Callable[[Path], SqlLedger]] = {
+    "sqlite": lambda folder: SqliteLedger(folder, [Fts5Writer()]),
+    "postgres": lambda folder: PostgresLedger(postgres_server.server(18).database(folder), folder),
+}
+
+
+@pytest.fixture(params=LEDGERS)
+async def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlLedger]:
+    opened = LEDGERS[request.param](tmp_path)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def book(ledger: SqlLedger) -> SqlTenantBook:
+    return SqlTenantBook(ledger)
+
+
+async def names(ledger: SqlLedger, tenant: str) -> list[str]:
+    kb = await ledger.kb(tenant, "default")
+    return [one.external_id for one in await ledger.documents(tenant, kb)] if kb else []
+
+
+async def test_what_is_written_down_is_read_back(book: SqlTenantBook) -> None:
+    await book.create("acme", Quotas(documents=5, cost_per_month=2.5))
+    await book.set_retention("acme", 30)
+    changed = await book.set_settings("acme", {"retrieval.k": 5, "flags.new": 25})
+    assert changed.quotas == Quotas(documents=5, cost_per_month=2.5)
+    assert (changed.retention_days, changed.settings) == (30, {"retrieval.k": 5, "flags.new": 25.0})
+    assert await book.all() == [changed]
+    with pytest.raises(InputError, match="already"):
+        await book.create("acme")
+
+
+async def test_stock_is_counted_where_it_lies(book: SqlTenantBook, ledger: SqlLedger) -> None:
+    await put(ledger, make_version("a", ("one", "two")), make_version("b"), tenant="acme")
+    async with ledger.transaction("acme") as tx:
+        await tx.enqueue(await tx.open_kb("default"), document_job("c", size=700))
+    usage = await book.usage("acme")
+    assert (usage.stock.documents, usage.stock.chunks) == (2, 3)
+    assert usage.stock.bytes > 0
+    assert usage.queued == Stock(documents=1, bytes=700)
+    await delete(ledger, make_version("a").document_id, tenant="acme")
+    assert (await book.usage("acme")).stock.chunks == 1
+
+
+async def test_twenty_that_race_for_the_last_unit(book: SqlTenantBook, ledger: SqlLedger) -> None:
+    """FAULTS 19."""
+    await put(ledger, make_version("a"), tenant="acme")
+    await book.set_quotas("acme", Quotas(documents=2, queries_per_minute=10**6, cost_per_month=1))
+    tries = await asyncio.gather(
+        *(book.reserve("acme", {"documents": 1, "bytes": 5}) for _ in range(20)), return_exceptions=True
+    )
+    won = [one for one in tries if isinstance(one, Reservation)]
+    assert len(won) == 1
+    assert sum(isinstance(one, QuotaExceeded) for one in tries) == 19
+    with pytest.raises(QuotaExceeded, match="may have 2 documents and has 1, and 1 on the way"):
+        await book.reserve("acme", {"documents": 1}, queued=True)
+    await put(ledger, make_version("b"), tenant="acme")
+    await book.settle(won[0])
+    with pytest.raises(QuotaExceeded, match="may have 2 documents and has 2: 1 more"):
+        await book.check("acme", {"documents": 1})
+    await asyncio.gather(*(book.charge("acme", 0.125, "llm") for _ in range(8)))
+    usage = await book.usage("acme")
+    assert (usage.cost, usage.reserved) == (1.0, {})
+    await asyncio.gather(*(book.spend("acme", "queries_per_minute") for _ in range(8)))
+    with pytest.raises(QuotaExceeded):
+        await book.spend("acme", "cost_per_month", 0.01)
+
+
+@pytest.mark.req("R-TEN-17")
+async def test_a_name_that_changed_hands(book: SqlTenantBook, ledger: SqlLedger) -> None:
+    await put(ledger, make_version("first"), tenant="acme")
+    renamed = await book.rename("acme", "acme_v2")
+    made = await book.create("acme")
+    assert (renamed.seed, made.seed) == ("acme", made.id)
+    await put(ledger, make_version("second", tenant=made.seed), tenant="acme")
+    assert (await names(ledger, "acme"), await names(ledger, "acme_v2")) == (["second"], ["first"])
+    await book.delete("acme")
+    assert await names(ledger, "acme_v2") == ["first"]
+
+
+async def test_a_suspended_tenant_gets_no_turn(book: SqlTenantBook, ledger: SqlLedger) -> None:
+    await book.create("acme")
+    await book.create("b")
+    await book.suspend("acme")
+    assert list(await ledger.bells()) == ["b"]
+    await book.resume("acme")
+    assert list(await ledger.bells()) == ["acme", "b"]
+
+
+def _has_folder(folder: Path, name: str) -> bool:
+    return any(folder.glob(f"*/{name}"))
+
+
+@pytest.mark.req("R-TEN-15")
+async def test_a_deleted_tenant_leaves_nothing(ledger: SqlLedger, tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    async def eraser(tenant: str) -> None:
+        seen.append(len(await ledger.kbs(tenant)))
+        await ledger.write(tenant, lambda connection, _: connection.execute("SELECT 1").fetchone())
+
+    book = SqlTenantBook(ledger, [eraser])
+    version = make_version("a", tenant="acme")
+    await put(ledger, version, tenant="acme")
+    await ledger.keep_originals("acme", [(version.document_id, b"the original")])
+    await put(ledger, make_version("b"))
+    await book.set_quotas("acme", Quotas(documents=9))
+    await book.reserve("acme", {"documents": 1})
+    await book.charge("acme", 1.0, "embedding")
+    gone = await book.delete("acme")
+    assert seen == [1]
+    assert [one.name for one in await book.all()] == ["default"]
+    assert not _has_folder(tmp_path, gone.id)
+    with pytest.raises(NotFoundError):
+        await book.usage("acme")
+    await put(ledger, version, tenant="acme")
+    usage = await book.usage("acme")
+    assert (usage.stock.documents, usage.cost, usage.reserved) == (1, 0.0, {})
+    assert (await names(ledger, "acme"), await names(ledger, "default")) == (["a"], ["b"])
+
+
+async def test_nobody_works_for_a_tenant_that_is_being_deleted(ledger: SqlLedger) -> None:
+    async def away(_tenant: str) -> None:
+        raise NotFoundError("the index is away")
+
+    await put(ledger, make_version("a"), tenant="acme")
+    with pytest.raises(NotFoundError, match="the index is away"):
+        await SqlTenantBook(ledger, [away]).delete("acme")
+    book = SqlTenantBook(ledger)
+    for asked in (names(ledger, "acme"), put(ledger, make_version("b"), tenant="acme"), book.create("acme")):
+        with pytest.raises(NotFoundError, match="tenant 'acme' is being deleted"):
+            await asked
+    assert await book.finish_deletions() == ["acme"]
+    assert await book.all() == []
+    assert await names(ledger, "acme") == []
