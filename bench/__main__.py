@@ -68,6 +68,15 @@ def _large(folder: Path) -> list[Row]:
     return intake.large(folder)
 
 
+def _stores(chunks: int) -> Part:
+    def run(folder: Path) -> list[Row]:
+        from bench import stores
+
+        return stores.run(chunks)
+
+    return run
+
+
 def _names(folder: Path) -> list[Row]:
     from bench import names
 
@@ -78,6 +87,8 @@ PARTS: dict[str, Part] = {
     "start": _start,
     "10k": _scale(10_000),
     "100k": _scale(100_000),
+    "stores-10k": _stores(10_000),
+    "stores-100k": _stores(100_000),
     "embedder": _embedder,
     "ingest": _ingest,
     "enrich": _enrich,

@@ -19,7 +19,7 @@ from ragstone.core.settings import Settings
 from ragstone.core.types import Chunk, EmbeddingModel, Embeddings, NewVersion, Role
 from ragstone.evaluate.metrics import score
 from ragstone.query.request import SearchRequest
-from ragstone.wiring import Stores, open_stores
+from ragstone.stores.opening import Stores, open_stores
 
 WAVE = 256
 BEST_PEER = {

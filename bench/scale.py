@@ -12,8 +12,9 @@ import numpy as np
 from bench.report import Row, percentiles, ratio_row, resident_mb, timed
 from bench.searching import pipeline_over
 from bench.synthetic import DIMENSION, SyntheticEmbedder, SyntheticText, fill
+from ragstone.core.settings import Settings
 from ragstone.query.request import SearchRequest
-from ragstone.wiring import Stores
+from ragstone.stores.opening import Stores, open_stores
 
 ROUNDS = 200
 MEMORY_LIMIT_MB = 500
@@ -27,7 +28,8 @@ def run(chunks: int) -> list[Row]:
 async def _measure(folder: Path, chunks: int) -> list[Row]:
     part = f"{chunks // 1000}k chunks"
     started = time.perf_counter()
-    stores = await fill(folder, chunks)
+    stores = open_stores(Settings(data_dir=folder))
+    await fill(stores, chunks)
     filled = time.perf_counter() - started
     rows = [Row(part, "store build, no model", f"{filled:.1f} s")]
     rows += await _dense(stores, chunks, part)

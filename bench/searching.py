@@ -5,7 +5,7 @@ from __future__ import annotations
 from ragstone.core.protocols import Embedder
 from ragstone.core.settings import RerankingSettings, RetrievalSettings
 from ragstone.query.pipeline import SearchPipeline
-from ragstone.wiring import Stores
+from ragstone.stores.opening import Stores
 
 
 def pipeline_over(stores: Stores, embedder: Embedder) -> SearchPipeline:

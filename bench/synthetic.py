@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from ragstone.core.analyzer import analyze
 from ragstone.core.ids import content_hash, document_id
-from ragstone.core.settings import Settings
 from ragstone.core.types import Chunk, EmbeddingModel, Embeddings, Matrix, NewVersion, Role
-from ragstone.wiring import Stores, open_stores
+from ragstone.stores.opening import Stores
 
 DIMENSION = 384
 WORDS = 120
@@ -68,18 +66,19 @@ class SyntheticEmbedder:
         """Nothing is held."""
 
 
-async def fill(folder: Path, chunks: int, seed: int = 1) -> Stores:
-    """A store with this many chunks, ten to a document."""
-    stores = open_stores(Settings(data_dir=folder))
+async def fill(stores: Stores, chunks: int, seed: int = 1) -> None:
+    """Put this many chunks into a store, ten to a document."""
     text, embedder = SyntheticText(seed), SyntheticEmbedder()
     for first in range(0, chunks // PER_DOCUMENT, 100):
         numbers = range(first, min(first + 100, chunks // PER_DOCUMENT))
+        versions = [_version(number, text, embedder) for number in numbers]
         async with stores.ledger.transaction("default") as tx:
             kb = await tx.open_space(await tx.open_kb("default"), MODEL.id, DIMENSION)
-            for number in numbers:
-                version = _version(number, text, embedder)
-                await tx.activate(kb, version.document_id, await tx.stage(kb, version))
-    return stores
+            staged = await tx.stage_all(kb, versions)
+        made = [(version.document_id, n) for version, n in zip(versions, staged, strict=True)]
+        await stores.ledger.prepare("default", kb, made)
+        async with stores.ledger.transaction("default") as tx:
+            await tx.activate_all(kb, made)
 
 
 def _version(number: int, text: SyntheticText, embedder: SyntheticEmbedder) -> NewVersion:

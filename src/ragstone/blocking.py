@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ragstone.configure import load_settings
 from ragstone.core.answers import Answer
+from ragstone.core.collections import Collection
+from ragstone.core.erasure import Receipt, TargetKind
 from ragstone.core.errors import InputError
 from ragstone.core.jobs import DocumentStatus, Job, Notice, SourceRecord
-from ragstone.core.settings import Settings
+from ragstone.core.settings import Adapter, Settings
+from ragstone.core.spaces import SpaceRecord
+from ragstone.core.tenants import Quotas, Tenant, TenantBook, Usage
 from ragstone.core.types import (
     Document,
     Explanation,
@@ -22,6 +26,7 @@ from ragstone.core.types import (
     Item,
     KnowledgeBase,
     LiveChunk,
+    Metadata,
     SearchResult,
     Stats,
 )
@@ -30,6 +35,9 @@ from ragstone.wiring import open_engine
 
 if TYPE_CHECKING:
     from ragstone.intake import Intake
+    from ragstone.moves.mover import Mover
+    from ragstone.moves.reports import ExportReport, ImportReport, MoveReport
+    from ragstone.reembed import ReembedReport
 
 T = TypeVar("T")
 
@@ -64,9 +72,19 @@ class Ragstone:
         return self._run(self._engine.preview(*paths, **options))
 
     @property
+    def moves(self) -> BlockingMoves:
+        """Archives out and in, and moves to other stores."""
+        return BlockingMoves(self._engine.moves, self._run)
+
+    @property
     def intake(self) -> BlockingIntake:
         """Uploads, sources and jobs; `intake.work()` does what is queued."""
         return BlockingIntake(self._run(_intake_of(self._engine)), self._run)
+
+    @property
+    def tenants(self) -> BlockingTenants:
+        """Who there is, what they may use and what they have used."""
+        return BlockingTenants(self._engine.tenants, self._run)
 
     def search(self, query: str, **options: Any) -> SearchResult:
         return self._run(self._engine.search(query, **options))
@@ -95,11 +113,32 @@ class Ragstone:
     def delete_kb(self, kb: str, **options: Any) -> int:
         return self._run(self._engine.delete_kb(kb, **options))
 
+    def erase(self, kind: TargetKind, *names: str, **options: Any) -> list[Receipt]:
+        return self._run(self._engine.erase(kind, *names, **options))
+
+    def is_on(self, flag: str, **options: Any) -> bool:
+        return self._run(self._engine.is_on(flag, **options))
+
     def kbs(self, **options: Any) -> Sequence[KnowledgeBase]:
         return self._run(self._engine.kbs(**options))
 
+    def collections(self, **options: Any) -> list[Collection]:
+        return self._run(self._engine.collections(**options))
+
     def stats(self, **options: Any) -> Stats:
         return self._run(self._engine.stats(**options))
+
+    def reembed(self, model: str | None = None, **options: Any) -> ReembedReport:
+        return self._run(self._engine.reembed(model, **options))
+
+    def rollback_space(self, **options: Any) -> ReembedReport:
+        return self._run(self._engine.rollback_space(**options))
+
+    def spaces(self, **options: Any) -> list[SpaceRecord]:
+        return self._run(self._engine.spaces(**options))
+
+    def clean_spaces(self, **options: Any) -> int:
+        return self._run(self._engine.clean_spaces(**options))
 
     def warm(self) -> None:
         self._run(self._engine.warm())
@@ -142,6 +181,23 @@ class Ragstone:
 
 class _Run(Protocol):
     def __call__(self, work: Coroutine[Any, Any, T]) -> T: ...
+
+
+class BlockingMoves:
+    """`Mover` without async, for the loop of a `Ragstone`."""
+
+    def __init__(self, mover: Mover, run: _Run) -> None:
+        self._mover = mover
+        self._run = run
+
+    def export_archive(self, path: str | Path, **options: Any) -> ExportReport:
+        return self._run(self._mover.export_archive(path, **options))
+
+    def import_archive(self, path: str | Path, **options: Any) -> ImportReport:
+        return self._run(self._mover.import_archive(path, **options))
+
+    def migrate(self, to: Adapter, **options: Any) -> MoveReport:
+        return self._run(self._mover.migrate(to, **options))
 
 
 class BlockingIntake:
@@ -205,6 +261,47 @@ class BlockingIntake:
     def work(self, *, only: str | None = None) -> None:
         """Do what is queued until nothing is left that could be done now."""
         self._run(self._intake.worker(only=only).run(until_idle=True))
+
+
+class BlockingTenants:
+    """`TenantBook` without async, for the loop of a `Ragstone`."""
+
+    def __init__(self, book: TenantBook, run: _Run) -> None:
+        self._book = book
+        self._run = run
+
+    def create(self, name: str, quotas: Quotas = Quotas()) -> Tenant:  # noqa: B008
+        return self._run(self._book.create(name, quotas))
+
+    def get(self, name: str) -> Tenant | None:
+        return self._run(self._book.get(name))
+
+    def all(self) -> list[Tenant]:
+        return self._run(self._book.all())
+
+    def rename(self, old: str, new: str) -> Tenant:
+        return self._run(self._book.rename(old, new))
+
+    def suspend(self, name: str) -> Tenant:
+        return self._run(self._book.suspend(name))
+
+    def resume(self, name: str) -> Tenant:
+        return self._run(self._book.resume(name))
+
+    def delete(self, name: str) -> Tenant:
+        return self._run(self._book.delete(name))
+
+    def set_quotas(self, name: str, quotas: Quotas) -> Tenant:
+        return self._run(self._book.set_quotas(name, quotas))
+
+    def set_retention(self, name: str, days: int | None) -> Tenant:
+        return self._run(self._book.set_retention(name, days))
+
+    def set_settings(self, name: str, settings: Metadata) -> Tenant:
+        return self._run(self._book.set_settings(name, settings))
+
+    def usage(self, name: str) -> Usage:
+        return self._run(self._book.usage(name))
 
 
 async def _intake_of(engine: Engine) -> Intake:

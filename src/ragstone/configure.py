@@ -52,6 +52,11 @@ def load_settings(
         raise _explained(error) from error
 
 
+def read_profile(name: str) -> Tree:
+    """What a profile sets."""
+    return _from_profile(name)
+
+
 def known_keys() -> list[str]:
     """All dotted keys."""
     return list(_keys(Settings))

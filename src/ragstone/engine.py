@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ragstone.core.answers import Answer
-from ragstone.core.errors import ModelMismatch, ModelUnavailable, NotFoundError, SettingsError
+from ragstone.core.collections import Collection, collection_name
+from ragstone.core.erasure import Receipt, Target, TargetKind
+from ragstone.core.errors import NotFoundError
 from ragstone.core.filters import parse_filter
-from ragstone.core.protocols import LLM, Embedder, Ledger, LexicalIndex, Reranker, VectorIndex
-from ragstone.core.settings import Fusion, Settings
+from ragstone.core.settings import Fusion, RetrievalSettings, Settings
+from ragstone.core.spaces import SpaceRecord
+from ragstone.core.tenants import TenantBook
 from ragstone.core.types import (
     Document,
     Explanation,
@@ -28,40 +30,20 @@ from ragstone.core.types import (
     SearchResult,
     Stats,
 )
+from ragstone.parts import Parts
 from ragstone.query.pipeline import SearchPipeline
-from ragstone.query.request import Arm, SearchRequest, checked_choice, checked_count, checked_query
+from ragstone.query.request import Arm, checked_count, search_request
 
 if TYPE_CHECKING:
     # Only some methods need these: they are imported there, and a search starts the sooner.
-    from ragstone.answer import Answerer
     from ragstone.ingest.arrivals import Listing
-    from ragstone.ingest.pipeline import IngestPipeline
-    from ragstone.ingest.prepare import Preparer
     from ragstone.ingest.tally import OnProgress
     from ragstone.intake import Intake
+    from ragstone.moves.mover import Mover
+    from ragstone.reembed import CleanOptions, FillOptions, ReembedOptions, ReembedReport
 
 
-Closing = Callable[[], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What an engine is made of; `ragstone.wiring` puts it together."""
-
-    ledger: Ledger
-    vectors: VectorIndex
-    lexical: LexicalIndex
-    embedder: Embedder
-    embedder_named: Callable[[str], Embedder]
-    """Builds the embedder of another model by name: for kbs that were made with it."""
-    reranker: Reranker | None
-    llm: LLM | None
-    preparer: Callable[[str], Preparer]
-    """Makes, for a model, what cuts documents; like the next ones only when it is needed: a search needs none."""
-    pipeline: Callable[[str], IngestPipeline]
-    intake: Callable[[str], Intake]
-    answerer: Callable[[], Answerer]
-    closing: list[Closing]
+MOST_PIPELINES = 256
 
 
 class Engine:
@@ -73,17 +55,8 @@ class Engine:
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self.settings = settings
         self._parts = parts
-        self._others: dict[str, Embedder] = {}
-        self._building = asyncio.Lock()
-        self._pipeline = SearchPipeline(
-            parts.ledger,
-            parts.vectors,
-            parts.lexical,
-            self._embedder_for,
-            parts.reranker,
-            settings.retrieval,
-            settings.reranking,
-        )
+        self._pipeline = lru_cache(MOST_PIPELINES)(self._search_pipeline)
+        """What searches, by settings: tenants may have their own."""
 
     async def ingest(
         self,
@@ -119,6 +92,7 @@ class Engine:
         on_progress: OnProgress | None = None,
     ) -> IngestReport:
         """Take in web pages, through the guarded fetcher."""
+        await self._owner(tenant)
         items = await self.intake.fetch_pages(urls)
         return await self.ingest_items(items, tenant=tenant, kb=kb, on_progress=on_progress)
 
@@ -129,7 +103,7 @@ class Engine:
         from ragstone.ingest.preview import preview
 
         items, listings = await self._found(paths)
-        owner = self._tenant(tenant)
+        owner = await self._owner(tenant)
         scope = await self._parts.ledger.kb(owner, self._name(kb))
         return await preview(
             self._parts.ledger,
@@ -140,6 +114,20 @@ class Engine:
             listings,
             self.settings.limits,
         )
+
+    @property
+    def tenants(self) -> TenantBook:
+        """Who there is, what they may use and what they have used."""
+        return self._parts.tenants
+
+    async def is_on(self, flag: str, *, tenant: str | None = None) -> bool:
+        """Whether a feature is on for a tenant, as `flags.NAME` of its settings says."""
+        return await self._parts.gate.is_on(self._tenant(tenant), flag)
+
+    @property
+    def moves(self) -> Mover:
+        """Archives out and in, and moves to other stores."""
+        return self._parts.mover()
 
     @property
     def intake(self) -> Intake:
@@ -160,9 +148,13 @@ class Engine:
         kb: str | None = None,
     ) -> SearchResult:
         """The passages that matter for a query, best first; `where` is a filter in its JSON form."""
-        request = self._request(query, k, mode, where, arms, fusion, min_score)
+        owner, gate = self._tenant(tenant), self._parts.gate
+        settings = await gate.settings_for(owner)
+        request = search_request(settings, query, k, mode, where, arms, fusion, min_score)
+        await gate.query(owner)
         scope = await self._kb(tenant, kb)
-        return await self._pipeline.search(self._tenant(tenant), scope, request)
+        async with gate.paying(owner):
+            return await self._pipeline(settings.retrieval).search(owner, scope, request)
 
     async def ask(
         self,
@@ -177,7 +169,8 @@ class Engine:
         """An answer in which every sentence carries the passage it stands on."""
         passages = self.settings.answer.passages if k is None else k
         found = await self.search(question, k=passages, mode=mode, where=where, tenant=tenant, kb=kb)
-        return await self._parts.answerer().answer(found.query, found.hits, degraded=found.degraded)
+        async with self._parts.gate.paying(self._tenant(tenant)):
+            return await self._parts.answerer().answer(found.query, found.hits, degraded=found.degraded)
 
     async def explain(
         self,
@@ -193,11 +186,13 @@ class Engine:
         """Why a document is in the result of a query, or at which stage it was lost."""
         from ragstone.query.explain import explain
 
-        request = self._request(query, k, mode, where, None, None, None)
-        scope = await self._kb(tenant, kb)
-        return await explain(
-            self._parts.ledger, self._pipeline, self._tenant(tenant), scope, request, document_id
-        )
+        owner, gate = self._tenant(tenant), self._parts.gate
+        settings = await gate.settings_for(owner)
+        request = search_request(settings, query, k, mode, where)
+        await gate.query(owner)
+        scope, pipeline = await self._kb(tenant, kb), self._pipeline(settings.retrieval)
+        async with gate.paying(owner):
+            return await explain(self._parts.ledger, pipeline, owner, scope, request, document_id)
 
     async def documents(
         self,
@@ -217,22 +212,22 @@ class Engine:
 
     async def document(self, document_id: str, *, tenant: str | None = None) -> Document:
         """One document, or `NotFoundError`."""
-        found = await self._parts.ledger.document(self._tenant(tenant), document_id)
+        found = await self._parts.ledger.document(await self._owner(tenant), document_id)
         if found is None:
             raise NotFoundError(f"no document {document_id}", hint="list them with: ragstone documents")
         return found
 
     async def text(self, document_id: str, *, tenant: str | None = None) -> str:
         """A document's text, that citation offsets point into."""
-        return await self._parts.ledger.text(self._tenant(tenant), document_id)
+        return await self._parts.ledger.text(await self._owner(tenant), document_id)
 
     async def chunks(self, document_id: str, *, tenant: str | None = None) -> list[LiveChunk]:
         """How a document was cut, in order."""
-        return await self._parts.ledger.document_chunks(self._tenant(tenant), document_id)
+        return await self._parts.ledger.document_chunks(await self._owner(tenant), document_id)
 
     async def delete(self, document_id: str, *, tenant: str | None = None) -> bool:
         """Remove a document with everything derived from it; False when there is none."""
-        owner = self._tenant(tenant)
+        owner = await self._owner(tenant)
         if await self._parts.ledger.status(owner, document_id) is None:
             return False
         async with self._parts.ledger.transaction(owner) as tx:
@@ -240,20 +235,71 @@ class Engine:
 
     async def delete_kb(self, kb: str, *, tenant: str | None = None) -> int:
         """Remove a kb; the number of documents that went with it."""
-        owner = self._tenant(tenant)
+        owner = await self._owner(tenant)
         if await self._parts.ledger.kb(owner, kb) is None:
             return 0
         async with self._parts.ledger.transaction(owner) as tx:
             return await tx.delete_kb(kb)
 
+    async def erase(
+        self, kind: TargetKind, *names: str, tenant: str | None = None, kb: str | None = None
+    ) -> list[Receipt]:
+        """Remove documents by id, or sources, kbs or tenants by name, everywhere; receipts of those that there were.
+
+        Slower than `delete`: what is removed is overwritten, and looked for in every store afterwards.
+        """
+        eraser = self._parts.eraser()
+        if kind == "tenant":
+            return [await eraser.erase_tenant(name) for name in names]
+        scope = self._name(kb) if kind == "source" else ""
+        return await eraser.erase(await self._owner(tenant), [Target(kind, name, scope) for name in names])
+
     async def kbs(self, *, tenant: str | None = None) -> Sequence[KnowledgeBase]:
         """All kbs of a tenant."""
-        return await self._parts.ledger.kbs(self._tenant(tenant))
+        return await self._parts.ledger.kbs(await self._owner(tenant))
+
+    async def collections(self, *, tenant: str | None = None) -> list[Collection]:
+        """What a tenant has of each source type, by the names that people use, such as `emails_acme`."""
+        owner = await self._owner(tenant)
+        found = await self._parts.ledger.source_types(owner)
+        return [Collection(collection_name(kind, owner), kind, *counts) for kind, *counts in found]
 
     async def stats(self, *, tenant: str | None = None, kb: str | None = None) -> Stats:
         """Counts of live content."""
         scope = await self._kb(tenant, kb)
         return await self._parts.ledger.stats(self._tenant(tenant), scope)
+
+    async def reembed(
+        self,
+        model: str | None = None,
+        *,
+        tenant: str | None = None,
+        kb: str | None = None,
+        **options: Unpack[ReembedOptions],
+    ) -> ReembedReport:
+        """Move a kb to another model while it is searched and written to; the same again goes on where it stopped."""
+        owner = await self._owner(tenant)
+        async with self._parts.gate.paying(owner):
+            return await self._parts.reembedder().run(owner, self._name(kb), model, **options)
+
+    async def rollback_space(
+        self, *, tenant: str | None = None, kb: str | None = None, **options: Unpack[FillOptions]
+    ) -> ReembedReport:
+        """Move a kb back to the Space that was live before, with all that came in since."""
+        owner = await self._owner(tenant)
+        async with self._parts.gate.paying(owner):
+            return await self._parts.reembedder().rollback(owner, self._name(kb), **options)
+
+    async def spaces(self, *, tenant: str | None = None, kb: str | None = None) -> list[SpaceRecord]:
+        """The Spaces of a kb, oldest generation first."""
+        return await self._parts.reembedder().spaces(await self._owner(tenant), self._name(kb))
+
+    async def clean_spaces(
+        self, *, tenant: str | None = None, kb: str | None = None, **options: Unpack[CleanOptions]
+    ) -> int:
+        """Remove Spaces whose grace period is over, or all retired ones, or those being built; how many went."""
+        owner = await self._owner(tenant)
+        return await self._parts.reembedder().clean(owner, self._name(kb), **options)
 
     async def warm(self) -> None:
         """Load the embedding model now rather than with the first query."""
@@ -262,7 +308,7 @@ class Engine:
     async def close(self) -> None:
         """Let go of models, children and files."""
         async with AsyncExitStack() as stack:  # one that fails to close keeps none of the others open
-            for close in reversed([*(other.close for other in self._others.values()), *self._parts.closing]):
+            for close in reversed(self._parts.closing):
                 stack.push_async_callback(close)
 
     async def __aenter__(self) -> Engine:
@@ -272,6 +318,18 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    def _search_pipeline(self, retrieval: RetrievalSettings) -> SearchPipeline:
+        parts = self._parts
+        return SearchPipeline(
+            parts.ledger,
+            parts.vectors,
+            parts.lexical,
+            parts.embedders.of,
+            parts.reranker,
+            retrieval,
+            self.settings.reranking,
+        )
 
     async def _found(self, paths: Sequence[str | Path]) -> tuple[Iterator[Item | Failure], list[Listing]]:
         """What there is at these paths, and what is listed under those that are folders."""
@@ -283,68 +341,27 @@ class Engine:
         items = read_files(named, limits.file_mb * 1024 * 1024, limits)
         return items, await asyncio.to_thread(folder_listings, named, limits)
 
-    def _request(
-        self,
-        query: str,
-        k: int | None,
-        mode: Mode | None,
-        where: Mapping[str, Any] | None,
-        arms: Arm | None,
-        fusion: Fusion | None,
-        min_score: float | None,
-    ) -> SearchRequest:
-        retrieval = self.settings.retrieval
-        return SearchRequest(
-            query=checked_query(query, self.settings.limits.query_chars),
-            k=checked_count("k", retrieval.k if k is None else k),
-            mode=checked_choice("mode", mode or retrieval.mode, get_args(Mode)),
-            arms=checked_choice("arms", arms or retrieval.arms, get_args(Arm)),
-            fusion=checked_choice("fusion", fusion or retrieval.fusion, get_args(Fusion)),
-            candidates=retrieval.candidates,
-            min_score=retrieval.min_score if min_score is None else min_score,
-            where=parse_filter(where),
-        )
-
     def _tenant(self, tenant: str | None) -> str:
         # Only None means the default: an empty name is a mistake that must not reach somebody's data.
         return self.settings.tenant if tenant is None else tenant
+
+    async def _owner(self, tenant: str | None) -> str:
+        """Who something is done for; a tenant that is suspended is refused."""
+        await self._parts.gate.read(self._tenant(tenant))
+        return self._tenant(tenant)
 
     def _name(self, kb: str | None) -> str:
         return self.settings.kb if kb is None else kb
 
     async def _kb(self, tenant: str | None, kb: str | None) -> KnowledgeBase:
         name = self._name(kb)
-        found = await self._parts.ledger.kb(self._tenant(tenant), name)
+        found = await self._parts.ledger.kb(await self._owner(tenant), name)
         if found is None:
             raise NotFoundError(
                 f"there is no knowledge base '{name}' yet", hint="make it with: ragstone ingest PATH"
             )
         return found
 
-    @cached_property
+    @property
     def _model(self) -> str:
-        """The configured model, also after its fallback has taken its place."""
-        return self._parts.embedder.model.id
-
-    async def _embedder_for(self, model: str) -> Embedder:
-        """The embedder of a Space's model: the configured one, or another that can be had by name."""
-        own = self._parts.embedder
-        if model in (self._model, own.model.id):
-            return own
-        async with self._building:
-            if model not in self._others:
-                self._others[model] = await self._build_other(model)
-        return self._others[model]
-
-    async def _build_other(self, model: str) -> Embedder:
-        try:
-            embedder = await asyncio.to_thread(self._parts.embedder_named, model.split("@")[0])
-        except SettingsError as error:
-            raise ModelUnavailable(f"this index was built with {model}: {error}", hint=error.hint) from error
-        if embedder.model.id != model:
-            await embedder.close()
-            raise ModelMismatch(
-                f"this index was built with {model}; {embedder.model.id} is what is installed",
-                hint="install the weights it was built with, or ingest into another --kb",
-            )
-        return embedder
+        return self._parts.embedders.configured

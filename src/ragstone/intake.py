@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ragstone.core.clock import now
-from ragstone.core.errors import InputError, NotFoundError
+from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
 from ragstone.core.ids import check_name, content_hash, document_id
 from ragstone.core.jobs import (
     DocumentStatus,
@@ -24,13 +24,14 @@ from ragstone.core.jobs import (
 from ragstone.core.protocols import Ledger
 from ragstone.core.settings import Settings
 from ragstone.core.types import Failure, Item, KnowledgeBase, Metadata
+from ragstone.gate import Gate
 from ragstone.ingest.arrivals import Arrivals
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import Preparer, unusable
 from ragstone.ingest.schedule import next_run
 from ragstone.ingest.sources.files import read_files
 from ragstone.ingest.sources.listing import folder_listings
-from ragstone.ingest.sync import new_job
+from ragstone.ingest.sync import new_jobs
 from ragstone.ingest.tally import Tally
 from ragstone.ingest.task import Group, Task
 from ragstone.ingest.upkeep import BuildSource, Upkeep
@@ -56,6 +57,7 @@ class Intake:
         preparer: Callable[[], Preparer],
         build_source: BuildSource,
         upkeep: Upkeep,
+        gate: Gate,
     ) -> None:
         self._settings = settings
         self._ledger = ledger
@@ -65,6 +67,7 @@ class Intake:
         self._preparer = preparer
         self._build_source = build_source
         self._upkeep = upkeep
+        self._gate = gate
 
     async def upload(
         self,
@@ -82,7 +85,7 @@ class Intake:
 
         Equal bytes are one document unless an `external_id` tells them apart.
         """
-        owner, name = self._scope(tenant, kb)
+        owner, name = await self._scope(tenant, kb)
         uri = checked_upload(content, filename, self._settings.limits.file_mb)
         item = Item(
             source=SOURCE,
@@ -95,9 +98,12 @@ class Intake:
         )
         if problem := unusable(item):
             raise InputError(problem.error)
+        await self._gate.write(owner)
         async with self._ledger.transaction(owner) as tx:
             scope = await tx.open_kb(name)
-        identity = document_id(owner, name, SOURCE, item.external_id)
+        identity = await self._ledger.identify(owner, scope, SOURCE, item.external_id)
+        if identity is None:
+            identity = document_id(await self._gate.seed(owner), name, SOURCE, item.external_id)
         live = (await self._ledger.find(owner, scope, SOURCE, [item.external_id])).get(item.external_id)
         if not self._preparer().is_current(item, live):
             await self._queue_document(owner, scope, Task(item, Group(), document_id=identity), priority)
@@ -110,11 +116,13 @@ class Intake:
 
         What is live already and has not changed is given back as it is; what is gone from a folder goes.
         """
-        owner, name = self._scope(tenant, kb)
+        owner, name = await self._scope(tenant, kb)
         limits = self._settings.limits
+        await self._gate.write(owner)
         async with self._ledger.transaction(owner) as tx:
             scope = await tx.open_kb(name)
-        arrivals = Arrivals(self._ledger, self._preparer(), owner, scope, Tally())
+        seed = await self._gate.seed(owner)
+        arrivals = Arrivals(self._ledger, self._preparer(), owner, scope, Tally(), seed=seed)
         named = [Path(path) for path in paths]
         entries = read_files(named, limits.file_mb * 1024 * 1024, limits)
         for listing in await asyncio.to_thread(folder_listings, named, limits):
@@ -125,25 +133,33 @@ class Intake:
             items = [Task(entry, Group()) for entry in batch if isinstance(entry, Item)]
             todo, current = await arrivals.changed(items)
             for task in todo:
-                await self._queue_document(owner, scope, task, Priority.UPLOAD, keep=False)
-            queued += [await self.status(task.document_id, tenant=owner) for task in (*todo, *current)]
+                try:
+                    await self._queue_document(owner, scope, task, Priority.UPLOAD, keep=False)
+                    current.append(task)
+                except QuotaExceeded as error:
+                    failed.append(Failure(task.item.uri, error.code, str(error)))
+            queued += [await self.status(task.document_id, tenant=owner) for task in current]
         await arrivals.end()
         return queued, failed
 
     async def _queue_document(
         self, tenant: str, kb: KnowledgeBase, task: Task, priority: Priority, *, keep: bool = True
     ) -> None:
-        wanted = await new_job(self._ledger, tenant, task, priority, keep=keep, notify=True)
-        async with self._ledger.transaction(tenant) as tx:
-            job = await tx.enqueue(kb, wanted)
+        # What is there already, or on its way, needs no room for another document.
+        new = await self._gate.limited(tenant) and not await self._ledger.status(tenant, task.document_id)
+        size = len(task.item.content)
+        async with self._gate.taking_in(tenant, documents=int(new), size=size, queued=True):
+            (wanted,) = await new_jobs(self._ledger, tenant, [task], priority, keep=keep, notify=True)
+            async with self._ledger.transaction(tenant) as tx:
+                job = await tx.enqueue(kb, wanted)
         if job.facts["original"] != wanted.facts["original"]:
             # The same bytes were on their way already: the job has its own copy.
-            await self._ledger.drop_original(tenant, task.document_id, wanted.facts["original"])
+            await self._ledger.drop_originals(tenant, [(task.document_id, wanted.facts["original"])])
         await self._queue.ring(tenant)
 
     async def status(self, document_id: str, *, tenant: str | None = None) -> DocumentStatus:
         """What has become of a document."""
-        found = await self._ledger.status(self._scope(tenant)[0], document_id)
+        found = await self._ledger.status(await self._owner(tenant), document_id)
         if found is None:
             raise NotFoundError(f"no document {document_id}", hint="list them with: ragstone documents")
         return found
@@ -157,10 +173,10 @@ class Intake:
         tenant: str | None = None,
     ) -> list[Job]:
         """Newest first."""
-        return await self._queue.jobs(self._scope(tenant)[0], states, source, limit)
+        return await self._queue.jobs(await self._owner(tenant), states, source, limit)
 
     async def job(self, job_id: str, *, tenant: str | None = None) -> Job:
-        found = await self._queue.job(self._scope(tenant)[0], job_id)
+        found = await self._queue.job(await self._owner(tenant), job_id)
         if found is None:
             raise NotFoundError(f"no job {job_id}", hint="list them with: ragstone jobs")
         return found
@@ -168,28 +184,28 @@ class Intake:
     async def cancel(self, job_id: str, *, tenant: str | None = None) -> bool:
         """Stop a job that has not ended; False when it has."""
         job = await self.job(job_id, tenant=tenant)
-        return await self._queue.cancel(self._scope(tenant)[0], job.id)
+        return await self._queue.cancel(await self._owner(tenant), job.id)
 
     async def retry(self, job_id: str, *, tenant: str | None = None) -> bool:
         """Try a job that failed or was cancelled once more; False when it did neither."""
         job = await self.job(job_id, tenant=tenant)
-        owner = self._scope(tenant)[0]
+        owner = await self._owner(tenant)
         again = await self._queue.retry(owner, job.id)
         await self._queue.ring(owner)
         return again
 
     async def counts(self, *, tenant: str | None = None) -> Mapping[str, int]:
         """How many jobs are in which state."""
-        return await self._queue.counts(self._scope(tenant)[0])
+        return await self._queue.counts(await self._owner(tenant))
 
     async def notices(
         self, *, unread: bool = False, limit: int = 100, tenant: str | None = None
     ) -> list[Notice]:
         """How uploads and syncs ended, newest first."""
-        return await self._queue.notices(self._scope(tenant)[0], unread=unread, limit=limit)
+        return await self._queue.notices(await self._owner(tenant), unread=unread, limit=limit)
 
     async def mark_read(self, notices: Sequence[int], *, tenant: str | None = None) -> None:
-        await self._queue.mark_read(self._scope(tenant)[0], notices)
+        await self._queue.mark_read(await self._owner(tenant), notices)
 
     async def fetch_pages(self, urls: Sequence[str]) -> list[Item | Failure]:
         """Web pages as items, known by their addresses, however they come in."""
@@ -210,7 +226,7 @@ class Intake:
         kb: str | None = None,
     ) -> SourceRecord:
         """Configure a connector; what it lacks or has too much is said now, not at its first run."""
-        owner, scope = self._scope(tenant, kb)
+        owner, scope = await self._scope(tenant, kb)
         check_name(name, "source")
         if name in RESERVED:
             raise InputError(f"'{name}' is what is ingested without a source", hint="choose another name")
@@ -223,10 +239,10 @@ class Intake:
         return added
 
     async def sources(self, *, tenant: str | None = None, kb: str | None = None) -> list[SourceRecord]:
-        return await self._book.all(self._scope(tenant)[0], kb)
+        return await self._book.all(await self._owner(tenant), kb)
 
     async def source(self, name: str, *, tenant: str | None = None, kb: str | None = None) -> SourceRecord:
-        owner, scope = self._scope(tenant, kb)
+        owner, scope = await self._scope(tenant, kb)
         found = await self._book.get(owner, scope, name)
         if found is None:
             raise NotFoundError(
@@ -240,14 +256,14 @@ class Intake:
     ) -> Job:
         """Queue a look at a source; `afresh` forgets its cursor and reads all of it."""
         record = await self.source(name, tenant=tenant, kb=kb)
-        owner = self._scope(tenant)[0]
+        owner = await self._owner(tenant)
         job = await self._upkeep.queue_sync(owner, record, afresh)
         await self._queue.ring(owner)
         return job
 
     async def sync_all(self, *, tenant: str | None = None) -> list[Job]:
         """Queue a fresh look at every source of every kb."""
-        owner = self._scope(tenant)[0]
+        owner = await self._owner(tenant)
         jobs = [await self._upkeep.queue_sync(owner, record, True) for record in await self._book.all(owner)]
         await self._queue.ring(owner)
         return jobs
@@ -257,25 +273,25 @@ class Intake:
     ) -> None:
         """Let a source's schedule rest, or go on."""
         record = await self.source(name, tenant=tenant, kb=kb)
-        await self._book.pause(self._scope(tenant)[0], record.id, paused)
+        await self._book.pause(await self._owner(tenant), record.id, paused)
 
     async def remove_source(
         self, name: str, *, keep_documents: bool = False, tenant: str | None = None, kb: str | None = None
     ) -> int:
         """Remove a source and, unless they are to be kept, its documents; how many went."""
         record = await self.source(name, tenant=tenant, kb=kb)
-        owner, scope = self._scope(tenant, kb)
-        await self._book.remove(owner, record.id)
+        owner, scope = await self._scope(tenant, kb)
         found = await self._ledger.kb(owner, scope)
         there = await self._ledger.belongings(owner, found, name) if found else {}
-        removed = 0
-        for identity, hashed in there.values():
-            if keep_documents and hashed:
-                continue
+        if found and not keep_documents:
+            async with self._ledger.transaction(owner) as tx:
+                await tx.delete_source(found, name)
+            return sum(bool(hashed) for _, hashed in there.values())
+        await self._book.remove(owner, record.id)
+        for identity in [identity for identity, hashed in there.values() if not hashed]:
             async with self._ledger.transaction(owner) as tx:
                 await tx.delete(identity)
-            removed += bool(hashed)
-        return removed
+        return 0
 
     def worker(self, *, only: str | None = None, on_end: OnEnd | None = None) -> Worker:
         """What works on the jobs of all tenants, or only of one; `on_end` hears of each that has ended."""
@@ -288,11 +304,14 @@ class Intake:
             chores=self._upkeep.chores,
             only=only,
             on_end=on_end,
+            housekeeping=self._upkeep.finish_deletions,
         )
 
-    def _scope(self, tenant: str | None, kb: str | None = None) -> tuple[str, str]:
+    async def _owner(self, tenant: str | None) -> str:
         # Only None means the default: an empty name is a mistake that must not reach somebody's data.
-        return (
-            self._settings.tenant if tenant is None else tenant,
-            self._settings.kb if kb is None else kb,
-        )
+        owner = self._settings.tenant if tenant is None else tenant
+        await self._gate.read(owner)
+        return owner
+
+    async def _scope(self, tenant: str | None, kb: str | None) -> tuple[str, str]:
+        return await self._owner(tenant), self._settings.kb if kb is None else kb

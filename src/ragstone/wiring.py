@@ -2,101 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ragstone.configure import load_settings
-from ragstone.core.errors import SettingsError
-from ragstone.core.jobs import Queue, SourceBook
-from ragstone.core.protocols import LLM, Embedder, Ledger, LexicalIndex, Source, VectorIndex
-from ragstone.core.registry import Registry
-from ragstone.core.settings import Adapter, EmbeddingSettings, Settings
-from ragstone.engine import Closing, Engine, Parts
+from ragstone.configure import load_settings, read_profile
+from ragstone.core.protocols import LLM, Embedder, Source
+from ragstone.core.settings import EmbeddingSettings, Settings
+from ragstone.engine import Engine
+from ragstone.gate import Gate
 from ragstone.models import build_embedder, build_llm, build_reranker, tokenizer_of
-from ragstone.stores.residents import Residents
+from ragstone.models.shelf import EmbedderShelf
+from ragstone.parts import Closing, Parts
+from ragstone.stores.opening import Stores, open_stores
 
 if TYPE_CHECKING:
     from ragstone.answer import Answerer
+    from ragstone.erasure import Eraser
     from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.prepare import Preparer
     from ragstone.intake import Intake
-
-LEDGERS = Registry("ledger", {"sqlite": "ragstone.stores.ledger.sqlite:SqliteLedger"})
-QUEUES = Registry("ledger", {"sqlite": "ragstone.stores.ledger.queue:SqlQueue"})
-BOOKS = Registry("ledger", {"sqlite": "ragstone.stores.ledger.queue:SqlSourceBook"})
-VECTORS = Registry("vector DB", {"sqlite": "ragstone.stores.vectors.sqlite:SqliteVectorIndex"})
-LEXICAL = Registry("lexical index", {"sqlite": "ragstone.stores.lexical.sqlite:SqliteLexicalIndex"})
-
-
-@dataclass(frozen=True, slots=True)
-class Stores:
-    """The ledger, the two indexes that are derived from it, and what is queued in it."""
-
-    ledger: Ledger
-    vectors: VectorIndex
-    lexical: LexicalIndex
-    queue: Queue
-    book: SourceBook
-
-
-def open_stores(settings: Settings) -> Stores:
-    """The stores that the settings name. Files are made when a tenant is first written to or read."""
-    store = settings.store
-    for name, adapter in (("ledger", store.ledger), ("vectors", store.vectors), ("lexical", store.lexical)):
-        _refuse_address(name, adapter)
-    lexical_type, vectors_type = LEXICAL.load(store.lexical.kind), VECTORS.load(store.vectors.kind)
-    ledger = LEDGERS.load(store.ledger.kind)(settings.data_dir, lexical_type.writers(), store.open_tenants)
-    residents = Residents(store.memory_mb)
-    queue_type, book_type = QUEUES.load(store.ledger.kind), BOOKS.load(store.ledger.kind)
-    return Stores(
-        ledger,
-        vectors_type(ledger, residents),
-        lexical_type(ledger, residents),
-        queue_type(ledger),
-        book_type(ledger),
-    )
-
-
-def _refuse_address(name: str, adapter: Adapter) -> None:
-    # What is set must act: the embedded store is always under data_dir.
-    unused = sorted(adapter.model_fields_set - {"kind"})
-    if adapter.kind == "sqlite" and unused:
-        raise SettingsError(
-            f"store.{name}.{unused[0]} means nothing to the sqlite store",
-            hint="it lives under data_dir; set that",
-        )
+    from ragstone.moves.mover import Mover
+    from ragstone.reembed import Reembedder
 
 
 def open_engine(settings: Settings | None = None) -> Engine:
     """An engine of these settings. Nothing is loaded, started or written until it is needed."""
     settings = settings or load_settings()
-    stores = open_stores(settings)
+    stores = open_stores(settings, secret_keys)
     embedder = build_embedder(settings.embedding)
     reranker = build_reranker(settings.reranking)
     llm = build_llm(settings.llm)
-    closing: list[Closing] = [stores.ledger.close, embedder.close]
+    embedders = EmbedderShelf(embedder, lambda name: build_embedder(_named(settings, name)))
+    closing: list[Closing] = [stores.close, embedder.close, embedders.close]
     closing += [model.close for model in (reranker, llm) if model]
+    gate = Gate(stores.tenants, settings, read_profile)
     preparer = cache(lambda model: _preparer(settings, embedder, llm, model, closing))
-    pipeline = cache(lambda model: _pipeline(settings, stores, preparer(model), embedder))
+    pipeline = cache(lambda model: _pipeline(settings, stores, preparer(model), embedders, gate))
     parts = Parts(
         ledger=stores.ledger,
         vectors=stores.vectors,
         lexical=stores.lexical,
         embedder=embedder,
-        embedder_named=lambda name: build_embedder(_named(settings, name)),
+        embedders=embedders,
         reranker=reranker,
         llm=llm,
         preparer=preparer,
         pipeline=pipeline,
         intake=cache(
-            lambda model: _intake(settings, stores, lambda: preparer(model), lambda: pipeline(model), closing)
+            lambda model: _intake(
+                settings, stores, lambda: preparer(model), lambda: pipeline(model), embedders, gate, closing
+            )
         ),
+        reembedder=cache(lambda: _reembedder(settings, stores, embedders)),
+        mover=cache(lambda: _mover(settings, stores, gate)),
+        eraser=cache(lambda: _eraser(stores)),
         answerer=cache(lambda: _answerer(settings, embedder, llm)),
+        gate=gate,
+        tenants=stores.tenants,
         closing=closing,
     )
     return Engine(settings, parts)
+
+
+def secret_keys(kind: str) -> Collection[str]:
+    """Which settings of a kind of source are secrets."""
+    from ragstone.ingest import sources
+
+    return sources.secret_keys(kind)
 
 
 def _named(settings: Settings, model: str) -> EmbeddingSettings:
@@ -115,13 +88,27 @@ def _preparer(
     return preparer
 
 
-def _pipeline(settings: Settings, stores: Stores, preparer: Preparer, embedder: Embedder) -> IngestPipeline:
+def _pipeline(
+    settings: Settings, stores: Stores, preparer: Preparer, embedders: EmbedderShelf, gate: Gate
+) -> IngestPipeline:
+    from ragstone.ingest.model_choice import ModelChoice
     from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.verify import Verifier
 
+    async def chosen(tenant: str) -> Embedder | None:
+        name = (await gate.settings_for(tenant)).embedding.model
+        return None if name == settings.embedding.model else await embedders.named(name)
+
     verifier = Verifier(stores.ledger, stores.vectors, stores.lexical)
     return IngestPipeline(
-        stores.ledger, preparer, embedder, verifier, settings.limits, settings.extract.scan_command
+        stores.ledger,
+        preparer,
+        embedders.own,
+        verifier,
+        settings.limits,
+        settings.extract.scan_command,
+        gate,
+        ModelChoice(preparer.model, embedders.own, stores.spaces, embedders.of, chosen),
     )
 
 
@@ -130,9 +117,12 @@ def _intake(
     stores: Stores,
     preparer: Callable[[], Preparer],
     pipeline: Callable[[], IngestPipeline],
+    embedders: EmbedderShelf,
+    gate: Gate,
     closing: list[Closing],
 ) -> Intake:
     from ragstone.fetch import Fetcher
+    from ragstone.ingest.fill import SpaceFiller, SpaceUpkeep
     from ragstone.ingest.notify import Webhook
     from ragstone.ingest.sources import build_source
     from ragstone.ingest.sources.context import SourceContext
@@ -148,8 +138,38 @@ def _intake(
         return build_source(kind, name, config, context)
 
     ledger, queue, book = stores.ledger, stores.queue, stores.book
-    upkeep = Upkeep(ledger, queue, book, preparer, build, webhook)
-    return Intake(settings, ledger, queue, book, pipeline, preparer, build, upkeep)
+    spaces = SpaceUpkeep(ledger, stores.spaces, SpaceFiller(stores.spaces, embedders.of))
+    upkeep = Upkeep(ledger, queue, book, preparer, build, webhook, tenants=stores.tenants, spaces=spaces)
+    return Intake(settings, ledger, queue, book, pipeline, preparer, build, upkeep, gate)
+
+
+def _reembedder(settings: Settings, stores: Stores, embedders: EmbedderShelf) -> Reembedder:
+    from ragstone.query.pipeline import SearchPipeline
+    from ragstone.reembed import Reembedder
+
+    # Without a reranker, which would hide what the models themselves find.
+    search = SearchPipeline(
+        stores.ledger,
+        stores.vectors,
+        stores.lexical,
+        embedders.of,
+        None,
+        settings.retrieval,
+        settings.reranking,
+    )
+    return Reembedder(stores.ledger, stores.spaces, embedders, search)
+
+
+def _mover(settings: Settings, stores: Stores, gate: Gate) -> Mover:
+    from ragstone.moves.mover import Mover
+
+    return Mover(stores, settings, gate, secret_keys)
+
+
+def _eraser(stores: Stores) -> Eraser:
+    from ragstone.erasure import Eraser
+
+    return Eraser(stores)
 
 
 def _answerer(settings: Settings, embedder: Embedder, llm: LLM | None) -> Answerer:

@@ -61,7 +61,9 @@ async def test_a_configured_model_that_changed_is_refused_with_the_way_out(
         with pytest.raises(ModelMismatch) as caught:
             await new.ingest_items(LETTERS)
         assert str(caught.value) == "knowledge base 'default' was built with old@1, not with new@1"
-        assert caught.value.hint == "set embedding.model to old, or ingest into another --kb"
+        assert caught.value.hint == (
+            "move it with: ragstone reembed --model new --kb default; or set embedding.model to old"
+        )
         assert (await new.ingest_items(LETTERS, kb="other")).added == 2
 
 

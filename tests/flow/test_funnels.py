@@ -17,7 +17,8 @@ NOTICES = [
 
 
 def profile(name: str, data_dir: Path) -> Settings:
-    return load_settings(overrides={"profile": name, "data_dir": data_dir}, environment={})
+    embedded = {"store.ledger": "sqlite", "store.vectors": "sqlite", "store.lexical": "sqlite"}
+    return load_settings(overrides={"profile": name, "data_dir": data_dir, **embedded}, environment={})
 
 
 async def search(settings: Settings) -> SearchResult:

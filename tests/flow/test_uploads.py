@@ -323,9 +323,9 @@ async def test_an_upload_survives_a_deletion_that_races_it(engine: Engine) -> No
     """The bytes of an upload that is on its way in are not the deleted document's."""
     taken = await engine.intake.upload(b"First words.", "a.txt", external_id="a")
     await work(engine)
-    name = await engine._parts.ledger.keep_original("default", taken.document_id, b"Second words.")
+    (name,) = await engine._parts.ledger.keep_originals("default", [(taken.document_id, b"Second words.")])
     assert await engine.delete(taken.document_id)
-    assert await engine._parts.ledger.original("default", taken.document_id, name) == b"Second words."
+    assert await engine._parts.ledger.originals("default", [(taken.document_id, name)]) == [b"Second words."]
 
 
 async def test_an_older_job_cannot_be_retried_over_a_newer_one(engine: Engine) -> None:
@@ -349,7 +349,7 @@ async def test_files_that_a_crash_left_are_swept(engine: Engine, data_dir: Path)
     """FAULTS 16: killed between writing the original and queueing its job."""
     taken = await engine.intake.upload(b"Kept.", "kept.txt")
     lost = "ab" * 16
-    await engine._parts.ledger.keep_original("default", lost, b"left behind")
+    await engine._parts.ledger.keep_originals("default", [(lost, b"left behind")])
 
     def age() -> None:
         for folder in (data_dir / "documents").rglob("*"):

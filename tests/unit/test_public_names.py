@@ -62,7 +62,8 @@ def test_the_blocking_engine_has_every_method_of_the_engine_and_no_other() -> No
     engine, blocking = _methods(Engine), _methods(Ragstone)
     assert blocking.keys() == engine.keys()
     for name, signature in engine.items():
-        positional = [one.name for one in signature.parameters.values() if one.kind is not one.KEYWORD_ONLY]
+        keywords = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+        positional = [one.name for one in signature.parameters.values() if one.kind not in keywords]
         given = blocking[name].parameters.values()
         assert [one.name for one in given if one.kind is not one.VAR_KEYWORD] == positional
         assert blocking[name].return_annotation == signature.return_annotation

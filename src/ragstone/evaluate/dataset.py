@@ -71,6 +71,35 @@ def load_dataset(folder: Path | str, split: str = "test") -> Dataset:
     return Dataset(root.resolve().name, root, split, queries, grades)
 
 
+def load_queries(path: Path | str) -> Dataset:
+    """Labelled queries for documents that are somewhere else: a folder as above, or a file of golden questions.
+
+    Each line of the file is an object with `query` and `relevant`, the ids or addresses of what answers it.
+    """
+    place = Path(path)
+    if place.is_dir():
+        return load_dataset(place)
+    queries: list[Query] = []
+    grades: dict[str, dict[str, int]] = {}
+    for where, record in _records(place):
+        key = f"q{len(queries)}"
+        relevant = record.get("relevant")
+        if (
+            not isinstance(relevant, list)
+            or not relevant
+            or not all(isinstance(one, str) for one in relevant)
+        ):
+            raise InputError(f"{where}: 'relevant' must be a list of ids or addresses, not {relevant!r:.40}")
+        text = _text(where, record, "query").strip()
+        if not text:
+            raise InputError(f"{where}: 'query' is empty")
+        queries.append(Query(key, text))
+        grades[key] = dict.fromkeys(relevant, 1)
+    if not queries:
+        raise InputError(f"{place} holds no query", hint='a line is {"query": "…", "relevant": ["…"]}')
+    return Dataset(place.name, place.parent, "golden", tuple(queries), grades)
+
+
 def documents_as_items(dataset: Dataset) -> Iterator[Item]:
     """The corpus as the ingest pipeline takes it; `dataset_id` leads a hit back to its judgements.
 

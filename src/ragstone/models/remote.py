@@ -11,6 +11,7 @@ import numpy as np
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.settings import RemoteModel
+from ragstone.core.spending import spent
 from ragstone.core.types import EmbeddingModel, Embeddings, Matrix, Role
 from ragstone.models.batches import unit_rows
 from ragstone.models.catalogue import canonical_name, known_model
@@ -110,7 +111,9 @@ class RemoteEmbedder:
             if [row.index for row in rows] != list(range(len(texts))):
                 raise ValueError("the reply does not have one vector per text")
             vectors = [[float(value) for value in row.embedding] for row in rows]
-            self.tokens_used += reply.usage.total_tokens if reply.usage else 0
+            used = reply.usage.total_tokens if reply.usage else 0
+            self.tokens_used += used
+            spent("embedding", used / 1_000_000 * self._model.price_per_million)
             return vectors
 
         return await self._service.call(request)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from ragstone.core.errors import InputError
-from ragstone.core.filters import Filter
-from ragstone.core.settings import Fusion
+from ragstone.core.filters import Filter, parse_filter
+from ragstone.core.settings import Fusion, Settings
 from ragstone.core.types import Mode
 
 Arm = Literal["hybrid", "dense", "lexical"]
@@ -27,6 +28,30 @@ class SearchRequest:
     candidates: int
     min_score: float = 0.0
     where: Filter | None = None
+
+
+def search_request(
+    settings: Settings,
+    query: str,
+    k: int | None = None,
+    mode: Mode | None = None,
+    where: Mapping[str, Any] | None = None,
+    arms: Arm | None = None,
+    fusion: Fusion | None = None,
+    min_score: float | None = None,
+) -> SearchRequest:
+    """What was asked for, checked; the settings say the rest."""
+    retrieval = settings.retrieval
+    return SearchRequest(
+        query=checked_query(query, settings.limits.query_chars),
+        k=checked_count("k", retrieval.k if k is None else k),
+        mode=checked_choice("mode", mode or retrieval.mode, get_args(Mode)),
+        arms=checked_choice("arms", arms or retrieval.arms, get_args(Arm)),
+        fusion=checked_choice("fusion", fusion or retrieval.fusion, get_args(Fusion)),
+        candidates=retrieval.candidates,
+        min_score=retrieval.min_score if min_score is None else min_score,
+        where=parse_filter(where),
+    )
 
 
 def checked_query(query: str, limit: int) -> str:

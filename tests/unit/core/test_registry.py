@@ -9,7 +9,7 @@ import pytest
 from ragstone.core.errors import SettingsError
 from ragstone.core.registry import Registry, UnknownAdapter, nearest
 from ragstone.core.settings import Settings, StoreSettings
-from ragstone.wiring import LEDGERS, LEXICAL, VECTORS, open_stores
+from ragstone.stores.opening import LEDGERS, LEXICAL, VECTORS, open_stores
 
 
 def test_a_factory_is_imported_when_it_is_asked_for() -> None:
@@ -26,7 +26,7 @@ def test_an_unknown_vector_store_is_a_value_error_with_the_known_names() -> None
     assert isinstance(caught.value, UnknownAdapter)
     assert isinstance(caught.value, SettingsError)
     assert caught.value.code == "unknown_adapter"
-    assert caught.value.hint == "choose one of: sqlite"
+    assert caught.value.hint == "choose one of: " + ", ".join(VECTORS._factories)
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,8 @@ async def test_another_configured_model_is_refused_before_anything_is_written(ki
     with pytest.raises(ModelMismatch) as caught:
         await kit.run([item("buoy")], embedder=FakeEmbedder(name="other"))
     assert str(caught.value) == "knowledge base 'default' was built with fake@1, not with other@1"
-    assert caught.value.hint == "set embedding.model to fake, or ingest into another --kb"
+    assert caught.value.hint == (
+        "move it with: ragstone reembed --model other --kb default; or set embedding.model to fake"
+    )
     assert await kit.ledger.sequence("t") == before
     assert await kit.names() == ["pier"]

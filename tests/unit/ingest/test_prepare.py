@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ragstone.core.errors import EmptyDocument, InputError, ParserLimit
@@ -40,8 +41,11 @@ async def parse(content: bytes, name: str, options: ParseOptions) -> Parsed:
     return Parsed(text, (Block("paragraph", 0, len(text)),), title="Parsed title", metadata=metadata)
 
 
-def preparer(*, size: int = 8, model: str = "model@1", max_chunks: int = 100) -> Preparer:
-    chunker = build_chunker(ChunkingSettings(strategy="sentence", size=size, overlap=0), WordTokenizer())
+def preparer(
+    *, size: int = 8, model: str = "model@1", max_chunks: int = 100, strategy: str = "sentence"
+) -> Preparer:
+    chosen = ChunkingSettings.model_validate({"strategy": strategy, "size": size, "overlap": 0})
+    chunker = build_chunker(chosen, WordTokenizer(), lambda texts: np.ones((len(texts), 1), np.float32))
     return Preparer(parse, Way(lambda kind: chunker, model, max_chunks))
 
 
@@ -161,9 +165,17 @@ async def test_a_file_that_was_only_touched_is_current() -> None:
     assert by.is_current(touched, await live(first, by))
 
 
-@pytest.mark.parametrize("other", [preparer(size=9), preparer(model="model@2")])
-async def test_another_chunker_or_model_makes_everything_worth_doing_again(other: Preparer) -> None:
-    assert not other.is_current(ITEM, await live(ITEM, preparer()))
+async def test_another_chunker_makes_everything_worth_doing_again() -> None:
+    assert not preparer(size=9).is_current(ITEM, await live(ITEM, preparer()))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "current"), [("sentence", True), ("semantic", False), ("hybrid", False)]
+)
+async def test_another_model_does_so_only_where_it_says_where_to_cut(strategy: str, current: bool) -> None:
+    before = preparer(strategy=strategy, model="model@1")
+    after = preparer(strategy=strategy, model="model@2")
+    assert after.is_current(ITEM, await live(ITEM, before)) is current
 
 
 async def test_a_document_without_vectors_is_not_current() -> None:

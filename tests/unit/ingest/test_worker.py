@@ -15,7 +15,7 @@ from ragstone.core.jobs import Job, NewJob, Priority
 from ragstone.core.settings import JobSettings
 from ragstone.core.types import Embeddings, Item, Role
 from ragstone.ingest.belt import LONG_CHUNKS
-from ragstone.ingest.sync import SyncReport, new_job
+from ragstone.ingest.sync import SyncReport, new_jobs
 from ragstone.ingest.task import Group, Task
 from ragstone.ingest.worker import Worker
 from ragstone.stores.ledger.queue import SqlQueue
@@ -29,7 +29,7 @@ async def queue_texts(kit: Kit, *texts: str) -> None:
     for number, text in enumerate(texts):
         item = Item("test", str(number), f"{number}.txt", text)
         identity = document_id(T, "default", "test", str(number))
-        job = await new_job(kit.ledger, T, Task(item, Group(), document_id=identity), Priority.UPLOAD)
+        (job,) = await new_jobs(kit.ledger, T, [Task(item, Group(), document_id=identity)], Priority.UPLOAD)
         async with kit.ledger.transaction(T) as tx:
             await tx.enqueue(await tx.open_kb("default"), job)
 
@@ -144,7 +144,9 @@ async def test_tenants_take_turns(kit: Kit) -> None:
         for number in range(count):
             item = Item("test", str(number), f"{tenant}/{number}", f"Document {number}.")
             identity = document_id(tenant, "default", "test", str(number))
-            job = await new_job(kit.ledger, tenant, Task(item, Group(), document_id=identity), Priority.BATCH)
+            (job,) = await new_jobs(
+                kit.ledger, tenant, [Task(item, Group(), document_id=identity)], Priority.BATCH
+            )
             async with kit.ledger.transaction(tenant) as tx:
                 await tx.enqueue(await tx.open_kb("default"), job)
     model = FakeEmbedder()

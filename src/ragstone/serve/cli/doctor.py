@@ -43,6 +43,10 @@ EXTRAS = {
         ),
         "source code cut at functions and classes",
     ),
+    "postgres": (("psycopg", "psycopg_pool"), "a ledger in PostgreSQL"),
+    "chroma": (("chromadb",), "vectors in Chroma"),
+    "qdrant": (("qdrant_client",), "vectors in Qdrant"),
+    "milvus": (("pymilvus", "milvus_lite"), "vectors in Milvus"),
 }
 PROGRAMS = {
     "git": ("git", "sources of kind git"),

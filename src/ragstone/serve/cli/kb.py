@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from ragstone.core.collections import Collection
     from ragstone.core.types import KnowledgeBase, Stats
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the knowledge base.")]
@@ -28,6 +30,16 @@ async def list_kbs(session: Session) -> int:
     async with session.engine() as engine:
         found = [(kb, await engine.stats(kb=kb.name)) for kb in await engine.kbs()]
     session.show({"kbs": [kb_json(kb, stats) for kb, stats in found]}, lambda out: _draw_kbs(out, found))
+    return OK if found else NOTHING_FOUND
+
+
+async def list_collections(session: Session) -> int:
+    """List what a tenant has of each type of source, by names such as `emails_default`."""
+    async with session.engine() as engine:
+        found = await engine.collections()
+    session.show(
+        {"collections": [asdict(one) for one in found]}, lambda out: _draw_collections(out, found)
+    )
     return OK if found else NOTHING_FOUND
 
 
@@ -71,6 +83,16 @@ def _draw_kbs(out: Console, found: Sequence[tuple[KnowledgeBase, Stats]]) -> Non
     for kb, counts in found:
         model = kb.space.model if kb.space else "–"
         rows.add_row(kb.name, f"{counts.documents:,}", f"{counts.chunks:,}", text(model))
+    out.print(rows)
+
+
+def _draw_collections(out: Console, found: Sequence[Collection]) -> None:
+    if not found:
+        out.print("No documents yet.")
+        return
+    rows = table("collection", "source type", "documents", "chunks", right=("documents", "chunks"))
+    for one in found:
+        rows.add_row(text(one.name), text(one.source_type), f"{one.documents:,}", f"{one.chunks:,}")
     out.print(rows)
 
 

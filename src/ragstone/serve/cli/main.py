@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 import ragstone
+from ragstone.serve.cli.archive import export_archive, import_archive
 from ragstone.serve.cli.ask import ask
 from ragstone.serve.cli.command import command, default_command, help_by_default
 from ragstone.serve.cli.config import config
@@ -20,12 +21,25 @@ from ragstone.serve.cli.exits import tell, tell_words
 from ragstone.serve.cli.explain import explain
 from ragstone.serve.cli.ingest import ingest
 from ragstone.serve.cli.jobs import cancel_jobs, list_jobs, list_notices, retry_jobs, show_job
-from ragstone.serve.cli.kb import delete_kb, list_kbs, stats
+from ragstone.serve.cli.kb import delete_kb, list_collections, list_kbs, stats
+from ragstone.serve.cli.keys import new_encryption_key, rotate_encryption
+from ragstone.serve.cli.migrate import migrate
 from ragstone.serve.cli.models import list_models, pull_model
+from ragstone.serve.cli.reembed import reembed
 from ragstone.serve.cli.search import search
 from ragstone.serve.cli.source_settings import list_kinds
 from ragstone.serve.cli.sources import add_source, list_sources, pause_source, remove_source, resume_source
 from ragstone.serve.cli.sync import sync_sources
+from ragstone.serve.cli.tenants import (
+    create_tenant,
+    delete_tenant,
+    list_tenants,
+    rename_tenant,
+    resume_tenant,
+    set_tenant,
+    show_tenant,
+    suspend_tenant,
+)
 from ragstone.serve.cli.worker import work
 
 USE, DATA, SETUP = "Use", "Data", "Set-up and checks"
@@ -36,6 +50,8 @@ sources_app = typer.Typer(help="Set up sources and fetch from them.")
 jobs_app = typer.Typer()
 kb_app = typer.Typer(help="List and delete knowledge bases.")
 models_app = typer.Typer()
+tenants_app = typer.Typer()
+keys_app = typer.Typer(help="Make keys and bring what is stored under a new one.")
 
 
 @app.callback(invoke_without_command=True)
@@ -61,6 +77,10 @@ for name, body, panel in (
     ("explain", explain, USE),
     ("stats", stats, DATA),
     ("worker", work, DATA),
+    ("export", export_archive, DATA),
+    ("import", import_archive, DATA),
+    ("migrate", migrate, DATA),
+    ("reembed", reembed, DATA),
     ("eval", evaluate, SETUP),
     ("config", config, SETUP),
     ("doctor", doctor, SETUP),
@@ -91,8 +111,25 @@ app.add_typer(jobs_app, name="jobs", rich_help_panel=DATA)
 
 kb_app.callback(invoke_without_command=True)(help_by_default)
 command(kb_app, "list")(list_kbs)
+command(kb_app, "collections")(list_collections)
 command(kb_app, "delete")(delete_kb)
 app.add_typer(kb_app, name="kb", rich_help_panel=DATA)
+
+keys_app.callback(invoke_without_command=True)(help_by_default)
+command(keys_app, "encryption")(new_encryption_key)
+command(keys_app, "rotate")(rotate_encryption)
+app.add_typer(keys_app, name="keys", rich_help_panel=SETUP)
+
+default_command(tenants_app)(list_tenants)
+command(tenants_app, "list")(list_tenants)
+command(tenants_app, "create")(create_tenant)
+command(tenants_app, "show")(show_tenant)
+command(tenants_app, "rename")(rename_tenant)
+command(tenants_app, "suspend")(suspend_tenant)
+command(tenants_app, "resume")(resume_tenant)
+command(tenants_app, "set")(set_tenant)
+command(tenants_app, "delete")(delete_tenant)
+app.add_typer(tenants_app, name="tenants", rich_help_panel=DATA)
 
 default_command(models_app)(list_models)
 command(models_app, "pull")(pull_model)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from ragstone.serve.cli.output import console
 
 if TYPE_CHECKING:
-    from rich.progress import ProgressColumn
+    from rich.progress import ProgressColumn, TaskID
 
+    from ragstone.ingest.fill import FillProgress, OnFill
     from ragstone.ingest.tally import OnProgress, Progress
+    from ragstone.moves.reports import OnMove
     from ragstone.serve.cli.session import Session
 
 Advance = Callable[[int, int], None]
@@ -34,6 +36,52 @@ def ingest_progress(session: Session, total: int) -> Iterator[OnProgress | None]
             spent = bars.tasks[0].elapsed or 0.0
             rate = f"{progress.chunks / spent:.0f}/s" if progress.chunks and spent else ""
             bars.update(task, completed=progress.done, chunks=progress.chunks, rate=rate)
+
+        yield advance
+
+
+@contextmanager
+def fill_progress(session: Session) -> Iterator[OnFill | None]:
+    """A bar over the chunks that have a vector, with the time that is left; nothing when nobody watches."""
+    if not session.shows_progress:
+        yield None
+        return
+    from rich.progress import Progress as Bars
+    from rich.progress import TextColumn
+
+    left = TextColumn("{task.fields[left]}")
+    with Bars(*_columns(), left, console=console(stderr=True), transient=True) as bars:
+        task = bars.add_task("chunks", total=None, left="")
+
+        def advance(progress: FillProgress) -> None:
+            seconds = progress.seconds_left
+            shown = (
+                ""
+                if seconds is None
+                else f"{seconds / 60:.0f} min left"
+                if seconds > 90
+                else f"{seconds:.0f} s left"
+            )
+            bars.update(task, completed=progress.done, total=progress.total, left=shown)
+
+        yield advance
+
+
+@contextmanager
+def move_progress(session: Session) -> Iterator[OnMove | None]:
+    """A bar for each thing that a move does."""
+    if not session.shows_progress:
+        yield None
+        return
+    from rich.progress import Progress as Bars
+
+    with Bars(*_columns(), console=console(stderr=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def advance(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=None)
+            bars.update(tasks[what], completed=done, total=total or None)
 
         yield advance
 

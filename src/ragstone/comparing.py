@@ -1,0 +1,71 @@
+"""Searches two Spaces of one kb for the same things."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ragstone.core.errors import NotFoundError
+from ragstone.core.protocols import Ledger
+from ragstone.core.types import KnowledgeBase, SearchResult, Space
+from ragstone.evaluate.dataset import Dataset
+from ragstone.evaluate.known_items import known_items
+from ragstone.evaluate.spaces import SpaceComparison, compare_spaces, label_of, labels
+from ragstone.query.pipeline import SearchPipeline
+from ragstone.query.request import SearchRequest
+
+SAMPLE = 200
+"""Documents that queries are made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceRetriever:
+    """One Space of a kb, searched by meaning alone: what is by word does not change with the model."""
+
+    search: SearchPipeline
+    tenant: str
+    kb: KnowledgeBase
+    known: frozenset[str]
+    """What the judgements call documents by: their id, their dataset's id for them, or their address."""
+
+    async def retrieve(self, query: str, k: int) -> SearchResult:
+        """Hits labelled the way the judgements do."""
+        request = SearchRequest(query, k, mode="thorough", arms="dense", fusion="zscore", candidates=k)
+        found = await self.search.search(self.tenant, self.kb, request)
+        hits = [
+            replace(hit, metadata={"dataset_id": label_of([hit.document_id, given, hit.uri], self.known)})
+            for hit in found.hits
+            for given in [str(hit.metadata.get("dataset_id", hit.uri))]
+        ]
+        return replace(found, hits=tuple(hits))
+
+
+class SpaceComparer:
+    """Compares a Space with the live one."""
+
+    def __init__(self, ledger: Ledger, search: SearchPipeline) -> None:
+        self._ledger = ledger
+        self._search = search
+
+    async def compare(
+        self, tenant: str, kb: KnowledgeBase, space: Space, labelled: Dataset | None
+    ) -> SpaceComparison | None:
+        """By labelled queries, else by some made of the kb's own text; None when there is nothing to compare."""
+        if kb.space is None:
+            return None
+        dataset = labelled or await self._generated(tenant, kb)
+        if dataset is None:
+            return None
+        known = labels(dataset)
+        old = SpaceRetriever(self._search, tenant, kb, known)
+        new = SpaceRetriever(self._search, tenant, replace(kb, space=space), known)
+        return await compare_spaces(old, new, dataset)
+
+    async def _generated(self, tenant: str, kb: KnowledgeBase) -> Dataset | None:
+        # Ids are hashes, so the first of them are as good a sample as any.
+        sample = []
+        for document in await self._ledger.documents(tenant, kb, limit=SAMPLE):
+            try:
+                sample.append((document.id, document.title, await self._ledger.text(tenant, document.id)))
+            except NotFoundError:
+                continue  # deleted meanwhile
+        return known_items(sample)

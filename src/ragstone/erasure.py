@@ -1,0 +1,209 @@
+"""Erase a document, a source, a kb or a tenant everywhere, and prove it: count again, and search for it.
+
+In the ledger it is one transaction. What is elsewhere follows: files right after the commit, vectors as the index
+follows the change feed. Whatever a crash or an engine that is down leaves of that is finished by whoever opens the
+tenant next, or by `ragstone doctor --repair`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ragstone.core.clock import now
+from ragstone.core.erasure import Receipt, Target
+from ragstone.core.errors import NotFoundError, RagstoneError
+from ragstone.core.types import Candidate, KnowledgeBase
+from ragstone.core.vectors import Place
+from ragstone.stores.ledger import erasure, erasure_counts
+from ragstone.stores.ledger.erasure import Sample, Traces
+from ragstone.stores.vectors.presence import count_points, places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ragstone.stores.opening import Stores
+
+logger = logging.getLogger(__name__)
+LEDGER, FILES, VECTORS = "ledger", "files", "vectors"
+LATER = "the next search or change finishes it, or: ragstone doctor --repair"
+DEPTH = 100
+"""How far down a search for a chunk's own words and vector looks for it."""
+WORDS = 2_000
+"""Characters of a chunk that are searched for."""
+
+
+@dataclass(slots=True)
+class _Case:
+    """One target, from before it goes until nothing is left of it."""
+
+    target: Target
+    chunk_ids: Collection[str] | None = None
+    """None when all of a place goes."""
+    places: list[Place] = field(default_factory=list)
+    before: dict[str, dict[str, int]] = field(default_factory=dict)
+    after: dict[str, dict[str, int]] = field(default_factory=dict)
+    unfinished: list[str] = field(default_factory=list)
+    traces: Traces | None = None
+    requery: int | None = None
+    scrubbed: bool = False
+
+    @contextmanager
+    def unless(self, what: str, then: str = "") -> Iterator[None]:
+        """Go on when a part of it cannot be done now, and say why, and what is done or to be done then."""
+        try:
+            yield
+        except RagstoneError as error:
+            self.unfinished.append("; ".join(filter(None, (f"{what}: {error}", error.hint, then))))
+
+    def receipt(self, tenant: str) -> Receipt:
+        removed = {
+            store: {what: number - self.after.get(store, {}).get(what, 0) for what, number in counts.items()}
+            for store, counts in self.before.items()
+        }
+        unfinished = tuple(dict.fromkeys(self.unfinished))
+        return Receipt(
+            tenant, self.target, removed, self.after, self.requery, self.scrubbed, unfinished, now()
+        )
+
+
+class Eraser:
+    """Removes everything of something, in every store."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._ledger = stores.ledger
+        self._vectors = stores.vectors
+        self._lexical = stores.lexical
+        self._provider = stores.mirror.provider if stores.mirror else None
+        self._tenants = stores.tenants
+
+    async def erase(self, tenant: str, targets: Sequence[Target]) -> list[Receipt]:
+        """Erase documents, sources or kbs of a tenant; receipts of those that there were."""
+        cases = [case for target in targets if (case := await self._remove(tenant, target))]
+        if cases:
+            await self._finish(tenant, cases)
+        for case in cases:
+            await self._verify(tenant, case)
+        return [case.receipt(tenant) for case in cases]
+
+    async def erase_tenant(self, name: str) -> Receipt:
+        """Erase a tenant with all it has, or finish what was begun of that; `NotFoundError` when there is none."""
+        tenant = await self._tenants.get(name)
+        if tenant is None:
+            raise NotFoundError(f"there is no tenant '{name}'", hint="list them with: ragstone tenants")
+        case, samples = _Case(Target("tenant", name)), []
+        if tenant.state != "deleting":
+            case.before[LEDGER] = await self._ledger.read(name, erasure_counts.count_tenant)
+            samples = await self._ledger.read(name, erasure.tenant_samples)
+            case.places = await self._places(name, ())
+            with case.unless(VECTORS):
+                await self._count_points(case, case.before)
+            with case.unless(LEDGER):
+                case.scrubbed = await self._ledger.scrub(name, ())
+        case.before[FILES] = {"files": (await self._ledger.remains(tenant.id))["files"]}
+        with case.unless(f"tenant '{name}'", f"ragstone tenants delete {name} --yes finishes it"):
+            await self._tenants.delete(name)
+        left = dict(await self._ledger.remains(tenant.id))
+        case.after[FILES] = {"files": left.pop("files")}
+        case.after[LEDGER] = left
+        await self._look_elsewhere(name, case, samples)
+        return case.receipt(name)
+
+    async def _remove(self, tenant: str, target: Target) -> _Case | None:
+        """Take it out of the ledger, after a look at what there is of it elsewhere."""
+        try:
+            traces = await self._ledger.read(tenant, erasure.survey, target)
+        except NotFoundError:
+            return None
+        if traces is None:
+            return None
+        case = _Case(target, None if traces.whole_kb else traces.chunk_ids)
+        case.places = await self._places(tenant, traces.space_ids) if traces.space_ids else []
+        with case.unless(VECTORS):
+            await self._count_points(case, case.before)
+        files = await self._count_files(tenant, traces.document_ids)
+        async with self._ledger.transaction(tenant) as tx:
+            erased = await tx.erase(target)
+        if erased is None:
+            return None  # somebody else was faster
+        case.traces = erased.traces
+        case.before |= {LEDGER: erased.rows, FILES: {"originals": files}}
+        logger.info("erased %s %s: %d chunks", target.kind, target.name, erased.rows["chunks"])
+        return case
+
+    async def _finish(self, tenant: str, cases: Sequence[_Case]) -> None:
+        """What follows the transaction, once for all of them."""
+        kbs = sorted({case.traces.kb.id for case in cases if case.traces})
+        ids = [one for case in cases if case.traces for one in case.traces.document_ids]
+        common = _Case(cases[0].target)
+        with common.unless(VECTORS, LATER):
+            await self._ledger.settle(tenant)
+        with common.unless(LEDGER):
+            common.scrubbed = await self._ledger.scrub(tenant, kbs)
+        with common.unless(FILES, LATER):
+            await self._ledger.sweep(tenant, ids)
+        for case in cases:
+            # What could not be counted before may be done by now, so that only this is to be told.
+            case.unfinished, case.scrubbed = list(common.unfinished), common.scrubbed
+
+    async def _verify(self, tenant: str, case: _Case) -> None:
+        traces = case.traces
+        assert traces is not None
+        case.after[LEDGER] = await self._ledger.read(tenant, erasure_counts.count, traces)
+        files = await self._count_files(tenant, traces.document_ids)
+        case.after[FILES] = {"originals": files}
+        if files:
+            case.unfinished.append(
+                f"{FILES}: {files} may be on the way in, or left by a crash; "
+                "what nobody needs an hour later is removed by a worker, or by: ragstone doctor --repair"
+            )
+        await self._look_elsewhere(tenant, case, traces.samples)
+
+    async def _look_elsewhere(self, tenant: str, case: _Case, samples: Sequence[Sample]) -> None:
+        """Count what the vector database has, and search for what was erased."""
+        with case.unless(VECTORS, LATER):
+            if self._provider and self._provider.name in case.before:
+                case.after[self._provider.name] = case.before[self._provider.name]  # unless it says otherwise
+            await self._count_points(case, case.after)
+            case.requery = sum([await self._still_found(tenant, sample, case) for sample in samples])
+
+    async def _places(self, tenant: str, space_ids: Sequence[int]) -> list[Place]:
+        if self._provider is None:
+            return []
+        return await self._ledger.read(tenant, places, self._provider.name, space_ids)
+
+    async def _count_points(self, case: _Case, counts: dict[str, dict[str, int]]) -> None:
+        if self._provider is not None:
+            found = [await count_points(self._provider, place, case.chunk_ids) for place in case.places]
+            counts[self._provider.name] = {"points": sum(found)}
+
+    async def _count_files(self, tenant: str, document_ids: Sequence[str]) -> int:
+        blobs = await self._ledger.blobs(tenant)
+        return await asyncio.to_thread(lambda: sum(len(blobs.names(one)) for one in document_ids))
+
+    async def _still_found(self, tenant: str, sample: Sample, case: _Case) -> int:
+        """How many of the erased chunks a search for one of them finds, by word, by vector and in the engine itself."""
+        found: list[Candidate] = []
+        kb, vector = await self._searchable(tenant, sample.kb), sample.vector
+        if kb:
+            found += await self._lexical.search(tenant, kb, sample.text[:WORDS], DEPTH)
+        if kb and vector is not None:
+            found += await self._vectors.search(tenant, kb, vector, DEPTH)
+        if self._provider is not None and vector is not None:
+            for place in case.places:
+                if place.dimension == len(vector):
+                    found += await self._provider.search(place, vector, DEPTH)
+        ids = {one.chunk_id for one in found}
+        return len(ids if case.chunk_ids is None else ids.intersection(case.chunk_ids))
+
+    async def _searchable(self, tenant: str, kb: KnowledgeBase) -> KnowledgeBase | None:
+        """The kb, if it can still be searched: one of the same name that was made since is another one."""
+        try:
+            now_there = await self._ledger.kb(tenant, kb.name)
+        except NotFoundError:
+            return None  # the tenant is going
+        return now_there if now_there and now_there.id == kb.id else None

@@ -1,0 +1,48 @@
+"""What an engine is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ragstone.core.protocols import LLM, Embedder, Ledger, LexicalIndex, Reranker, VectorIndex
+from ragstone.core.tenants import TenantBook
+from ragstone.gate import Gate
+from ragstone.models.shelf import EmbedderShelf
+
+if TYPE_CHECKING:
+    from ragstone.answer import Answerer
+    from ragstone.erasure import Eraser
+    from ragstone.ingest.pipeline import IngestPipeline
+    from ragstone.ingest.prepare import Preparer
+    from ragstone.intake import Intake
+    from ragstone.moves.mover import Mover
+    from ragstone.reembed import Reembedder
+
+Closing = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an engine is made of; `ragstone.wiring` puts it together."""
+
+    ledger: Ledger
+    vectors: VectorIndex
+    lexical: LexicalIndex
+    embedder: Embedder
+    embedders: EmbedderShelf
+    """That one, and those of other models: for kbs that were made with them."""
+    reranker: Reranker | None
+    llm: LLM | None
+    preparer: Callable[[str], Preparer]
+    """Makes, for a model, what cuts documents; like the next ones only when it is needed: a search needs none."""
+    pipeline: Callable[[str], IngestPipeline]
+    intake: Callable[[str], Intake]
+    reembedder: Callable[[], Reembedder]
+    mover: Callable[[], Mover]
+    eraser: Callable[[], Eraser]
+    answerer: Callable[[], Answerer]
+    gate: Gate
+    tenants: TenantBook
+    closing: list[Closing]

@@ -1,0 +1,182 @@
+"""Limits through the engine: what does not fit is refused, says why, and harms nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import zipfile
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragstone import Engine, Item, Settings, open_engine
+from ragstone.core.errors import QuotaExceeded
+from ragstone.core.spending import spent
+from ragstone.core.tenants import Quotas
+from ragstone.core.types import Embeddings, Role
+from ragstone.testing.fakes import FakeEmbedder
+
+
+@pytest.fixture
+async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engine]:
+    async with open_engine(Settings(data_dir=data_dir, jobs={"retry_seconds": 0})) as opened:
+        yield opened
+
+
+async def work(engine: Engine) -> None:
+    await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+
+
+def item(name: str, text: str = "") -> Item:
+    return Item("test", name, f"test/{name}", text or f"The {name} is here.")
+
+
+def reasons(failed: Sequence[Any]) -> list[tuple[str, str]]:
+    return [(one.uri, one.code) for one in failed]
+
+
+async def names(engine: Engine, tenant: str = "default") -> list[str]:
+    return sorted(one.external_id for one in await engine.documents(tenant=tenant))
+
+
+@pytest.mark.req("R-TEN-12")
+async def test_documents_beyond_the_quota_are_refused_before_any_work(
+    engine: Engine, fake_model: FakeEmbedder
+) -> None:
+    await engine.tenants.create("acme", Quotas(documents=2))
+    report = await engine.ingest_items([item(name) for name in "abcde"], tenant="acme")
+    assert (report.added, len(report.failed)) == (2, 3)
+    assert {one.code for one in report.failed} == {"quota_exceeded"}
+    assert "may have 2 documents" in report.failed[0].error
+    assert report.failed[0].error.startswith(report.failed[0].uri)
+    kept = await names(engine, "acme")
+    fake_model.calls.clear()
+    again = await engine.ingest_items([item(name) for name in "xyz"], tenant="acme")
+    assert (again.added, len(again.failed), fake_model.calls) == (0, 3, [])
+    changed = await engine.ingest_items([item(kept[0], "Other words.")], tenant="acme")
+    assert (changed.updated, changed.failed) == (1, ())
+    (first, _second) = await engine.documents(tenant="acme")
+    await engine.delete(first.id, tenant="acme")
+    assert (await engine.ingest_items([item("x")], tenant="acme")).added == 1
+    usage = await engine.tenants.usage("acme")
+    assert (usage.stock.documents, usage.reserved) == (2, {})
+
+
+@pytest.mark.parametrize("quotas", [Quotas(chunks=3), Quotas(bytes=400)])
+async def test_a_document_that_does_not_fit_fails_and_smaller_ones_go_on(
+    engine: Engine, quotas: Quotas
+) -> None:
+    await engine.tenants.create("acme", quotas)
+    long = "\n\n".join(f"# Part {n}\n\n" + f"Sentence {n} tells of the ferry. " * 60 for n in range(9))
+    report = await engine.ingest_items([item("a"), item("long", long), item("b")], tenant="acme")
+    assert reasons(report.failed) == [("test/long", "quota_exceeded")]
+    assert await names(engine, "acme") == ["a", "b"]
+    assert (await engine.tenants.usage("acme")).reserved == {}
+
+
+async def test_a_job_that_does_not_fit_fails_with_its_reason_and_is_not_tried_again(engine: Engine) -> None:
+    await engine.tenants.create("acme", Quotas(chunks=1))
+    long = "\n\n".join(f"# Part {n}\n\n" + f"Sentence {n} tells of the ferry. " * 60 for n in range(9))
+    taken = await engine.intake.upload(long.encode(), "long.md", tenant="acme")
+    await work(engine)
+    status = await engine.intake.status(taken.document_id, tenant="acme")
+    assert status.job is not None
+    assert (status.status, status.job.attempts, status.job.error_code) == ("failed", 1, "quota_exceeded")
+    assert status.processing_error.startswith("long.md: tenant 'acme' may have 1 chunks and has 0: ")
+    small = await engine.intake.upload(b"Short.", "short.txt", tenant="acme")
+    await work(engine)
+    assert (await engine.intake.status(small.document_id, tenant="acme")).status == "completed"
+
+
+async def test_members_of_an_archive_are_documents_too(engine: Engine) -> None:
+    await engine.tenants.create("acme", Quotas(documents=2))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in "abcd":
+            archive.writestr(f"{name}.txt", f"The {name} is here.")
+    await engine.intake.upload(packed.getvalue(), "all.zip", tenant="acme")
+    await work(engine)
+    assert (await engine.tenants.usage("acme")).stock.documents == 2
+
+
+async def test_uploads_that_race_for_the_last_place(engine: Engine) -> None:
+    """FAULTS 19."""
+    await engine.tenants.create("acme", Quotas(documents=1))
+    uploads = [
+        engine.intake.upload(f"The ferry number {n}.".encode(), f"{n}.txt", tenant="acme") for n in range(20)
+    ]
+    outcomes = await asyncio.gather(*uploads, return_exceptions=True)
+    taken = [one for one in outcomes if not isinstance(one, BaseException)]
+    assert len(taken) == 1
+    assert sum(isinstance(one, QuotaExceeded) for one in outcomes) == 19
+    await work(engine)
+    (document,) = await engine.documents(tenant="acme")
+    assert document.id == taken[0].document_id
+    name = taken[0].uri
+    again = await engine.intake.upload(f"The ferry number {name[:-4]}.".encode(), name, tenant="acme")
+    assert again.document_id == document.id
+
+
+async def test_the_same_upload_twice_takes_one_place(engine: Engine) -> None:
+    await engine.tenants.create("acme", Quotas(documents=1))
+    first = await engine.intake.upload(b"The ferry.", "ferry.txt", tenant="acme")
+    second = await engine.intake.upload(b"The ferry.", "ferry.txt", tenant="acme")
+    assert first.document_id == second.document_id
+
+
+async def test_a_folder_is_queued_as_far_as_it_fits(engine: Engine, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name in "abc":
+        (folder / f"{name}.txt").write_text(f"The {name} is here.")
+    await engine.tenants.create("acme", Quotas(documents=2))
+    queued, failed = await engine.intake.queue(folder, tenant="acme")
+    assert (len(queued), [one.code for one in failed]) == (2, ["quota_exceeded"])
+
+
+@pytest.mark.req("R-TEN-13", "R-SEC-10")
+async def test_questions_are_limited(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    await engine.ingest_items([item("ferry")], tenant="acme")
+    await engine.ingest_items([item("ferry")])
+    await engine.tenants.set_quotas("acme", Quotas(queries_per_minute=0))
+    (document,) = await engine.documents(tenant="acme")
+    for asked in (
+        engine.search("ferry", tenant="acme"),
+        engine.ask("ferry?", tenant="acme"),
+        engine.explain("ferry", document.id, tenant="acme"),
+    ):
+        with pytest.raises(QuotaExceeded, match="may ask 0 queries per minute"):
+            await asked
+    assert (await engine.search("ferry")).hits != ()
+
+
+class PaidEmbedder(FakeEmbedder):
+    """A model that costs a quarter of a dollar a call."""
+
+    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        spent("embedding", 0.25)
+        return await super().embed(texts, role)
+
+
+@pytest.mark.req("R-TEN-12")
+async def test_what_models_cost_is_charged_to_who_asked(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: PaidEmbedder())
+    async with open_engine(Settings(data_dir=data_dir)) as engine:
+        await engine.tenants.create("acme", Quotas(cost_per_month=0.5))
+        await engine.ingest_items([item("ferry")], tenant="acme")
+        await engine.search("ferry", tenant="acme")
+        assert (await engine.tenants.usage("acme")).cost == 0.5
+        await engine.search("boat", tenant="acme")
+        assert (await engine.tenants.usage("acme")).cost_by_kind == {"embedding": 0.75}
+        with pytest.raises(QuotaExceeded, match=r"has spent 0.75"):
+            await engine.search("ship", tenant="acme")
+        with pytest.raises(QuotaExceeded, match=r"has spent 0.75"):
+            await engine.ingest_items([item("train")], tenant="acme")
+        assert await names(engine, "acme") == ["ferry"]
+        (document,) = await engine.documents(tenant="acme")
+        assert await engine.delete(document.id, tenant="acme")
+        await engine.ingest_items([item("ferry")])

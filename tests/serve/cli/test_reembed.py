@@ -1,0 +1,83 @@
+"""`ragstone reembed`."""
+
+from __future__ import annotations
+
+import pytest
+from tests.serve.cli.conftest import Cli
+
+from ragstone.core.settings import EmbeddingSettings
+from ragstone.testing.fakes import FakeEmbedder
+
+
+@pytest.fixture
+def moving(filled: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Three documents of the configured model, and others that can be had by name."""
+
+    def build(chosen: EmbeddingSettings) -> FakeEmbedder:
+        return FakeEmbedder() if "/" not in chosen.model else FakeEmbedder(name=chosen.model)
+
+    monkeypatch.setattr("ragstone.wiring.build_embedder", build)
+    return filled
+
+
+def test_a_kb_is_moved_and_moved_back(moving: Cli) -> None:
+    moved = moving("reembed", "--model", "a/new", "--json")
+    assert moved.code == 0
+    found = moved.json
+    assert (found["outcome"], found["mode"], found["model"], found["generation"], found["replaced"]) == (
+        "promoted",
+        "full",
+        "a/new@1",
+        2,
+        "fake@1",
+    )
+    assert found["written"] == found["chunks"] > 0
+    assert [one["query"] for one in found["comparison"]["validation"]] == [
+        "prompt caching",
+        "LangGraph tools",
+        "vector databases",
+    ]
+    assert moving("search", "dogs", "--json").json["degraded"] == []
+    listed = moving("reembed", "--spaces", "--json").json
+    assert [(one["model"], one["state"]) for one in listed["spaces"]] == [
+        ("fake@1", "retired"),
+        ("a/new@1", "live"),
+    ]
+    back = moving("reembed", "--rollback", "--json")
+    assert (back.code, back.json["outcome"], back.json["model"]) == (0, "rolled back", "fake@1")
+
+
+def test_people_read_both_figures(moving: Cli) -> None:
+    shown = moving("reembed", "--model", "a/new", "--mode", "dual")
+    assert shown.code == 0
+    assert "mrr@10" in shown.out
+    assert "before" in shown.out
+    assert "“prompt caching”:" in shown.out
+    assert "a/new@1, generation 2, is beside the live one:" in shown.out
+    assert "retired" not in moving("reembed", "--spaces").out
+
+
+def test_what_was_never_made_live_can_be_discarded(moving: Cli) -> None:
+    moving("reembed", "--model", "a/new", "--mode", "dual", "--quiet")
+    assert moving("reembed", "--cleanup", "--json").json == {"removed": 0}
+    assert moving("reembed", "--discard", "--json").json == {"removed": 1}
+
+
+def test_what_was_replaced_goes_at_once_when_told_to(moving: Cli) -> None:
+    moving("reembed", "--model", "a/new", "--quiet")
+    assert moving("reembed", "--cleanup", "--json").json == {"removed": 0}
+    assert moving("reembed", "--cleanup", "--force", "--json").json == {"removed": 1}
+    nothing = moving("reembed", "--rollback", "--json")
+    assert (nothing.code, nothing.json["error"]["code"]) == (4, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--rollback", "--cleanup"), "--rollback and --cleanup do not go together"),
+        (("--spaces", "--model", "x"), "--spaces takes no --model, --mode or --queries"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(moving: Cli, given: tuple[str, ...], message: str) -> None:
+    refused = moving("reembed", *given, "--json")
+    assert (refused.code, refused.json["error"]["message"]) == (2, message)

@@ -1,0 +1,169 @@
+"""`ragstone tenants`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.serve.cli.conftest import watched
+
+if TYPE_CHECKING:
+    from tests.serve.cli.conftest import Cli
+
+UNLIMITED = dict.fromkeys(("documents", "chunks", "bytes", "queries_per_minute", "cost_per_month"))
+
+
+def test_a_tenant_from_its_making_to_its_end(cli: Cli, pages: Path) -> None:
+    made = cli("tenants", "create", "acme", "--json")
+    assert made.code == 0
+    assert {**made.json, "id": "", "created_at": ""} == {
+        "id": "",
+        "name": "acme",
+        "state": "active",
+        "created_at": "",
+        "quotas": UNLIMITED,
+        "retention_days": None,
+        "settings": {},
+    }
+    assert cli("ingest", pages, "--tenant", "acme", "-q").code == 0
+    listed = cli("tenants", "--json")
+    assert listed.json == {"tenants": [made.json]}
+    assert cli("tenants", "list", "--json").json == listed.json
+    shown = cli("tenants", "show", "acme", "--json").json
+    usage = shown.pop("usage")
+    assert shown == made.json
+    assert (usage["documents"], usage["chunks"], usage["queued"]) == (3, 4, {"documents": 0, "bytes": 0})
+    renamed = cli("tenants", "rename", "acme", "apex", "--json").json
+    assert renamed == {**made.json, "name": "apex"}
+    assert cli("search", "dogs", "--tenant", "apex", "--json").json["hits"] != []
+    gone = cli("tenants", "delete", "apex", "--yes", "--json")
+    assert gone.json == {"deleted": "apex", "documents": 3, "tenant": renamed}
+    assert cli("tenants", "list").code == 4
+    assert cli("search", "dogs", "--tenant", "apex").code == 4
+
+
+def test_people_see_tables(filled: Cli) -> None:
+    filled("tenants", "set", "default", "quotas.documents=5000", "retention_days=30", "flags.new=25%")
+    listed = filled("tenants").out
+    assert "default" in listed
+    assert "active" in listed
+    assert "30 days" in listed
+    shown = filled("tenants", "show", "default").out
+    assert "documents are kept for 30 days" in shown
+    assert "5,000" in shown
+    assert "flags.new = 25.0" in shown
+
+
+@pytest.mark.req("R-SEC-12")
+def test_what_is_set_is_kept_and_taken_back(filled: Cli) -> None:
+    ran = filled(
+        *(
+            "tenants",
+            "set",
+            "default",
+            "quotas.documents=7",
+            "quotas.cost_per_month=2.5",
+            "retention_days=30",
+        ),
+        *("retrieval.k=3", "embedding.model=potion-base-8M", "flags.a=true", "flags.b=12.5%", "--json"),
+    )
+    assert ran.code == 0
+    assert ran.json["quotas"] == {**UNLIMITED, "documents": 7, "cost_per_month": 2.5}
+    assert ran.json["retention_days"] == 30
+    settings = {"embedding.model": "potion-base-8M", "flags.a": True, "flags.b": 12.5, "retrieval.k": 3}
+    assert ran.json["settings"] == settings
+    again = filled(
+        *("tenants", "set", "default", "quotas.documents=none", "retention_days=none", "flags.a=none"),
+        *("retrieval.k=none", "embedding.model=none", "--json"),
+    )
+    assert again.json["quotas"] == {**UNLIMITED, "cost_per_month": 2.5}
+    assert (again.json["retention_days"], again.json["settings"]) == (None, {"flags.b": 12.5})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("quotas.documents", "'quotas.documents' is not KEY=VALUE"),
+        ("quotas.documents=many", "quotas.documents cannot be 'many'"),
+        ("quotas.documents=-1", "quotas.documents cannot be -1"),
+        ("quotas.cost_per_month=nan", "quotas.cost_per_month cannot be nan"),
+        ("quotas.pages=1", "there is no quota 'pages'"),
+        ("retention_days=0", "retention_days cannot be 0"),
+        ("retrieval.k=0", "setting 'retrieval.k'"),
+        ("retrieval.fusion=best", "setting 'retrieval.fusion'"),
+        ("profile=nobody", "there is no profile 'nobody'"),
+        ("store.ledger=postgres", "'store.ledger' cannot be set for one tenant"),
+        ("llm.api_key=sk", "'llm.api_key' cannot be set for one tenant"),
+        ("flags.x=101%", "flags.x cannot be '101%'"),
+    ],
+)
+def test_nothing_is_set_when_one_value_is_wrong(filled: Cli, change: str, message: str) -> None:
+    ran = filled("tenants", "set", "default", "quotas.chunks=9", "flags.y=true", change, "--json")
+    assert ran.code == 2
+    assert message in ran.json["error"]["message"]
+    shown = filled("tenants", "show", "default", "--json").json
+    assert (shown["quotas"], shown["settings"]) == (UNLIMITED, {})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "nobody"),
+        ("suspend", "nobody"),
+        ("resume", "nobody"),
+        ("rename", "nobody", "new"),
+        ("delete", "nobody", "--yes"),
+        ("set", "nobody", "quotas.documents=1"),
+    ],
+)
+def test_a_tenant_that_is_not_there(filled: Cli, arguments: tuple[str, ...]) -> None:
+    ran = filled("tenants", *arguments)
+    assert ran.code == 4
+    assert "there is no tenant 'nobody'" in ran.err
+    assert "hint: list them with: ragstone tenants" in ran.err
+
+
+def test_looking_makes_no_folder(cli: Cli, tmp_path: Path) -> None:
+    assert cli("tenants").code == 4
+    assert not (tmp_path / "ragstone-data").exists()
+
+
+def test_a_name_is_checked(filled: Cli) -> None:
+    for arguments in (("create", "../x"), ("rename", "default", "A")):
+        ran = filled("tenants", *arguments)
+        assert ran.code == 2
+        assert "is not a valid name" in ran.err
+    assert filled("tenants", "create", "default").code == 2
+
+
+def test_a_suspended_tenant_is_refused_with_the_way_back(filled: Cli) -> None:
+    assert "Tenant 'default' is suspended." in filled("tenants", "suspend", "default").out
+    ran = filled("search", "dogs", "--json")
+    assert ran.code == 1
+    assert ran.json["error"] == {
+        "code": "tenant_suspended",
+        "message": "tenant 'default' is suspended",
+        "hint": "ragstone tenants resume default ends that",
+    }
+    assert filled("tenants", "show", "default", "--json").json["state"] == "suspended"
+    assert filled("tenants", "resume", "default").code == 0
+    assert filled("search", "dogs").code == 0
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [(True, 0, []), (False, 1, ["default"])])
+def test_it_asks_before_it_deletes(
+    filled: Cli, monkeypatch: pytest.MonkeyPatch, answer: bool, code: int, left: list[str]
+) -> None:
+    asked: list[str] = []
+
+    def confirm(question: str, *, err: bool) -> bool:
+        asked.append(question)
+        return answer
+
+    with monkeypatch.context() as patch:
+        watched(patch)
+        patch.setattr("typer.confirm", confirm)
+        assert filled("tenants", "delete", "default").code == code
+    assert asked == ["Delete tenant 'default' with 3 documents?"]
+    assert [one["name"] for one in filled("tenants", "--json").json["tenants"]] == left

@@ -1,0 +1,182 @@
+"""What is written while a kb is moved to another model: nothing is lost, and no Space holds vectors of another."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.unit.ingest.kit import counts, item
+from tests.unit.ingest.move_kit import Interrupted, MoveKit
+
+from ragstone.core.errors import ModelUnavailable, NotFoundError, StoreBusy
+from ragstone.core.protocols import Embedder
+from ragstone.core.settings import LimitSettings
+from ragstone.core.types import IngestReport, Item
+from ragstone.ingest.fill import Filled
+from ragstone.ingest.model_choice import ModelChoice
+from ragstone.ingest.pipeline import IngestPipeline
+from ragstone.stores.ledger import space_book
+from ragstone.testing.builders import make_version
+from ragstone.testing.fakes import FakeEmbedder
+
+NAMES = ("pier", "buoy", "gull")
+
+
+@pytest.fixture
+async def kit(data_dir: Path) -> AsyncIterator[MoveKit]:
+    kit = MoveKit(data_dir)
+    await kit.run([item(name) for name in NAMES])
+    yield kit
+    await kit.ledger.close()
+
+
+async def ingest(kit: MoveKit, items: list[Item], choice: ModelChoice) -> IngestReport:
+    """As a process does that may follow the kb to another model."""
+    made = kit.pipeline(choice.own, choice.configured)
+    pipeline = IngestPipeline(
+        kit.ledger, made._preparer, choice.own, made._verifier, LimitSettings(), choice=choice
+    )
+    return await pipeline.run("t", "default", items)
+
+
+async def test_what_comes_in_while_a_space_is_built_is_in_it_when_it_is_live(kit: MoveKit) -> None:
+    async def meanwhile() -> None:
+        await kit.run([item("mast"), item("gull", "No gull any more.")])
+        async with kit.ledger.transaction("t") as tx:
+            await tx.delete((await kit.document("buoy")).id)
+
+    kit.models["slow"] = Interrupted(name="slow", happens=meanwhile)
+    report = await kit.reembed("slow")
+    assert (report.outcome, report.chunks) == ("promoted", 3)
+    assert await kit.near("mast") == {"pier", "gull", "mast"}
+    assert (await kit.states())[1] == ("slow@1", 2, "live", 3)
+
+
+async def test_the_last_few_are_embedded_while_nobody_writes(
+    kit: MoveKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    promote, attempts = kit.book.promote, []
+
+    async def at_the_last_moment(*given, **options):  # type: ignore[no-untyped-def]
+        attempts.append(await kit.run([item(f"mast{number}") for number in range(3)]))
+        return await promote(*given, **options)
+
+    monkeypatch.setattr(kit.book, "promote", at_the_last_moment)
+    report = await kit.reembed()
+    assert (len(attempts), report.written) == (1, 6)
+    assert (await kit.states())[1] == ("other@1", 2, "live", 6)
+
+
+async def test_what_is_too_much_for_the_last_moment_is_embedded_first(
+    kit: MoveKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(space_book, "FEW", 2)
+    promote, attempts = kit.book.promote, []
+
+    async def at_the_last_moment(*given, **options):  # type: ignore[no-untyped-def]
+        if not attempts:
+            await kit.run([item(f"mast{number}") for number in range(3)])
+        attempts.append(await promote(*given, **options))
+        return attempts[-1]
+
+    monkeypatch.setattr(kit.book, "promote", at_the_last_moment)
+    report = await kit.reembed()
+    assert (attempts, report.written) == ([False, True], 6)
+
+
+async def test_writers_that_are_faster_than_the_model_are_told(
+    kit: MoveKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*given, **options):  # type: ignore[no-untyped-def]
+        return False
+
+    monkeypatch.setattr(kit.book, "promote", never)
+    with pytest.raises(StoreBusy, match="documents come into 'default' faster than other@1 embeds them"):
+        await kit.reembed()
+    assert (await kit.states())[0][2] == "live"
+
+
+async def test_a_wave_that_was_embedded_before_the_flip_is_embedded_anew(kit: MoveKit) -> None:
+    late = Interrupted(kit.reembed)
+    report = await ingest(kit, [item("mast")], kit.following(late))
+    assert (counts(report), report.degraded) == ((1, 0, 0, 0), ())
+    assert (await kit.document("mast")).embedded
+    assert await kit.near("mast") == {*NAMES, "mast"}
+    assert await kit.states() == [("fake@1", 1, "retired", 3), ("other@1", 2, "live", 4)]
+
+
+async def test_without_the_new_model_it_is_found_by_word_until_somebody_fills_it(kit: MoveKit) -> None:
+    async def unreachable(model: str) -> Embedder:
+        raise ModelUnavailable(f"no weights of {model}")
+
+    late = Interrupted(kit.reembed)
+    choice = ModelChoice(late.model.id, late, kit.book, unreachable)
+    report = await ingest(kit, [item("mast")], choice)
+    assert counts(report) == (1, 0, 0, 0)
+    assert report.degraded == ("embedding: fake@1 answered, but this index is of other@1",)
+    assert not (await kit.document("mast")).embedded
+    assert await kit.by_word("mast") == {"mast"}
+    assert await kit.near("mast") == set(NAMES)
+    # Its vectors are in the Space they belong to, should the kb be moved back.
+    assert await kit.states() == [("fake@1", 1, "retired", 4), ("other@1", 2, "live", 3)]
+    await kit.filler.catch_up("t", await kit.kb())
+    assert (await kit.document("mast")).embedded
+    assert await kit.near("mast") == {*NAMES, "mast"}
+
+
+async def test_a_process_of_before_the_move_goes_on_with_the_new_model(kit: MoveKit) -> None:
+    await kit.reembed()
+    report = await ingest(kit, [item("mast")], kit.following(kit.embedder))
+    assert (counts(report), report.degraded) == ((1, 0, 0, 0), ())
+    assert await kit.states() == [("fake@1", 1, "retired", 3), ("other@1", 2, "live", 4)]
+
+
+async def test_a_version_that_was_staged_before_the_flip_counts_as_found_by_word_only(kit: MoveKit) -> None:
+    texts = ["The mast is here."]
+    vectors = (await FakeEmbedder().embed(texts)).vectors
+    version = make_version("mast", texts, vectors=vectors, tenant="t")
+    async with kit.ledger.transaction("t") as tx:
+        number = await tx.stage(await kit.kb(), version)
+    await kit.reembed()
+    async with kit.ledger.transaction("t") as tx:
+        await tx.activate(await kit.kb(), version.document_id, number)
+    assert not (await kit.document("mast")).embedded
+    assert (await kit.filler.catch_up("t", await kit.kb())).written == 1
+    assert (await kit.document("mast")).embedded
+
+
+async def test_vectors_of_what_was_deleted_meanwhile_are_not_written(kit: MoveKit) -> None:
+    space = await kit.book.open("t", await kit.kb(), "other@1", 32)
+    lacking = await kit.book.lacking("t", await kit.kb(), space, 0, 10)
+    rows = await kit.filler.complete("t", space, lacking, Filled())
+    async with kit.ledger.transaction("t") as tx:
+        await tx.delete((await kit.document("buoy")).id)
+    assert await kit.book.add("t", space, rows) == 2
+    assert await kit.book.add("t", space, rows) == 0
+
+
+async def test_a_space_that_was_removed_takes_no_vectors(kit: MoveKit) -> None:
+    space = await kit.book.open("t", await kit.kb(), "other@1", 32)
+    await kit.book.drop("t", space)
+    with pytest.raises(NotFoundError, match="the Space of other@1, generation 2, was removed meanwhile"):
+        await kit.filler.fill("t", await kit.kb(), space, Filled())
+
+
+async def test_a_search_sees_the_space_that_was_live_when_it_began(kit: MoveKit) -> None:
+    before = await kit.kb()
+    vector = (await kit.embedder.embed(["pier"], "query")).vectors[0]
+    expected = await kit.vectors.search("t", before, vector, 10)
+    await kit.reembed()
+    assert await kit.vectors.search("t", before, vector, 10) == expected
+    assert (await kit.kb()).space != before.space
+
+
+async def test_an_index_in_memory_learns_of_vectors_that_come_after_their_chunks(kit: MoveKit) -> None:
+    space = await kit.book.open("t", await kit.kb(), "other@1", 32)
+    scope = replace(await kit.kb(), space=space)
+    vector = (await kit.models["other"].embed(["pier"], "query")).vectors[0]
+    assert await kit.vectors.search("t", scope, vector, 10) == []
+    await kit.filler.fill("t", scope, space, Filled())
+    assert len(await kit.vectors.search("t", scope, vector, 10)) == 3

@@ -1,0 +1,240 @@
+"""The gate: who is let through, what it costs to ask, and who pays."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragstone.core.errors import NotFoundError, QuotaExceeded, TenantSuspended
+from ragstone.core.settings import Settings
+from ragstone.core.spending import spent
+from ragstone.core.tenants import Quotas, Tenant
+from ragstone.gate import REMEMBERED, Gate
+from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.lexical.sqlite import Fts5Writer
+from ragstone.stores.tenants import SqlTenantBook
+from ragstone.testing.builders import make_version, put
+
+
+class CountedBook(SqlTenantBook):
+    """Tells how often it was looked into."""
+
+    asked = 0
+
+    async def get(self, name: str) -> Tenant | None:
+        self.asked += 1
+        return await super().get(name)
+
+
+class Kit:
+    """A gate over a real book, and a clock that is moved by hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.seconds = 0.0
+        self.ledger = SqliteLedger(folder, [Fts5Writer()])
+        self.book = CountedBook(self.ledger)
+        self.profiles: dict[str, dict[str, Any]] = {"rpg": {"retrieval": {"k": 3}}}
+        self.gate = Gate(self.book, Settings(), self.profiles.__getitem__, lambda: self.seconds)
+
+
+@pytest.fixture
+async def kit(tmp_path: Path) -> AsyncIterator[Kit]:
+    made = Kit(tmp_path)
+    yield made
+    await made.ledger.close()
+
+
+async def everything(gate: Gate) -> list[type[BaseException] | None]:
+    """How each thing that can be asked for a tenant ends."""
+
+    async def taken_in() -> None:
+        async with gate.taking_in("acme", documents=1):
+            pass
+
+    asked = (
+        gate.query("acme"),
+        gate.read("acme"),
+        gate.write("acme"),
+        taken_in(),
+        gate.expect("acme", documents=1),
+    )
+    ended = await asyncio.gather(*asked, return_exceptions=True)
+    return [type(one) if isinstance(one, BaseException) else None for one in ended]
+
+
+async def test_who_is_not_limited_passes(kit: Kit) -> None:
+    assert await everything(kit.gate) == [None] * 5
+    assert await kit.gate.write("acme") == ""
+    made = await kit.book.create("acme")
+    assert await everything(kit.gate) == [None] * 5
+    assert await kit.gate.write("acme") == made.id
+
+
+async def test_a_suspended_tenant_is_refused_altogether(kit: Kit) -> None:
+    await kit.book.create("acme")
+    await kit.book.suspend("acme")
+    assert await everything(kit.gate) == [TenantSuspended] * 5
+    with pytest.raises(TenantSuspended, match="tenant 'acme' is suspended"):
+        await kit.gate.query("acme")
+    await kit.book.resume("acme")
+    assert await everything(kit.gate) == [None] * 5
+
+
+async def test_a_tenant_that_is_being_deleted_is_refused(kit: Kit) -> None:
+    async def away(_tenant: str) -> None:
+        raise NotFoundError("the index is away")
+
+    await kit.book.create("acme")
+    kit.book._erasers = [away]
+    with pytest.raises(NotFoundError, match="the index is away"):
+        await kit.book.delete("acme")
+    assert await everything(kit.gate) == [NotFoundError] * 5
+
+
+async def test_what_is_known_is_not_asked_for_again_within_a_second(kit: Kit) -> None:
+    await kit.book.create("acme")
+    kit.book.asked = 0
+    for _ in range(100):
+        await kit.gate.query("acme")
+        await kit.gate.settings_for("acme")
+        assert not await kit.gate.is_on("acme", "new")
+    assert kit.book.asked == 1
+    kit.seconds += 0.99
+    await kit.gate.query("acme")
+    assert kit.book.asked == 1
+    kit.seconds += 0.01
+    await kit.gate.query("acme")
+    assert kit.book.asked == 2
+
+
+async def test_what_another_process_changes_is_noticed_within_a_second(kit: Kit) -> None:
+    await kit.book.create("acme")
+    await kit.gate.query("acme")
+    await SqlTenantBook(kit.ledger).suspend("acme")
+    await kit.gate.query("acme")
+    kit.seconds += 1
+    with pytest.raises(TenantSuspended):
+        await kit.gate.query("acme")
+
+
+async def test_a_query_that_nothing_limits_writes_nothing(kit: Kit) -> None:
+    await kit.book.create("acme", Quotas(documents=5, chunks=5, bytes=5))
+    control = await kit.ledger.control()
+    assert control is not None
+    before = control.version()
+    for _ in range(5):
+        await kit.gate.query("acme")
+        async with kit.gate.paying("acme"):
+            pass
+    assert control.version() == before
+
+
+async def test_there_is_an_end_to_what_is_remembered(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert REMEMBERED >= 1000
+    monkeypatch.setattr("ragstone.gate.REMEMBERED", 2)
+    for name in ("a", "b", "c"):
+        await kit.book.create(name)
+        await kit.gate.query(name)
+    assert list(kit.gate._known) == ["b", "c"]
+
+
+@pytest.mark.req("R-TEN-13", "R-SEC-10")
+async def test_queries_are_limited_by_the_minute(kit: Kit) -> None:
+    await kit.book.create("acme", Quotas(queries_per_minute=2))
+    await kit.book.create("b", Quotas(queries_per_minute=1))
+    outcomes = await asyncio.gather(*(kit.gate.query("acme") for _ in range(10)), return_exceptions=True)
+    assert 2 <= sum(one is None for one in outcomes) <= 4  # a minute may end meanwhile
+    assert all(isinstance(one, QuotaExceeded) and one.retry_after for one in outcomes if one)
+    await kit.gate.query("b")
+    await kit.gate.read("acme")
+
+
+async def test_room_is_held_as_long_as_it_is_needed(kit: Kit) -> None:
+    await kit.book.create("acme", Quotas(documents=1, chunks=10))
+    async with kit.gate.taking_in("acme", documents=1, chunks=2):
+        assert (await kit.book.usage("acme")).reserved == {"documents": 1, "chunks": 2}
+        with pytest.raises(QuotaExceeded):
+            async with kit.gate.taking_in("acme", documents=1):
+                pass
+        with pytest.raises(QuotaExceeded):
+            await kit.gate.expect("acme", documents=1)
+        await put(kit.ledger, make_version("a"), tenant="acme")
+    usage = await kit.book.usage("acme")
+    assert (usage.stock.documents, usage.reserved) == (1, {})
+    with pytest.raises(ZeroDivisionError):
+        async with kit.gate.taking_in("acme", chunks=9):
+            raise ZeroDivisionError
+    assert (await kit.book.usage("acme")).reserved == {}
+
+
+async def test_room_is_given_back_by_whoever_is_cancelled(kit: Kit) -> None:
+    await kit.book.create("acme", Quotas(documents=1))
+    entered = asyncio.Event()
+
+    async def hold() -> None:
+        async with kit.gate.taking_in("acme", documents=1):
+            entered.set()
+            await asyncio.Event().wait()
+
+    holding = asyncio.create_task(hold())
+    await entered.wait()
+    holding.cancel()
+    await asyncio.gather(holding, return_exceptions=True)
+    await kit.gate.expect("acme", documents=1)
+
+
+@pytest.mark.req("R-TEN-12")
+async def test_who_asked_pays(kit: Kit) -> None:
+    await kit.book.create("acme", Quotas(cost_per_month=1.0))
+    await kit.book.create("b")
+
+    async def work(tenant: str, usd: float) -> None:
+        async with kit.gate.paying(tenant):
+            await asyncio.gather(*(asyncio.to_thread(spent, "embedding", usd / 2) for _ in range(2)))
+            spent("llm", usd)
+            spent("llm", 0.0)
+
+    await asyncio.gather(work("acme", 0.25), work("b", 10.0), work("acme", 0.25))
+    assert (await kit.book.usage("acme")).cost_by_kind == {"embedding": 0.5, "llm": 0.5}
+    assert (await kit.book.usage("b")).cost == 20.0
+    await kit.gate.query("acme")
+
+    async def failing() -> None:
+        async with kit.gate.paying("acme"):
+            spent("llm", 0.5)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await failing()  # what was spent is paid for, however it ended
+    for asked in (kit.gate.query("acme"), kit.gate.write("acme")):
+        with pytest.raises(QuotaExceeded, match=r"may spend 1.00 USD per month and has spent 1.50"):
+            await asked
+    await kit.gate.read("acme")  # what there is may be looked at and deleted
+    async with kit.gate.paying("deleted meanwhile"):
+        spent("llm", 1.0)
+    spent("llm", 1.0)  # nobody's
+
+
+@pytest.mark.req("R-EMB-20")
+async def test_a_tenant_has_settings_of_its_own(kit: Kit) -> None:
+    assert await kit.gate.settings_for("acme") == Settings()
+    await kit.book.create("acme")
+    await kit.book.set_settings("acme", {"profile": "rpg", "embedding.model": "m", "flags.new": True})
+    settings = await kit.gate.settings_for("acme")
+    assert (settings.retrieval.k, settings.embedding.model) == (3, "m")
+    assert await kit.gate.is_on("acme", "new")
+    assert not await kit.gate.is_on("acme", "other")
+    assert not await kit.gate.is_on("nobody", "new")
+
+
+async def test_a_seed_is_the_first_name(kit: Kit) -> None:
+    assert await kit.gate.seed("acme") == "acme"
+    await kit.book.create("acme")
+    await kit.book.rename("acme", "apex")
+    assert await kit.gate.seed("apex") == "acme"
+    again = await kit.book.create("acme")
+    assert await kit.gate.seed("acme") == again.id
