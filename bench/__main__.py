@@ -77,6 +77,12 @@ def _stores(chunks: int) -> Part:
     return run
 
 
+def _stores_eval(folder: Path) -> list[Row]:
+    from bench import stores_eval
+
+    return stores_eval.run(folder)
+
+
 def _names(folder: Path) -> list[Row]:
     from bench import names
 
@@ -89,6 +95,7 @@ PARTS: dict[str, Part] = {
     "100k": _scale(100_000),
     "stores-10k": _stores(10_000),
     "stores-100k": _stores(100_000),
+    "stores-eval": _stores_eval,
     "embedder": _embedder,
     "ingest": _ingest,
     "enrich": _enrich,

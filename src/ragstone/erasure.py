@@ -33,8 +33,8 @@ LEDGER, FILES, VECTORS = "ledger", "files", "vectors"
 LATER = "the next search or change finishes it, or: ragstone doctor --repair"
 DEPTH = 100
 """How far down a search for a chunk's own words and vector looks for it."""
-WORDS = 2_000
-"""Characters of a chunk that are searched for."""
+WORDS = 12
+"""How many of a chunk's words are searched for: its longest, which few others have."""
 
 
 @dataclass(slots=True)
@@ -169,7 +169,10 @@ class Eraser:
             if self._provider and self._provider.name in case.before:
                 case.after[self._provider.name] = case.before[self._provider.name]  # unless it says otherwise
             await self._count_points(case, case.after)
-            case.requery = sum([await self._still_found(tenant, sample, case) for sample in samples])
+            found: set[str] = set()
+            for sample in samples:
+                found |= await self._still_found(tenant, sample, case)
+            case.requery = len(found)
 
     async def _places(self, tenant: str, space_ids: Sequence[int]) -> list[Place]:
         if self._provider is None:
@@ -185,12 +188,12 @@ class Eraser:
         blobs = await self._ledger.blobs(tenant)
         return await asyncio.to_thread(lambda: sum(len(blobs.names(one)) for one in document_ids))
 
-    async def _still_found(self, tenant: str, sample: Sample, case: _Case) -> int:
-        """How many of the erased chunks a search for one of them finds, by word, by vector and in the engine itself."""
+    async def _still_found(self, tenant: str, sample: Sample, case: _Case) -> set[str]:
+        """Which erased chunks a search for one of them finds, by word, by vector and in the engine itself."""
         found: list[Candidate] = []
         kb, vector = await self._searchable(tenant, sample.kb), sample.vector
         if kb:
-            found += await self._lexical.search(tenant, kb, sample.text[:WORDS], DEPTH)
+            found += await self._lexical.search(tenant, kb, _telling(sample.text), DEPTH)
         if kb and vector is not None:
             found += await self._vectors.search(tenant, kb, vector, DEPTH)
         if self._provider is not None and vector is not None:
@@ -198,7 +201,7 @@ class Eraser:
                 if place.dimension == len(vector):
                     found += await self._provider.search(place, vector, DEPTH)
         ids = {one.chunk_id for one in found}
-        return len(ids if case.chunk_ids is None else ids.intersection(case.chunk_ids))
+        return ids if case.chunk_ids is None else ids.intersection(case.chunk_ids)
 
     async def _searchable(self, tenant: str, kb: KnowledgeBase) -> KnowledgeBase | None:
         """The kb, if it can still be searched: one of the same name that was made since is another one."""
@@ -207,3 +210,9 @@ class Eraser:
         except NotFoundError:
             return None  # the tenant is going
         return now_there if now_there and now_there.id == kb.id else None
+
+
+def _telling(text: str) -> str:
+    """The words of a text that are most its own."""
+    words = sorted(set(text.split()), key=lambda word: (-len(word), word))
+    return " ".join(words[:WORDS])

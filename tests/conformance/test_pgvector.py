@@ -75,7 +75,7 @@ class TestHnsw(VectorSuite):
 
 
 class TestIvfflat(TestHnsw):
-    options: ClassVar[dict[str, Any]] = {"index": "ivfflat", "exact_below": 0, "lists": 4, "probes": 2}
+    options: ClassVar[dict[str, Any]] = {"index": "ivfflat", "exact_below": 0, "lists": 4, "probes": 4}
 
 
 class TestHnsw16(TestHnsw):
@@ -184,15 +184,17 @@ async def test_an_index_is_made_when_a_space_is_large_enough(
     ledger: PostgresLedger, options: dict[str, Any], made: str
 ) -> None:
     index = open_index(ledger, exact_below=100, **options)
-    await fill(ledger, 0, 90)
+    kb = await fill(ledger, 0, 90)
     assert await index.maintain("default") == []
     assert await definitions(ledger) == {}
     await fill(ledger, 90, 110)
-    assert [(order.vectors, order.makes) for order in await index.maintain("default")] == [(110, True)]
+    assert await definitions(ledger) == {}
+    await ledger.sweep("default")  # which workers do from time to time
     ((name, definition),) = (await definitions(ledger)).items()
     assert name == "idx_chunks_embedding_1_1"
     assert made in definition
     assert definition.endswith("WHERE (space_id = 1)")
+    assert len(await index.search("default", kb, unit_vectors(1)[0], 110)) == 110
     assert await index.maintain("default") == []
 
 
@@ -252,6 +254,17 @@ async def test_what_was_left_half_made_is_made_again(ledger: PostgresLedger, tmp
     assert len(await index.search("default", kb, unit_vectors(1)[0], 10)) == 10
     assert [order.drops for order in await index.maintain("default")] == [("idx_chunks_embedding_1_1",)]
     assert list(await definitions(ledger)) == ["idx_chunks_embedding_1_2"]
+
+
+async def test_an_index_that_cannot_be_made_stops_nothing(
+    ledger: PostgresLedger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    index = open_index(ledger, exact_below=10)
+    kb = await fill(ledger, 0, 20)
+    monkeypatch.setattr(PgVectorOptions, "definition", "m = 1")  # which pgvector refuses
+    await ledger.sweep("default")
+    assert "an index could not be seen to" in caplog.text
+    assert len(await index.search("default", kb, unit_vectors(1)[0], 10)) == 10
 
 
 async def test_two_who_tend_the_indexes_at_once_make_one(ledger: PostgresLedger, tmp_path: Path) -> None:

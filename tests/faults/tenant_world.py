@@ -94,7 +94,8 @@ class World:
         assert result.degraded == ()
         wanted = [one for one in life.live(kb, colour) if arms != "lexical" or one.has(query)]
         found = sorted((hit.uri, hit.text) for hit in result.hits)
-        assert found == sorted((one.uri, one.text) for one in wanted)
+        expected = sorted((one.uri, one.text) for one in wanted)
+        assert found == expected, f"{life.name} found {found} by {query} ({arms}) instead of {expected}"
 
     async def ask(self, life: Life, kb: str, word: str) -> None:
         answer = await self._hear(life, self.engine.ask(f"Where is the {word}?", tenant=life.name, kb=kb), kb)
@@ -105,7 +106,8 @@ class World:
     async def list_documents(self, life: Life, kb: str, colour: str | None = None) -> None:
         found = await self._documents(life, kb, colour)
         if found is not None:
-            assert sorted(found) == sorted(one.uri for one in life.live(kb, colour))
+            expected = {one.uri for one in life.live(kb, colour)}
+            assert set(found) == expected, f"{life.name} is shown {found} instead of {expected}"
 
     async def read(self, life: Life, kb: str) -> None:
         """Every text and every chunk."""

@@ -82,7 +82,7 @@ async def everything(engine: Engine, tenant: str) -> list[Any]:
     return [*seen, await engine.kbs(tenant=tenant), await engine.tenants.usage(tenant)]
 
 
-@pytest.mark.req("R-TEN-18", "R-REL-14", "R-TEN-17")
+@pytest.mark.req("R-TEN-18", "R-REL-14")
 async def test_what_another_tenant_does_changes_nothing(engine: Engine) -> None:
     before = await everything(engine, VICTIM)
     for number in range(3):
@@ -109,7 +109,7 @@ async def test_metadata_that_claims_to_be_anothers(engine: Engine) -> None:
     assert await texts(engine, THIEF) == [SHARED, "The vault opens with a lie."]
 
 
-@pytest.mark.req("R-TEN-18", "R-REL-14", "R-TEN-07")
+@pytest.mark.req("R-TEN-18", "R-REL-14")
 @pytest.mark.parametrize("arms", ["dense", "lexical", "hybrid"])
 async def test_a_filter_does_not_reach_beyond_the_tenant(engine: Engine, arms: str) -> None:
     victim = await engine.tenants.get(VICTIM)
@@ -176,7 +176,7 @@ async def test_files_of_the_same_bytes_are_each_tenants_own(engine: Engine) -> N
     assert await ledger.originals(VICTIM, named) == [b"Zanzibar."]
 
 
-@pytest.mark.req("R-TEN-15", "R-TEN-18")
+@pytest.mark.req("R-TEN-18")
 async def test_ids_of_a_tenant_that_is_gone_are_nobody_s(engine: Engine) -> None:
     documents = await engine.documents(tenant=VICTIM, kb=KB)
     chunks = await chunk_ids(engine, VICTIM)
@@ -190,7 +190,7 @@ async def test_ids_of_a_tenant_that_is_gone_are_nobody_s(engine: Engine) -> None
     assert await texts(engine, THIEF) == [SHARED]
 
 
-@pytest.mark.req("R-TEN-05", "R-REL-14")
+@pytest.mark.req("R-REL-14")
 @pytest.mark.parametrize("engine", list(PROVIDERS), indirect=True)
 async def test_a_place_of_another_tenant_is_out_of_reach(engine: Engine) -> None:
     provider, places = await provider_and_places(engine)

@@ -43,6 +43,8 @@ PROVIDERS = {
     "pinecone": "ragstone.stores.vectors.pinecone:PineconeProvider",
     "memory": "ragstone.stores.vectors.memory:MemoryProvider",
 }
+EMBEDDED = ("chroma", "qdrant", "milvus", "memory")
+"""Providers that run in this process when they have no address."""
 STRICTEST: dict[str, Isolation] = {"pinecone": "namespace"}
 """How tenants are kept apart where a collection each cannot be had."""
 VECTORS = Registry("vector DB", COLOCATED | PROVIDERS)
@@ -55,8 +57,14 @@ LEXICAL = Registry(
         "bm25": "ragstone.stores.lexical.bm25:ResidentBm25Index",
     },
 )
-WITHOUT_ADDRESS = ("sqlite", "pgvector", "postgres_fts", "bm25")
-"""Stores that live where the ledger does."""
+MEANT: dict[tuple[str, str], set[str]] = {
+    ("ledger", "sqlite"): set(),
+    ("ledger", "postgres"): {"dsn"},
+    ("vectors", "sqlite"): set(),
+    ("vectors", "pgvector"): {"options"},
+    **{("lexical", kind): set() for kind in ("sqlite", "postgres", "postgres_fts", "bm25")},
+}
+"""What else can be said of a store that lives with the ledger; the others say themselves what they take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +96,10 @@ def open_stores(settings: Settings, secret_keys: SecretKeys = lambda _: ()) -> S
     """
     store = settings.store
     vault = Vault.load(settings.security.key, settings.security.old_keys)
-    for name, adapter in (("ledger", store.ledger), ("vectors", store.vectors), ("lexical", store.lexical)):
-        _refuse_address(name, adapter)
     open_ledger = LEDGERS.load(store.ledger.kind)
     lexical_type = LEXICAL.load(store.lexical.kind)
     vectors_type = VECTORS.load(store.vectors.kind)
+    _refuse_unused(settings)
     residents = Residents(store.memory_mb)
     writers = [*lexical_type.writers(), *(getattr(vectors_type, "writers", tuple)())]
     ledger: SqlLedger = open_ledger(settings, writers, vault)
@@ -133,6 +140,12 @@ def open_provider(settings: Settings, adapter: Adapter) -> VectorProvider:
     if adapter.kind not in PROVIDERS:
         VECTORS.load(adapter.kind)
         raise SettingsError(f"{adapter.kind} is part of a ledger, not a vector database of its own")
+    if adapter.dsn or (adapter.api_key and not adapter.url and adapter.kind in EMBEDDED):
+        unused = "dsn" if adapter.dsn else "api_key"
+        raise SettingsError(
+            f"store.vectors.{unused} means nothing to {adapter.kind} as it is set",
+            hint="set store.vectors.url",
+        )
     folder = adapter.path or settings.data_dir / "vectors" / adapter.kind
     isolation = settings.store.isolation or STRICTEST.get(adapter.kind, "collection")
     opened: VectorProvider = VECTORS.load(adapter.kind)(adapter, folder, isolation)
@@ -159,12 +172,16 @@ def open_postgres(settings: Settings, writers: list[Any], vault: Vault) -> SqlLe
     return PostgresLedger(dsn.get_secret_value(), settings.data_dir, writers, vault=vault)
 
 
-def _refuse_address(name: str, adapter: Adapter) -> None:
-    # What is set must act: a store that lives with the ledger has no address of its own.
-    meant = {"kind", "options"} if adapter.kind == "pgvector" else {"kind"}
-    unused = sorted(adapter.model_fields_set - meant)
-    if adapter.kind in WITHOUT_ADDRESS and unused:
-        raise SettingsError(
-            f"store.{name}.{unused[0]} means nothing to the {adapter.kind} store",
-            hint="it lives where the ledger does",
+def _refuse_unused(settings: Settings) -> None:
+    """What is set must act: a store that lives with the ledger has no address of its own."""
+    store = settings.store
+    chosen = {"ledger": store.ledger, "vectors": store.vectors, "lexical": store.lexical}
+    for name, adapter in chosen.items():
+        unused = sorted(
+            adapter.model_fields_set - MEANT.get((name, adapter.kind), adapter.model_fields_set) - {"kind"}
         )
+        if unused:
+            raise SettingsError(
+                f"store.{name}.{unused[0]} means nothing to the {adapter.kind} store",
+                hint="it lives where the ledger does" if name != "ledger" else "leave it out",
+            )

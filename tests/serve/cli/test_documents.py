@@ -109,7 +109,9 @@ def test_kbs_are_listed_with_their_counts(filled: Cli) -> None:
 
 def test_a_kb_is_deleted(filled: Cli) -> None:
     ran = filled("kb", "delete", "default", "--json")
-    assert (ran.code, ran.json) == (0, {"deleted": "default", "documents": 3})
+    (receipt,) = ran.json["receipts"]
+    assert (ran.code, ran.json["deleted"], ran.json["documents"]) == (0, "default", 3)
+    assert (receipt["complete"], receipt["removed"]["ledger"]["documents"]) == (True, 3)
     assert filled("kb", "list", "--json").json == {"kbs": []}
     assert filled("kb", "delete", "default").code == 4
 

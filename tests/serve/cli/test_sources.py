@@ -283,7 +283,8 @@ def test_a_source_rests_and_goes_on(cli: Cli, pages: Path) -> None:
 def test_a_source_is_removed(sourced: Cli, flags: tuple[str, ...], left: int) -> None:
     sourced("sources", "sync", "wiki")
     ran = sourced("sources", "remove", "wiki", *flags, "--json")
-    assert (ran.code, ran.json) == (0, {"removed": "wiki", "documents": 3 - left})
+    assert (ran.code, ran.json["removed"], ran.json["documents"]) == (0, "wiki", 3 - left)
+    assert [receipt["complete"] for receipt in ran.json["receipts"]] == [True] * (not left)
     assert sourced("stats", "--json").json["documents"] == left
     assert sourced("sources", "list").out == "No sources.\n"
     assert sourced("sources", "remove", "wiki").code == 4

@@ -10,8 +10,11 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import typer
+
+from ragstone.core.checkup import Finding
 from ragstone.core.errors import RagstoneError
 from ragstone.serve.cli.exits import FAILURE, OK
 from ragstone.serve.cli.output import text
@@ -43,7 +46,7 @@ EXTRAS = {
         ),
         "source code cut at functions and classes",
     ),
-    "postgres": (("psycopg", "psycopg_pool"), "a ledger in PostgreSQL"),
+    "postgres": (("psycopg",), "a ledger in PostgreSQL"),
     "chroma": (("chromadb",), "vectors in Chroma"),
     "qdrant": (("qdrant_client",), "vectors in Qdrant"),
     "milvus": (("pymilvus", "milvus_lite"), "vectors in Milvus"),
@@ -64,16 +67,29 @@ class Check:
     fix: str = ""
 
 
-async def doctor(session: Session) -> int:
+async def doctor(
+    session: Session,
+    repair: Annotated[
+        bool,
+        typer.Option("--repair", help="Put right what is wrong in the stores; live content is not touched."),
+    ] = False,
+) -> int:
     """Check that everything needed is here.
 
-    Looks at the installation, the model and the data folder, and says what to type when something is missing.
+    Looks at the installation, the model, the data folder and the stores, and says what to type when something is
+    missing.
     """
     async with session.patience("checking …"):
         checks = [check async for check in _checks(session)]
-    failed = any(check.state == "fail" for check in checks)
+        stores = await check_stores(session, repair=repair)
+    failed = "fail" in {check.state for check in checks} | {finding.state for finding in stores}
     session.show(
-        {"ok": not failed, "checks": [asdict(check) for check in checks]}, lambda out: _draw(out, checks)
+        {
+            "ok": not failed,
+            "checks": [asdict(check) for check in checks],
+            "stores": [asdict(finding) for finding in stores],
+        },
+        lambda out: _draw(out, checks, stores),
     )
     return FAILURE if failed else OK
 
@@ -187,6 +203,29 @@ def check_program(program: str) -> Check:
     return Check(name, "warn", f"not installed; for {purpose}", f"apt install {package}")
 
 
+async def check_stores(session: Session, *, repair: bool) -> list[Finding]:
+    """Every store that the settings name: reachable, complete, and free of what nobody needs."""
+    import asyncio
+
+    from ragstone.stores.checkup import examine
+    from ragstone.stores.opening import open_stores
+
+    try:
+        settings = session.settings()
+    except RagstoneError:
+        return []  # said already
+    if settings.store.ledger.kind == "sqlite" and not settings.data_dir.exists():
+        return [Finding("ledger", "reachable", "ok", "nothing has been written yet")]
+    try:
+        stores = await asyncio.to_thread(open_stores, settings)
+    except RagstoneError as error:
+        return [Finding("stores", "opened", "fail", str(error), error.hint)]
+    try:
+        return await examine(stores, repair=repair)
+    finally:
+        await stores.close()
+
+
 def _installed(extra: str) -> bool:
     return all(find_spec(module) for module in EXTRAS[extra][0])
 
@@ -196,12 +235,16 @@ def _existing(folder: Path) -> Path:
     return next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
 
 
-def _draw(out: Console, checks: list[Check]) -> None:
+def _draw(out: Console, checks: list[Check], stores: list[Finding]) -> None:
     from rich.table import Table
 
     rows = Table.grid(padding=(0, 2, 0, 0))
-    for check in checks:
+    for check in [*checks, *(_as_check(finding) for finding in stores)]:
         rows.add_row(text(check.state, COLOURS[check.state]), check.name, text(check.detail))
         if check.fix:
             rows.add_row("", "", text(check.fix, "cyan"))
     out.print(rows)
+
+
+def _as_check(finding: Finding) -> Check:
+    return Check(f"{finding.store} {finding.what}", finding.state, finding.detail, finding.repair)

@@ -72,8 +72,20 @@ async def show_document(session: Session, document_id: DocumentId) -> None:
     session.show(shape, lambda out: _draw_document(out, document, text_of_it, chunks))
 
 
-async def delete_documents(session: Session, document_ids: DocumentIds) -> int:
+async def delete_documents(
+    session: Session,
+    document_ids: DocumentIds,
+    receipt: Annotated[
+        bool,
+        typer.Option(
+            "--receipt",
+            help="Also overwrite what was deleted, look for it in every store, and say what was found.",
+        ),
+    ] = False,
+) -> int:
     """Delete documents with everything that was made from them."""
+    if receipt:
+        return await _erase_documents(session, document_ids)
     async with session.engine() as engine:
         deleted = [document_id for document_id in document_ids if await engine.delete(document_id)]
     unknown = [document_id for document_id in document_ids if document_id not in deleted]
@@ -83,6 +95,19 @@ async def delete_documents(session: Session, document_ids: DocumentIds) -> int:
     )
     session.warn(f"no document {document_id}" for document_id in unknown)
     return NOTHING_FOUND if unknown else OK
+
+
+async def _erase_documents(session: Session, document_ids: Sequence[str]) -> int:
+    from ragstone.serve.cli.receipts import show_receipts
+
+    async with session.engine() as engine:
+        receipts = await engine.erase("document", *dict.fromkeys(document_ids))
+    deleted = [receipt.target.name for receipt in receipts]
+    unknown = [document_id for document_id in document_ids if document_id not in deleted]
+    shape = {"deleted": deleted, "not_found": unknown}
+    code = show_receipts(session, shape, f"Deleted {counted(len(deleted), 'document')}.", receipts)
+    session.warn(f"no document {document_id}" for document_id in unknown)
+    return code or (NOTHING_FOUND if unknown else OK)
 
 
 def _draw_page(out: Console, documents: Sequence[Document]) -> None:

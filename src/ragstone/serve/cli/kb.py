@@ -1,4 +1,4 @@
-"""`ragstone kb`: list and delete knowledge bases. `ragstone stats`: what one holds."""
+"""`ragstone kb`: list, delete and reindex knowledge bases. `ragstone stats`: what one holds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from ragstone.core.errors import NotFoundError
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.output import counted, table, text
+from ragstone.serve.cli.receipts import documents_of, show_receipts
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ async def list_collections(session: Session) -> int:
     """List what a tenant has of each type of source, by names such as `emails_default`."""
     async with session.engine() as engine:
         found = await engine.collections()
-    session.show(
-        {"collections": [asdict(one) for one in found]}, lambda out: _draw_collections(out, found)
-    )
+    session.show({"collections": [asdict(one) for one in found]}, lambda out: _draw_collections(out, found))
     return OK if found else NOTHING_FOUND
 
 
@@ -57,10 +56,36 @@ async def delete_kb(
         holds = counted((await engine.stats(kb=name)).documents, "document")
         if not session.confirms(f"Delete '{name}' with {holds}?", yes=yes):
             return FAILURE
-        documents = await engine.delete_kb(name)
-    session.show(
+        receipts = await engine.erase("kb", name)
+    documents = documents_of(receipts)
+    return show_receipts(
+        session,
         {"deleted": name, "documents": documents},
-        lambda out: out.print(f"Deleted '{name}' with {counted(documents, 'document')}."),
+        f"Deleted '{name}' with {counted(documents, 'document')}.",
+        receipts,
+    )
+
+
+async def reindex_kb(session: Session, name: Name) -> int:
+    """Make a knowledge base's indexes anew. Searches go on meanwhile.
+
+    PostgreSQL's postings and approximate vector indexes can be; the other stores see to theirs as they go.
+    """
+    from ragstone.stores.opening import open_stores
+    from ragstone.stores.reindex import reindex
+
+    settings = session.settings()
+    stores = open_stores(settings)
+    try:
+        async with session.patience("Making the indexes anew …"):
+            rebuilt = await reindex(stores, settings.tenant, name)
+    finally:
+        await stores.close()
+    session.show(
+        {"kb": name, "rebuilt": rebuilt},
+        lambda out: out.print(
+            f"Made anew: {' and '.join(rebuilt)}." if rebuilt else "There is nothing to make anew."
+        ),
     )
     return OK
 

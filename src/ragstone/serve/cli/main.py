@@ -21,7 +21,7 @@ from ragstone.serve.cli.exits import tell, tell_words
 from ragstone.serve.cli.explain import explain
 from ragstone.serve.cli.ingest import ingest
 from ragstone.serve.cli.jobs import cancel_jobs, list_jobs, list_notices, retry_jobs, show_job
-from ragstone.serve.cli.kb import delete_kb, list_collections, list_kbs, stats
+from ragstone.serve.cli.kb import delete_kb, list_collections, list_kbs, reindex_kb, stats
 from ragstone.serve.cli.keys import new_encryption_key, rotate_encryption
 from ragstone.serve.cli.migrate import migrate
 from ragstone.serve.cli.models import list_models, pull_model
@@ -48,7 +48,7 @@ app = typer.Typer(name="ragstone", context_settings={"help_option_names": ["-h",
 documents_app = typer.Typer()
 sources_app = typer.Typer(help="Set up sources and fetch from them.")
 jobs_app = typer.Typer()
-kb_app = typer.Typer(help="List and delete knowledge bases.")
+kb_app = typer.Typer(help="List, delete and reindex knowledge bases.")
 models_app = typer.Typer()
 tenants_app = typer.Typer()
 keys_app = typer.Typer(help="Make keys and bring what is stored under a new one.")
@@ -113,6 +113,7 @@ kb_app.callback(invoke_without_command=True)(help_by_default)
 command(kb_app, "list")(list_kbs)
 command(kb_app, "collections")(list_collections)
 command(kb_app, "delete")(delete_kb)
+command(kb_app, "reindex")(reindex_kb)
 app.add_typer(kb_app, name="kb", rich_help_panel=DATA)
 
 keys_app.callback(invoke_without_command=True)(help_by_default)

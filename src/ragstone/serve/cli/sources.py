@@ -9,6 +9,7 @@ import typer
 
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.output import counted, moment, one_line, table, text
+from ragstone.serve.cli.receipts import documents_of, show_receipts
 from ragstone.serve.cli.session import Session
 from ragstone.serve.cli.source_settings import read_settings
 
@@ -89,12 +90,18 @@ async def remove_source(
         what = "" if keep_documents else " with all its documents"
         if not session.confirms(f"Remove source '{name}'{what}?", yes=yes):
             return FAILURE
-        documents = await engine.intake.remove_source(name, keep_documents=keep_documents)
-    session.show(
+        if keep_documents:
+            await engine.intake.remove_source(name, keep_documents=True)
+            receipts = []
+        else:
+            receipts = await engine.erase("source", name)
+    documents = documents_of(receipts)
+    return show_receipts(
+        session,
         {"removed": name, "documents": documents},
-        lambda out: out.print(f"Removed source '{name}' with {counted(documents, 'document')}."),
+        f"Removed source '{name}' with {counted(documents, 'document')}.",
+        receipts,
     )
-    return OK
 
 
 async def _pause(session: Session, name: str, *, paused: bool) -> None:

@@ -11,6 +11,7 @@ from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.tenants import QUOTA_NAMES, QuotaName, Quotas, checked_quotas, checked_retention
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.output import counted, moment, table, text
+from ragstone.serve.cli.receipts import show_receipts
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
@@ -101,12 +102,13 @@ async def delete_tenant(
             documents = (await engine.tenants.usage(name)).stock.documents
         if not session.confirms(f"Delete tenant '{name}' with {counted(documents, 'document')}?", yes=yes):
             return FAILURE
-        deleted = await engine.tenants.delete(name)
-    session.show(
-        {"deleted": name, "documents": documents, "tenant": tenant_json(deleted)},
-        lambda out: out.print(f"Deleted '{name}' with {counted(documents, 'document')}."),
+        receipts = await engine.erase("tenant", name)
+    return show_receipts(
+        session,
+        {"deleted": name, "documents": documents, "tenant": tenant_json(tenant)},
+        f"Deleted '{name}' with {counted(documents, 'document')}.",
+        receipts,
     )
-    return OK
 
 
 async def set_tenant(session: Session, name: Name, changes: Changes) -> None:

@@ -17,7 +17,7 @@ from ragstone.stores.ledger.writes import Indexes, delete_document
 
 T = TypeVar("T")
 PER_STATEMENT = 500
-SAMPLES = 5
+SAMPLES = 3
 
 
 class Sample(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from typing import Concatenate, ParamSpec, TypeVar
@@ -47,6 +47,8 @@ class SqlLedger(ABC):
     """Indexes elsewhere that follow this ledger."""
     largest_dimension: int | None = None
     """The longest vectors that this ledger's own index can hold; None when any will do."""
+    tending: Sequence[Callable[[str], Awaitable[object]]] = ()
+    """What this ledger's own indexes want done for a tenant from time to time."""
 
     @abstractmethod
     async def read(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -229,17 +231,32 @@ class SqlLedger(ABC):
     async def sweep(self, tenant: str, document_ids: Sequence[str] | None = None) -> None:
         """Remove what crashes left behind: files that no job needs, and versions that will not go live any more.
 
-        Of some documents, only the files are looked at.
+        Of some documents, only the files are looked at; else the indexes are seen to as well.
         """
         blobs = await self.blobs(tenant)
         staged = await self.read(tenant, leftovers.staged_leftovers, now()) if document_ids is None else []
         if staged:
             async with self.transaction(tenant) as tx:
                 await tx.discard_leftovers(now())
+        for document_id, names in (await self.strays(tenant, document_ids)).items():
+            await asyncio.to_thread(blobs.remove, document_id, names)
+        for tend in self.tending if document_ids is None else ():
+            try:
+                await tend(tenant)
+            except StoreError as error:
+                # Searches are right without it, only slower.
+                logger.warning("an index could not be seen to: %s", error)
+
+    async def strays(self, tenant: str, document_ids: Sequence[str] | None = None) -> dict[str, list[str]]:
+        """Files that no job needs, by document: of all documents, or of some; also folders with nothing in them."""
+        blobs = await self.blobs(tenant)
+        found = {}
         for document_id, names in (await asyncio.to_thread(blobs.settled, document_ids)).items():
             needed = await self.read(tenant, originals.needed, document_id)
             left = [name for name in names if name not in needed]
-            await asyncio.to_thread(blobs.remove, document_id, left)
+            if left or not names:
+                found[document_id] = left
+        return found
 
     async def source_types(self, tenant: str) -> list[tuple[str, int, int]]:
         try:

@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ragstone.core.clock import parse_moment
-from ragstone.core.ids import document_id, opaque_id
+from ragstone.core.ids import document_id
 from ragstone.core.types import Json, KnowledgeBase, Matrix, NewVersion
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.changes import publish
 from ragstone.stores.ledger.documents import has_document
 from ragstone.stores.ledger.restore_spaces import Spaces
 from ragstone.stores.ledger.spaces import add_vectors
-from ragstone.stores.ledger.whole import KeptFile, Key, WholeDocument
+from ragstone.stores.ledger.whole import Key, WholeDocument
 from ragstone.stores.ledger.writes import discard, stage
 
 PER_STATEMENT = 500
@@ -84,18 +84,12 @@ def stage_whole(
     version = _as_version(identity, arriving, _live_vectors(kb, spaces, document))
     number = stage(connection, tenant_id, kb, version)
     rows = connection.execute(
-        "SELECT seq FROM chunks WHERE tenant_id = ? AND document_id = ? AND version = ? ORDER BY chunk_index",
+        "SELECT seq, id FROM chunks WHERE tenant_id = ? AND document_id = ? AND version = ? ORDER BY chunk_index",
         (tenant_id, identity, number),
-    )
-    numbers = [seq for (seq,) in rows.fetchall()]
+    ).fetchall()
     if free:
-        _rename(connection, tenant_id, list(zip(chunk_ids, numbers, strict=True)))
-    for place, halves in document.vectors.items():
-        space = spaces[place]
-        if space:  # what the version itself has brought is there, and stays
-            add_vectors(
-                connection, tenant_id, space, list(zip(numbers, halves.astype(np.float32), strict=True))
-            )
+        _rename(connection, tenant_id, rows, chunk_ids)
+    _add_vectors(connection, tenant_id, kb, spaces, version, document, [row[0] for row in rows])
     return identity, number
 
 
@@ -127,51 +121,6 @@ def amend(
             numbered = zip((row[0] for row in rows), halves.astype(np.float32), strict=True)
             add_vectors(connection, tenant_id, space, list(numbered))
     publish(connection, tenant_id, kb.id, "upsert", rows)
-
-
-def date_document(connection: Connection, tenant_id: str, identity: str, document: WholeDocument) -> None:
-    """Give a document that was activated the times it had."""
-    connection.execute(
-        "UPDATE documents SET created_at = ?, updated_at = ? WHERE tenant_id = ? AND id = ?",
-        (document.created_at, document.updated_at, tenant_id, identity),
-    )
-
-
-def look_around(connection: Connection, tenant_id: str) -> None:
-    """Have the database count what there is now."""
-    connection.dialect.look_around(connection, tenant_id)
-
-
-def date_kb(connection: Connection, tenant_id: str, kb: KnowledgeBase, created_at: str) -> None:
-    """Say when a kb was made, as long as nothing is in it."""
-    connection.execute(
-        "UPDATE knowledge_bases SET created_at = ? WHERE tenant_id = ? AND id = ? "
-        "AND NOT EXISTS (SELECT 1 FROM documents WHERE tenant_id = ? AND kb_id = ?)",
-        (created_at, tenant_id, kb.id, tenant_id, kb.id),
-    )
-
-
-def keep_file(
-    connection: Connection,
-    tenant_id: str,
-    kb: KnowledgeBase,
-    identity: str,
-    document: WholeDocument,
-    file: KeptFile,
-    name: str,
-) -> None:
-    """Say that an original belongs to a document, as the job that brings one does."""
-    connection.execute(
-        "INSERT INTO jobs (id, tenant_id, kb_id, kind, state, priority, document_id, source, external_id, uri, "
-        "content_hash, size, facts, progress, notify, attempts, token, worker, boot, lease_until, not_before, "
-        "error_code, error, created_at, started_at, finished_at) VALUES (?, ?, ?, 'document', 'completed', 0, ?, ?, ?, "
-        "?, ?, ?, ?, ?, 0, 1, 1, '', '', 0, 0, '', '', ?, ?, ?)",
-        (
-            *(opaque_id(), tenant_id, kb.id, identity, document.source, document.external_id, file.uri),
-            *(file.content_hash, file.size, connection.dialect.to_json({**file.facts, "original": name})),
-            *('{"percent": 100}', file.created_at, file.finished_at, file.finished_at),
-        ),
-    )
 
 
 def _announce(connection: Connection, tenant_id: str, kb: KnowledgeBase, arriving: Arriving) -> str:
@@ -228,6 +177,24 @@ def _as_version(identity: str, arriving: Arriving, vectors: Matrix | None) -> Ne
     )
 
 
+def _add_vectors(
+    connection: Connection,
+    tenant_id: str,
+    kb: KnowledgeBase,
+    spaces: Spaces,
+    version: NewVersion,
+    document: WholeDocument,
+    numbers: Sequence[int],
+) -> None:
+    """Write the vectors that did not come with the version: those of other Spaces, or of a document not yet whole."""
+    for place, halves in document.vectors.items():
+        space = spaces[place]
+        written = version.vectors is not None and space == kb.space
+        if space and not written:
+            rows = list(zip(numbers, halves.astype(np.float32), strict=True))
+            add_vectors(connection, tenant_id, space, rows)
+
+
 def _live_vectors(kb: KnowledgeBase, spaces: Spaces, document: WholeDocument) -> Matrix | None:
     """What is written with the version itself; None leaves the document to be found by word."""
     if not document.embedded or kb.space is None:
@@ -240,11 +207,16 @@ def _live_vectors(kb: KnowledgeBase, spaces: Spaces, document: WholeDocument) ->
     return np.zeros((len(document.chunks), kb.space.dimension), np.float32)
 
 
-def _rename(connection: Connection, tenant_id: str, ids: Sequence[tuple[str, int]]) -> None:
-    """Give staged chunks other ids, by way of some that no chunk has: one may get what another had a moment ago."""
+def _rename(
+    connection: Connection, tenant_id: str, staged: Sequence[tuple[int, str]], wanted: Sequence[str]
+) -> None:
+    """Give staged chunks the ids they had."""
     rename = "UPDATE chunks SET id = ? WHERE tenant_id = ? AND seq = ?"
-    connection.executemany(rename, [(f"-{seq}", tenant_id, seq) for _, seq in ids])
-    connection.executemany(rename, [(chunk_id, tenant_id, seq) for chunk_id, seq in ids])
+    if {held for _, held in staged} & set(wanted):
+        # One may get what another has at this moment: so all get what no chunk has.
+        connection.executemany(rename, [(f"-{seq}", tenant_id, seq) for seq, _ in staged])
+    pairs = zip(wanted, staged, strict=True)
+    connection.executemany(rename, [(chunk_id, tenant_id, seq) for chunk_id, (seq, _) in pairs])
 
 
 def _clear_leftovers(

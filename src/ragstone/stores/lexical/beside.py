@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.sqlite_dialect import SqliteDialect
-from ragstone.stores.lexical.postgres_writer import forget_postings
+from ragstone.stores.lexical.postgres_writer import forget_postings, tenant_of
 from ragstone.stores.lexical.sqlite import Fts5Writer
+from ragstone.stores.planner_statistics import note_growth
 
 
 class KeptBeside:
@@ -29,6 +30,7 @@ class KeptBeside:
             self._fts5.add(connection, kb_id, rows)
         else:
             forget_postings(connection, kb_id)
+            note_growth(connection, tenant_of(connection), rows)
 
     def remove(self, connection: Connection, kb_id: int, rows: Sequence[tuple[int, str]]) -> None:
         if _is_sqlite(connection):

@@ -70,13 +70,14 @@ class PostgresLexicalIndex:
             return []
         found = await self._ledger.read(tenant, search_postings, kb.id, terms, k, where)
         if found is None:
-            await self.rebuild(tenant, kb)
+            await self._ledger.write(tenant, _complete, kb.id)
             found = await self._ledger.read(tenant, search_postings, kb.id, terms, k, where)
         return found or []
 
-    async def rebuild(self, tenant: str, kb: KnowledgeBase) -> None:
+    async def rebuild(self, tenant: str, kb: KnowledgeBase) -> bool:
         """Make a kb's postings anew; searches go on meanwhile, writers of the tenant wait."""
-        await self._ledger.write(tenant, _rebuild, kb.id)
+        await self._ledger.write(tenant, rebuild_postings, kb.id)
+        return True
 
 
 def search_postings(
@@ -116,7 +117,7 @@ def _lacks_postings(connection: Connection, tenant_id: str, kb_id: int) -> bool:
     return row is not None
 
 
-def _rebuild(connection: Connection, tenant_id: str, kb_id: int) -> None:
+def _complete(connection: Connection, tenant_id: str, kb_id: int) -> None:
     # Another process may have been quicker.
     if _lacks_postings(connection, tenant_id, kb_id):
         rebuild_postings(connection, tenant_id, kb_id)

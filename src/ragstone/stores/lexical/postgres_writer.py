@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ragstone.stores.database import Connection
 from ragstone.stores.feed import LIVE
+from ragstone.stores.planner_statistics import note_growth
 
 ADD = """
 INSERT INTO postings (tenant_id, kb_id, term, chunk_seq, count, length)
@@ -35,14 +36,15 @@ class PostingsWriter:
     """Implements `ColocatedIndex`. Chunks that a kb has been indexed without are left to the next rebuild."""
 
     def open(self, connection: Connection, kb_id: int) -> None:
-        _open(connection, _tenant(connection), kb_id)
+        _open(connection, tenant_of(connection), kb_id)
 
     def add(self, connection: Connection, kb_id: int, rows: Sequence[tuple[int, str]]) -> None:
-        if rows and _count(connection, tenant_id := _tenant(connection), kb_id, rows, 1):
+        if rows and _count(connection, tenant_id := tenant_of(connection), kb_id, rows, 1):
             _insert(connection, tenant_id, kb_id, rows)
+            note_growth(connection, tenant_id, rows)
 
     def remove(self, connection: Connection, kb_id: int, rows: Sequence[tuple[int, str]]) -> None:
-        if rows and _count(connection, tenant_id := _tenant(connection), kb_id, rows, -1):
+        if rows and _count(connection, tenant_id := tenant_of(connection), kb_id, rows, -1):
             numbers, texts = (list(column) for column in zip(*rows, strict=True))
             connection.execute(REMOVE, (numbers, texts, tenant_id, kb_id))
 
@@ -52,7 +54,7 @@ class PostingsWriter:
 
 def forget_postings(connection: Connection, kb_id: int) -> None:
     """Drop the postings of a kb, if it has any."""
-    tenant_id = _tenant(connection)
+    tenant_id = tenant_of(connection)
     dropped = connection.execute(
         "DELETE FROM lexical_statistics WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb_id)
     )
@@ -103,6 +105,6 @@ def _insert(connection: Connection, tenant_id: str, kb_id: int, rows: Sequence[t
     connection.execute(ADD, (tenant_id, kb_id, numbers, texts))
 
 
-def _tenant(connection: Connection) -> str:
+def tenant_of(connection: Connection) -> str:
     """Whose rows this transaction may touch: as a value, since a plan with an expression would name every partition."""
     return str(connection.execute("SELECT current_setting('ragstone.tenant')").fetchone()[0])

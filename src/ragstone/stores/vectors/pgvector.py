@@ -39,6 +39,7 @@ class PgVectorIndex:
         self._ledger = ledger
         self._options = PgVectorOptions.checked(options or {})
         ledger.largest_dimension = self._options.largest_dimension
+        ledger.tending = (self.maintain,)
 
     async def search(
         self, tenant: str, kb: KnowledgeBase, vector: Vector, k: int, where: Filter | None = None
@@ -134,7 +135,8 @@ class _Query:
             f"WITH near AS MATERIALIZED (SELECT c.id, {distance} AS distance FROM {self._vectors} v "
             f"JOIN {self._chunks} c ON c.seq = v.chunk_seq {LIVE} "
             f"WHERE {condition} AND v.space_id = {int(self._space.id)} ORDER BY {distance} LIMIT ?) "
-            "SELECT id, distance FROM near ORDER BY distance, id LIMIT ?",
+            # Plus nothing, or the planner takes the order of what comes for granted.
+            "SELECT id, distance FROM near ORDER BY distance + 0, id LIMIT ?",
             (*parameters, self._vector, k + _spare(k), k),
         )
         self._set(dict.fromkeys(ONLY_BY_INDEX, "on"))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ragstone.stores.database import Connection
 from ragstone.stores.partitions import part
+from ragstone.stores.planner_statistics import refresh
 from ragstone.stores.vectors.pgvector_options import LARGEST_INDEXED, PgVectorOptions
 
 GROWN = 4
@@ -104,6 +105,7 @@ def tend(
         for order in todo:
             if order.makes:
                 _make(connection, tenant_id, order, options)
+                refresh(connection, tenant_id)
             for one in order.drops:
                 connection.execute(f'DROP INDEX CONCURRENTLY IF EXISTS ragstone."{one}"')
     finally:

@@ -1,0 +1,1 @@
+"""Data moves: into one archive and out of it, to another vector database, to another ledger."""

@@ -1,0 +1,203 @@
+"""IMPORT, the reading half: an archive that nobody vouches for is looked through before any of it is used.
+
+Its members must be those of its manifest, none larger than it says and none that leads anywhere; every checksum must
+be right and every line well-formed. Only then is it read again, a part at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from ragstone.core.errors import InputError, ParseError
+from ragstone.core.jobs import SourceRecord
+from ragstone.core.settings import LimitSettings
+from ragstone.ingest.sources.zip_file import check_member, damage_named, open_zip
+from ragstone.moves.archive_format import (
+    MANIFEST,
+    ArchivedKb,
+    Manifest,
+    original_member,
+    part_member,
+    read_manifest,
+    sources_member,
+)
+from ragstone.moves.archive_records import read_document, read_source
+from ragstone.moves.checking import AGAIN, Facts, refused
+from ragstone.stores.ledger.sqlite_file import translated
+from ragstone.stores.ledger.whole import Halves, WholeDocument
+
+STEP = 1 << 20
+MOST_MEMBERS = 2_000_000
+MOST_MANIFEST = 1 << 29
+MOST_PART = 1 << 31
+"""Bytes of one member; a part holds a few thousand chunks, an original is a file that was uploaded."""
+EXPANDS = 100
+"""How many times its own size an archive may unpack to, once that is more than `FREELY`."""
+FREELY = 1 << 28
+Checked = Callable[[int, int], None]
+"""Hears how many bytes have been looked at, of how many."""
+
+
+class ArchiveReader:
+    """An archive that was found to be whole."""
+
+    def __init__(self, archive: zipfile.ZipFile, manifest: Manifest, name: str) -> None:
+        self._archive = archive
+        self.manifest = manifest
+        self._name = name
+
+    def parts(self, kb: ArchivedKb) -> Iterator[list[WholeDocument]]:
+        """The documents of a kb, some at a time."""
+        last = None
+        documents = chunks = 0
+        for number in range(kb.parts):
+            part = self._part(kb, number)
+            for document in part:
+                if last is not None and document.key <= last:
+                    raise refused(f"document {document.id} of '{kb.facts.name}' is out of order")
+                last = document.key
+            documents += len(part)
+            chunks += sum(len(document.chunks) for document in part)
+            yield part
+        if (documents, chunks) != (kb.documents, kb.chunks):
+            raise refused(f"'{kb.facts.name}' has other counts than its manifest says")
+
+    def sources(self, kb: ArchivedKb) -> list[tuple[SourceRecord, list[str]]]:
+        """The configured sources of a kb, each with the names of the secrets it lacks."""
+        if not kb.sources:
+            return []
+        lines = self._lines(sources_member(kb.facts.name))
+        return [read_source(line, kb.facts.name) for line in lines]
+
+    def original(self, document: WholeDocument) -> bytes | None:
+        """The file that a document was uploaded as, if the archive has it."""
+        name = original_member(document.id)
+        return self._content(name) if document.file and name in self.manifest.members else None
+
+    def _part(self, kb: ArchivedKb, number: int) -> list[WholeDocument]:
+        heads = self._lines(part_member(kb.facts.name, number, "documents.jsonl"))
+        lines = iter(self._lines(part_member(kb.facts.name, number, "chunks.jsonl")))
+        counts = [head.number("chunks", most=MOST_PART) for head in heads]
+        matrices = [self._vectors(kb, number, place, sum(counts)) for place in range(len(kb.facts.spaces))]
+        part, start = [], 0
+        for head, count in zip(heads, counts, strict=True):
+            chunks = list(islice(lines, count))
+            if len(chunks) != count:
+                raise refused(f"{head.what} lacks chunks")
+            rows = {place: matrix[start : start + count] for place, matrix in enumerate(matrices)}
+            vectors = {place: matrix for place, matrix in rows.items() if matrix.any()}
+            part.append(read_document(head, chunks, vectors))
+            start += count
+        if next(lines, None) is not None:
+            raise refused(f"part {number} of '{kb.facts.name}' has chunks that are no document's")
+        return part
+
+    def _vectors(self, kb: ArchivedKb, number: int, place: int, count: int) -> Halves:
+        name = part_member(kb.facts.name, number, f"vectors-{place}.f16")
+        dimension = kb.facts.spaces[place].dimension
+        content = self._content(name)
+        if len(content) != count * dimension * 2:
+            raise refused(f"{name} does not hold {count} vectors of {dimension} dimensions")
+        matrix: Halves = np.frombuffer(content, "<f2").reshape(count, dimension).astype(np.float16)
+        if not np.isfinite(matrix).all():
+            raise refused(f"{name} holds vectors that are not finite")
+        return matrix
+
+    def _lines(self, name: str) -> list[Facts]:
+        lines = self._content(name).splitlines()
+        return [Facts.parsed(line, f"line {at} of {name}") for at, line in enumerate(lines, start=1)]
+
+    def _content(self, name: str) -> bytes:
+        try:
+            with damage_named(self._name), self._archive.open(name) as stream:
+                return b"".join(iter(lambda: stream.read(STEP), b""))
+        except KeyError as error:
+            raise refused(f"{name} is missing") from error
+
+
+@contextmanager
+def open_archive(path: Path, on_checked: Checked | None = None) -> Iterator[ArchiveReader]:
+    """An archive after all of it was looked through. Whatever is wrong with it is an `InputError` that names it."""
+    if not path.is_file():
+        raise InputError(f"{path} is no file", hint="make an archive with: ragstone export FILE")
+    with translated(path), _named(path), path.open("rb") as file:
+        limits = LimitSettings(archive_entries=MOST_MEMBERS)
+        with open_zip(file, str(path), limits) as archive:
+            reader = ArchiveReader(archive, _checked_manifest(archive, file, path), str(path))
+            _check_members(archive, reader.manifest, on_checked)
+            for kb in reader.manifest.kbs:
+                for _ in reader.parts(kb):
+                    pass  # reading is what checks them
+                if len(reader.sources(kb)) != kb.sources:
+                    raise refused(f"'{kb.facts.name}' has other sources than its manifest says")
+            yield reader
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except _Named:
+        raise
+    except (InputError, ParseError) as error:
+        message = str(error)
+        if str(path) not in message:
+            message = f"{path} cannot be imported: {message}"
+        raise _Named(message, hint=error.hint or AGAIN) from error
+
+
+class _Named(InputError):
+    """Says already which archive it is about."""
+
+
+def _checked_manifest(archive: zipfile.ZipFile, file: BinaryIO, path: Path) -> Manifest:
+    """The manifest, once the list of members is known to be harmless."""
+    entries = {}
+    for entry in archive.infolist():
+        check_member(entry, str(path))
+        if entry.filename in entries:
+            raise refused(f"it holds {entry.filename!r:.80} twice")
+        most = MOST_MANIFEST if entry.filename == MANIFEST else MOST_PART
+        if entry.file_size > most:
+            raise refused(f"{entry.filename!r:.80} in it unpacks to more than {most} bytes")
+        entries[entry.filename] = entry
+    unpacked = sum(entry.file_size for entry in entries.values())
+    if unpacked > max(FREELY, EXPANDS * os.fstat(file.fileno()).st_size):
+        raise refused(f"it unpacks to {unpacked} bytes, which is more than an archive of its size can hold")
+    if MANIFEST not in entries:
+        raise refused("it is not a Ragstone archive", hint="make one with: ragstone export FILE")
+    with damage_named(str(path)):
+        manifest = read_manifest(archive.read(MANIFEST))
+    listed = {name: member.bytes for name, member in manifest.members.items()}
+    held = {name: entry.file_size for name, entry in entries.items() if name != MANIFEST}
+    for name in listed.keys() ^ held.keys():
+        state = "is missing" if name in listed else "is in it and not in its manifest"
+        raise refused(f"{name!r:.80} {state}")
+    for name, size in listed.items():
+        if held[name] != size:
+            raise refused(f"{name!r:.80} has {held[name]} bytes instead of {size}")
+    return manifest
+
+
+def _check_members(archive: zipfile.ZipFile, manifest: Manifest, on_checked: Checked | None) -> None:
+    total = sum(member.bytes for member in manifest.members.values())
+    done = 0
+    for name, member in manifest.members.items():
+        digest = hashlib.sha256()
+        with damage_named(name), archive.open(name) as stream:
+            while step := stream.read(STEP):
+                digest.update(step)
+                done += len(step)
+        if digest.hexdigest() != member.sha256:
+            raise refused(f"{name!r:.80} is not what was written: its checksum is wrong")
+        if on_checked:
+            on_checked(done, total)

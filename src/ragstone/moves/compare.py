@@ -1,0 +1,124 @@
+"""Whether a tenant is the same in two ledgers: every document, every chunk, every vector."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from ragstone.core.types import Json, KnowledgeBase, Vector
+from ragstone.moves.parts import DOCUMENTS, grouped
+from ragstone.moves.reports import NONE, Differences, OnMove
+from ragstone.moves.searches import Samples
+from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.ledger.whole import WholeDocument
+from ragstone.stores.ledger.whole_reads import START, read_heads, read_kb_facts, read_whole
+
+APART = ("version", "chunks", "vectors", "file")
+"""Fields that are looked at in their own way, or that may differ."""
+
+
+@dataclass(slots=True)
+class Compared:
+    """What was looked at, and what was not equal."""
+
+    documents: int = 0
+    chunks: int = 0
+    vectors: int = 0
+    differences: Differences = NONE
+
+
+def plain(value: Json) -> Json:
+    """A value as every ledger can keep it: PostgreSQL has no NUL, and JSON has no tuples."""
+    match value:
+        case str():
+            return value.replace("\0", "\ufffd")
+        case dict():
+            return {plain(key): plain(one) for key, one in value.items()}
+        case list() | tuple():
+            return [plain(one) for one in value]
+    return value
+
+
+async def compare_kb(
+    here: SqlLedger, there: SqlLedger, tenant: str, kb: KnowledgeBase, samples: Samples, tell: OnMove
+) -> Compared:
+    """Compare a kb document by document; some vectors are put aside to search with."""
+    done = Compared()
+    other = await there.kb(tenant, kb.name)
+    if other is None:
+        done.differences = Differences.of(f"knowledge base '{kb.name}' is missing")
+        return done
+    facts, spaces = await here.read(tenant, read_kb_facts, kb)
+    their_facts, their_spaces = await there.read(tenant, read_kb_facts, other)
+    if facts != their_facts:
+        done.differences += Differences.of(f"the Spaces of knowledge base '{kb.name}' differ")
+        return done
+    total = (await here.stats(tenant, kb)).documents
+    live = next((at for at, space in enumerate(facts.spaces) if space.state == "live"), None)
+    async for ids in _pages(here, tenant, kb):
+        ours = await here.read(tenant, read_whole, spaces, ids)
+        theirs = await there.read(tenant, read_whole, their_spaces, ids)
+        done.differences += compare_documents(ours, theirs)
+        for document in ours:
+            done.documents += 1
+            done.chunks += len(document.chunks)
+            done.vectors += sum(
+                int(np.count_nonzero(matrix.any(axis=1))) for matrix in document.vectors.values()
+            )
+            _offer(samples, document, live)
+        tell(f"compare {tenant}/{kb.name}", done.documents, total)
+    count = (await there.stats(tenant, other)).documents
+    if count != done.documents:
+        said = f"knowledge base '{kb.name}' has {count} documents there and {done.documents} here"
+        done.differences += Differences.of(said)
+    return done
+
+
+def compare_documents(ours: Sequence[WholeDocument], theirs: Sequence[WholeDocument]) -> Differences:
+    """What is not the same in documents that should be."""
+    others = {document.id: document for document in theirs}
+    said = []
+    for document in ours:
+        other = others.get(document.id)
+        found = ["everything"] if other is None else _differing(document, other)
+        said += [f"{document.uri} ({document.id}) differs in {what}" for what in found]
+    return Differences.of(*said)
+
+
+def _differing(one: WholeDocument, other: WholeDocument) -> list[str]:
+    names = [field.name for field in fields(one) if field.name not in APART]
+    found = [name for name in names if plain(getattr(one, name)) != plain(getattr(other, name))]
+    if [chunk.id for chunk in one.chunks] != [chunk.id for chunk in other.chunks]:
+        found.append("ids of chunks")
+    else:
+        for mine, their in zip(one.chunks, other.chunks, strict=True):
+            found += [
+                f"{field.name} of chunk {mine.id}"
+                for field in fields(mine.chunk)
+                if plain(getattr(mine.chunk, field.name)) != plain(getattr(their.chunk, field.name))
+            ]
+    if one.vectors.keys() != other.vectors.keys() or any(
+        not np.array_equal(matrix, other.vectors[place]) for place, matrix in one.vectors.items()
+    ):
+        found.append("vectors")
+    if (one.file and one.file.content_hash) != (other.file and other.file.content_hash):
+        found.append("its original")
+    return found
+
+
+def _offer(samples: Samples, document: WholeDocument, live: int | None) -> None:
+    if live is not None and live in document.vectors:
+        for whole, row in zip(document.chunks, document.vectors[live], strict=True):
+            if row.any():
+                vector: Vector = row.astype(np.float32)
+                samples.offer(whole.chunk.text, vector)
+
+
+async def _pages(ledger: SqlLedger, tenant: str, kb: KnowledgeBase) -> AsyncIterator[list[str]]:
+    after = START
+    while heads := await ledger.read(tenant, read_heads, kb, (), after, DOCUMENTS):
+        for group in grouped(heads):
+            yield [head.id for head in group]
+        after = heads[-1].key

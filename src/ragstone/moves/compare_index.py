@@ -1,0 +1,185 @@
+"""Whether a vector database holds exactly what the ledger has, and finds it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ragstone.core.types import Candidate, Json, KnowledgeBase, Matrix, Space, Vector
+from ragstone.core.vectors import Place, Point, VectorProvider
+from ragstone.moves.reports import NONE, Differences, OnMove
+from ragstone.moves.searches import Agreement, K, Samples, Search, agree, judged
+from ragstone.stores.ledger import index_feed
+from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.vectors.derived import BATCH, DerivedIndex, place_of
+
+ALIKE = 0.999
+"""The cosine of a vector and what an engine made of it."""
+OWN = ("tenant_id", "space", "chunk_id")
+"""Payload names that a provider writes itself."""
+ATTEMPTS = 3
+
+
+@dataclass(slots=True)
+class IndexCompared:
+    """What was looked at in a Space, and what was not equal."""
+
+    chunks: int = 0
+    removed: int = 0
+    """Points of chunks that are no more, and that nobody had removed."""
+    agreement: Agreement = Agreement()  # noqa: RUF009
+    differences: Differences = NONE
+
+
+async def compare_index(
+    ledger: SqlLedger, index: DerivedIndex, tenant: str, kb: KnowledgeBase, space: Space, tell: OnMove
+) -> IndexCompared:
+    """Compare every point of a Space with its chunk, then search for some of them."""
+    provider = index.provider
+    tenant_id = await ledger.read(tenant, lambda _, tenant_id: tenant_id)
+    place = place_of(tenant_id, space)
+    total = await ledger.read(tenant, index_feed.count_live, kb, space, None)
+    done, samples = IndexCompared(), Samples()
+    suspects: list[str] = []
+    expected: set[str] = set()
+    async for points in scanned(ledger, tenant, kb, space):
+        suspects += await _differing(provider, place, points)
+        expected.update(point.chunk_id for point in points)
+        for point in points:
+            samples.offer("", point.vector)
+        done.chunks += len(points)
+        tell(f"compare {tenant}/{kb.name}", done.chunks, total)
+    done.removed = await _remove_orphans(ledger, provider, tenant, place, space, expected)
+    done.differences = await _looked_at_again(ledger, index, tenant, place, space, suspects)
+    done.agreement = await _searched(ledger, provider, tenant, kb, space, place, samples)
+    exact = provider.capabilities.exact
+    done.differences += judged(done.agreement, exact=exact, what=f"{provider.name} in '{kb.name}'")
+    return done
+
+
+async def scanned(
+    ledger: SqlLedger, tenant: str, kb: KnowledgeBase, space: Space
+) -> AsyncIterator[list[Point]]:
+    """All live chunks of a Space as points, some at a time."""
+    after = 0
+    while True:
+        points, after = await ledger.read(tenant, index_feed.scan, kb.id, space, after, BATCH)
+        if not points:
+            return
+        yield points
+
+
+async def exact_answers(
+    ledger: SqlLedger, tenant: str, kb: KnowledgeBase, space: Space, vectors: Sequence[Vector]
+) -> list[list[Candidate]]:
+    """The nearest chunks of each vector by one look at all of them."""
+    best: list[list[Candidate]] = [[] for _ in vectors]
+    if not vectors:
+        return best
+    queries: Matrix = np.stack(vectors)
+    async for points in scanned(ledger, tenant, kb, space):
+        scores = np.stack([point.vector for point in points]) @ queries.T
+        for at, column in enumerate(scores.T.tolist()):
+            here = [Candidate(point.chunk_id, score) for point, score in zip(points, column, strict=True)]
+            best[at] = sorted(best[at] + here, key=lambda one: (-one.score, one.chunk_id))[:K]
+    return best
+
+
+async def compare_searches(
+    ledger: SqlLedger, tenant: str, kb: KnowledgeBase, space: Space, samples: Samples, search: Search
+) -> Agreement:
+    """Ask an index for the neighbours of sampled vectors, and the ledger's own vectors too."""
+    vectors = [vector for _, vector in samples.chosen]
+    answers = await exact_answers(ledger, tenant, kb, space, vectors)
+    agreement = Agreement()
+    for vector, answer in zip(vectors, answers, strict=True):
+        agreement += agree(answer, await search(vector))
+    return agreement
+
+
+async def _searched(
+    ledger: SqlLedger,
+    provider: VectorProvider,
+    tenant: str,
+    kb: KnowledgeBase,
+    space: Space,
+    place: Place,
+    samples: Samples,
+) -> Agreement:
+    """What was written while it searched is no fault of the index: then it searches again."""
+
+    async def search(vector: Vector) -> Sequence[Candidate]:
+        return await provider.search(place, vector, K)
+
+    for _ in range(ATTEMPTS):
+        sequence = await ledger.sequence(tenant)
+        agreement = await compare_searches(ledger, tenant, kb, space, samples, search)
+        if sequence == await ledger.sequence(tenant):
+            break
+    return agreement
+
+
+async def _differing(provider: VectorProvider, place: Place, points: Sequence[Point]) -> list[str]:
+    there = {one.chunk_id: one for one in await provider.read(place, [point.chunk_id for point in points])}
+    return [point.chunk_id for point in points if _difference(point, there.get(point.chunk_id))]
+
+
+async def _looked_at_again(
+    ledger: SqlLedger, index: DerivedIndex, tenant: str, place: Place, space: Space, suspects: Sequence[str]
+) -> Differences:
+    """What differed may have been changed between two looks: only what differs once it has caught up counts."""
+    if not suspects:
+        return NONE
+    await index.settle(tenant)
+    found = NONE
+    for start in range(0, len(suspects), BATCH):
+        part = suspects[start : start + BATCH]
+        points = await ledger.read(tenant, index_feed.points, space, part)
+        there = {one.chunk_id: one for one in await index.provider.read(place, part)}
+        said = [(point.chunk_id, _difference(point, there.get(point.chunk_id))) for point in points]
+        found += Differences.of(*(f"chunk {one} {what}" for one, what in said if what))
+    return found
+
+
+async def _remove_orphans(
+    ledger: SqlLedger,
+    provider: VectorProvider,
+    tenant: str,
+    place: Place,
+    space: Space,
+    expected: set[str],
+) -> int:
+    """Remove points that the ledger has no chunk for, live or staged."""
+    removed = 0
+    orphans = [one async for page in provider.ids(place) for one in page if one not in expected]
+    for start in range(0, len(orphans), BATCH):
+        part = orphans[start : start + BATCH]
+        known = {point.chunk_id for point in await ledger.read(tenant, index_feed.points, space, part)}
+        gone = [one for one in part if one not in known]
+        await provider.delete(place, gone)
+        removed += len(gone)
+    return removed
+
+
+def _difference(ours: Point, theirs: Point | None) -> str:
+    """What is wrong with a point, in words; empty when nothing is."""
+    if theirs is None:
+        return "is missing"
+    length = float(np.linalg.norm(ours.vector)) * float(np.linalg.norm(theirs.vector))
+    if length and float(ours.vector @ theirs.vector) / length < ALIKE:
+        return "has another vector"
+    mine, their = _comparable(ours.payload), _comparable(theirs.payload)
+    names = sorted(name for name in mine.keys() | their.keys() if mine.get(name) != their.get(name))
+    return f"differs in {', '.join(names)}" if names else ""
+
+
+def _comparable(payload: Mapping[str, Json]) -> dict[str, str]:
+    # As JSON, which tells 1, 1.0 and true apart; a field without a value is as good as none.
+    return {
+        name: json.dumps(value, sort_keys=True)
+        for name, value in payload.items()
+        if name not in OWN and value is not None
+    }

@@ -1,0 +1,139 @@
+"""MIGRATE: build the new store beside the one in use, see that both are equal, and say what to set."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from ragstone.core.errors import InputError, SettingsError
+from ragstone.core.settings import LIVES_IN, OWN_INDEXES, Adapter, Settings, StoreSettings
+from ragstone.core.types import Json
+from ragstone.moves.migrate_index import EXACT, look_at_own_index, move_to_provider
+from ragstone.moves.migrate_ledger import move_to_ledger
+from ragstone.moves.reports import MoveReport, OnMove, TenantMove
+from ragstone.stores.ledger.source_book import SecretKeys
+from ragstone.stores.opening import PROVIDERS, VECTORS, Stores, open_provider, open_stores
+from ragstone.stores.residents import Residents
+from ragstone.stores.vectors.derived import DerivedIndex
+
+SECRETS = ("dsn", "api_key")
+BM25 = ("sqlite", "postgres", "bm25")
+"""Indexes that give a word the same score."""
+
+
+async def migrate(
+    stores: Stores,
+    settings: Settings,
+    to: Adapter,
+    *,
+    tenants: Sequence[str] | None,
+    secret_keys: SecretKeys,
+    tell: OnMove,
+) -> MoveReport:
+    """Move tenants, all of them unless some are named, to another vector index or to another ledger."""
+    started = time.monotonic()
+    names = list(tenants) if tenants is not None else await _all_tenants(stores)
+    if not names:
+        raise InputError("there is no tenant to move yet", hint="ragstone ingest PATH makes one")
+    chosen = _store(settings, to)
+    if to.kind in PROVIDERS:
+        moved = await _to_provider(stores, settings, to, names, tell)
+    elif _is_own(settings, to):
+        moved = await _to_own_index(stores, settings, to, names, tell)
+    else:
+        moved = await _to_ledger(stores, settings, chosen, names, secret_keys, tell)
+    which = "vectors" if to.kind in PROVIDERS or _is_own(settings, to) else "ledger"
+    given = {name: value for name, value in _given(to).items() if name not in SECRETS}
+    return MoveReport(
+        to=to.kind,
+        tenants=tuple(moved),
+        settings=_to_set(which, chosen, given),
+        secrets=tuple(f"store.{which}.{name}" for name in SECRETS if getattr(to, name) is not None),
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+async def _all_tenants(stores: Stores) -> list[str]:
+    return [tenant.name for tenant in await stores.tenants.all() if tenant.state != "deleting"]
+
+
+def _is_own(settings: Settings, to: Adapter) -> bool:
+    """Whether this is the index of the ledger in use, rather than another ledger."""
+    addressed = to.path or to.dsn
+    return LIVES_IN.get(to.kind) == settings.store.ledger.kind and not addressed
+
+
+def _store(settings: Settings, to: Adapter) -> Settings:
+    """The settings with which the new store is used; what is not a store is refused."""
+    store = settings.store
+    kept = {name: getattr(store, name) for name in store.model_fields_set - {"ledger", "vectors", "lexical"}}
+    if to.kind in PROVIDERS or _is_own(settings, to):
+        own = Adapter(kind=OWN_INDEXES[store.ledger.kind][0])
+        vectors = to if to.kind in PROVIDERS else own
+        return _with(settings, {**kept, "ledger": store.ledger, "lexical": store.lexical, "vectors": vectors})
+    if to.kind not in LIVES_IN:
+        VECTORS.load(to.kind)
+    kind = LIVES_IN[to.kind]
+    dsn = to.dsn or store.ledger.dsn
+    ledger = Adapter(kind=kind, dsn=dsn) if kind == "postgres" else Adapter(kind=kind)
+    moved = _with(settings, {**kept, "ledger": ledger})
+    return moved.model_copy(update={"data_dir": to.path}) if to.path else moved
+
+
+def _with(settings: Settings, store: dict[str, Any]) -> Settings:
+    return settings.model_copy(update={"store": StoreSettings.model_validate(store)})
+
+
+def _to_set(which: str, chosen: Settings, given: dict[str, Json]) -> dict[str, Json]:
+    if which == "vectors":
+        return {"store": {"vectors": {**given, "kind": chosen.store.vectors.kind}}}
+    moved: dict[str, Json] = {"store": {"ledger": {"kind": chosen.store.ledger.kind}}}
+    return {**moved, "data_dir": given["path"]} if "path" in given else moved
+
+
+def _given(to: Adapter) -> dict[str, Json]:
+    return to.model_dump(mode="json", exclude_defaults=True)
+
+
+async def _to_provider(
+    stores: Stores, settings: Settings, to: Adapter, tenants: Sequence[str], tell: OnMove
+) -> list[TenantMove]:
+    if stores.mirror and to == settings.store.vectors:
+        # The one in use is filled and compared: an engine under a folder cannot be opened twice.
+        return [await move_to_provider(stores.ledger, stores.mirror, tenant, tell) for tenant in tenants]
+    index = DerivedIndex(stores.ledger, open_provider(settings, to))
+    try:
+        return [await move_to_provider(stores.ledger, index, tenant, tell) for tenant in tenants]
+    finally:
+        await index.close()
+
+
+async def _to_own_index(
+    stores: Stores, settings: Settings, to: Adapter, tenants: Sequence[str], tell: OnMove
+) -> list[TenantMove]:
+    kind = OWN_INDEXES[settings.store.ledger.kind][0]
+    index = VECTORS.load(kind)(stores.ledger, Residents(settings.store.memory_mb))
+    return [await look_at_own_index(stores.ledger, index, kind, tenant, tell) for tenant in tenants]
+
+
+async def _to_ledger(
+    stores: Stores,
+    settings: Settings,
+    chosen: Settings,
+    tenants: Sequence[str],
+    secret_keys: SecretKeys,
+    tell: OnMove,
+) -> list[TenantMove]:
+    if chosen.store.ledger == settings.store.ledger and chosen.data_dir == settings.data_dir:
+        raise SettingsError("that is the ledger in use", hint="name another with --path or --dsn")
+    there = open_stores(chosen, secret_keys)
+    by_word = settings.store.lexical.kind in BM25 and chosen.store.lexical.kind in BM25
+    exact = chosen.store.vectors.kind in EXACT and settings.store.vectors.kind in EXACT
+    try:
+        return [
+            await move_to_ledger(stores, there, tenant, by_word=by_word, exact=exact, tell=tell)
+            for tenant in tenants
+        ]
+    finally:
+        await there.close()

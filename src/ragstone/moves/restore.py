@@ -1,0 +1,271 @@
+"""Whole documents go live in a ledger: each whole or not at all, and only those that are not there as they are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ragstone.core.analyzer import analyze
+from ragstone.core.errors import RagstoneError
+from ragstone.core.tenants import Admission
+from ragstone.core.types import KnowledgeBase
+from ragstone.moves.reports import SHOWN
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger import restore, restore_facts
+from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.ledger.origin import mark_origin
+from ragstone.stores.ledger.restore import Arriving, Existing
+from ragstone.stores.ledger.restore_spaces import Spaces, restore_spaces
+from ragstone.stores.ledger.transaction import SqlTransaction
+from ragstone.stores.ledger.whole import KbFacts, Key, WholeDocument
+
+Files = Callable[[WholeDocument], bytes | None]
+"""Reads the original of a document, if there is one."""
+
+Kept = Mapping[str, tuple[str, str]]
+"""Files by the id that a document had: where it was put, and under which name."""
+FIRST = 16
+"""Documents that are written before the database is asked to look at them for the first time."""
+Staged = Sequence[tuple[WholeDocument, tuple[str, int]]]
+"""Documents with the id and the number of the version that was written of them."""
+
+
+class OpenedKb(NamedTuple):
+    """A kb that documents are restored to."""
+
+    kb: KnowledgeBase
+    spaces: Spaces
+
+
+@dataclass(slots=True)
+class Restored:
+    """What has become of the documents so far."""
+
+    added: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    left: int = 0
+    differing: list[str] = field(default_factory=list)
+    chunks: int = 0
+    files: int = 0
+
+    @property
+    def written(self) -> int:
+        return self.added + self.replaced
+
+
+class _Batch(NamedTuple):
+    """What of a batch is to be written: as a document of its own, or as an amendment of one that is there."""
+
+    new: list[Arriving]
+    amended: list[tuple[Existing, WholeDocument]]
+
+
+class Restorer:
+    """Restores documents of one tenant.
+
+    `overwrite` replaces what is there and differs. `origin` names the one ledger that all there is comes from: then its
+    Spaces are followed and chunks have to have the same ids for a document to be the same.
+    """
+
+    def __init__(
+        self,
+        ledger: SqlLedger,
+        tenant: str,
+        admission: Admission | None = None,
+        *,
+        overwrite: bool = False,
+        origin: str = "",
+    ) -> None:
+        self._ledger = ledger
+        self._tenant = tenant
+        self._admission = admission
+        self._overwrite = overwrite or bool(origin)
+        self._origin = origin
+        self._adopted: dict[str, str] = {}
+        """Ids that documents have here and had otherwise where they come from, for what came in with them."""
+        self._counted = 0
+        """Chunks there were when the database last counted them."""
+        self.done = Restored()
+
+    async def open(self, facts: KbFacts) -> OpenedKb:
+        """The kb of that name with its Spaces, made if it does not exist."""
+        async with self._ledger.transaction(self._tenant) as tx:
+            kb = await tx.open_kb(facts.name)
+            await tx.run(restore_facts.date_kb, kb, facts.created_at)
+            opened = OpenedKb(*await tx.run(restore_spaces, kb, facts.spaces, follow=bool(self._origin)))
+            await self._sign(tx)
+        return opened
+
+    async def take(self, opened: OpenedKb, documents: Sequence[WholeDocument], files: Files) -> None:
+        """Make documents live, all that are new and, if they may be overwritten, those that differ.
+
+        The first come in small batches: what a database does for rows it has never counted takes ever longer.
+        """
+        at = 0
+        while at < len(documents):
+            batch = documents[at : at + max(FIRST, self.done.written)]
+            await self._take(opened, batch, files)
+            at += len(batch)
+
+    async def _take(self, opened: OpenedKb, documents: Sequence[WholeDocument], files: Files) -> None:
+        keys = [document.key for document in documents]
+        there = await self._ledger.read(self._tenant, restore.existing, opened.kb, keys)
+        batch = await asyncio.to_thread(self._sorted, documents, there)
+        if not batch.new and not batch.amended:
+            return
+        if self._admission is None:
+            await self._store(opened, batch, there, files)
+            return
+        new = [one.document for one in batch.new]
+        async with self._admission.taking_in(
+            self._tenant,
+            documents=sum(document.key not in there for document in new),
+            chunks=sum(len(document.chunks) for document in new),
+            size=sum(len(document.text.encode()) for document in new),
+        ):
+            await self._store(opened, batch, there, files)
+
+    async def look_around(self) -> None:
+        """Have the database see how much there is by now: it plans what follows by that."""
+        if self.done.chunks > self._counted:
+            await self._ledger.write(self._tenant, restore_facts.look_around)
+            self._counted = self.done.chunks
+
+    async def remove(self, document_ids: Sequence[str]) -> None:
+        """Let go of documents that are no longer where the others come from."""
+        async with self._ledger.transaction(self._tenant) as tx:
+            for document_id in document_ids:
+                await tx.delete(document_id)
+            await self._sign(tx)
+
+    async def remove_kb(self, name: str) -> None:
+        async with self._ledger.transaction(self._tenant) as tx:
+            await tx.delete_kb(name)
+            await self._sign(tx)
+
+    def _sorted(self, documents: Sequence[WholeDocument], there: Mapping[Key, Existing]) -> _Batch:
+        batch = _Batch([], [])
+        for document in documents:
+            known = there.get(document.key)
+            if known and known.id != document.id:
+                self._adopted[document.id] = known.id
+            if known and known.version and self._is_same(known, document):
+                self.done.unchanged += 1
+            elif known and known.version and not self._overwrite:
+                self.done.left += 1
+                self.done.differing += [document.uri][: SHOWN - len(self.done.differing)]
+            elif known and known.version and known.chunk_ids == _chunk_ids(document):
+                batch.amended.append((known, document))
+            else:
+                terms = tuple(" ".join(analyze(one.chunk.contextual)) for one in document.chunks)
+                parent = self._adopted.get(document.parent_id, document.parent_id)
+                batch.new.append(Arriving(document, terms, parent))
+        return batch
+
+    def _is_same(self, known: Existing, document: WholeDocument) -> bool:
+        if self._origin:
+            return False  # whoever follows a ledger has seen that they differ
+        return known.content == restore.content_of(document)
+
+    async def _store(
+        self, opened: OpenedKb, batch: _Batch, there: Mapping[Key, Existing], files: Files
+    ) -> None:
+        kept = await self._keep(batch, files)
+        staged: Staged | None = None
+        if self._ledger.mirrored:
+            async with self._ledger.transaction(self._tenant) as tx:
+                staged = await self._stage(tx, opened, batch, there)
+            await self._prepare(opened, staged)
+        async with self._ledger.transaction(self._tenant) as tx:
+            if staged is None:
+                staged = await self._stage(tx, opened, batch, there)
+            await tx.activate_all(opened.kb, [place for _, place in staged])
+            await tx.run(_finish, opened, batch, staged, kept)
+            await self._sign(tx)
+        self._count(batch, staged, there)
+        self.done.files += len(kept)
+        if self.done.chunks > 2 * self._counted:
+            await self.look_around()
+
+    async def _stage(
+        self, tx: SqlTransaction, opened: OpenedKb, batch: _Batch, there: Mapping[Key, Existing]
+    ) -> Staged:
+        """Write what nobody sees yet; not what somebody else has written since it was looked for."""
+        staged = await tx.run(_stage, opened, batch.new, there)
+        await self._sign(tx)
+        return staged
+
+    async def _prepare(self, opened: OpenedKb, staged: Staged) -> None:
+        versions = [place for _, place in staged]
+        try:
+            await self._ledger.prepare(self._tenant, opened.kb, versions)
+        except RagstoneError:
+            async with self._ledger.transaction(self._tenant) as tx:
+                await tx.discard_all(opened.kb, versions)
+                await self._sign(tx)
+            raise
+
+    async def _keep(self, batch: _Batch, files: Files) -> Kept:
+        """Put originals where their documents will be; one that nothing names in the end is swept up."""
+        kept: dict[str, tuple[str, str]] = {}
+        for document in [arriving.document for arriving in batch.new if arriving.document.file]:
+            content = await asyncio.to_thread(files, document)
+            if content is not None:
+                identity = self._adopted.get(document.id, document.id)
+                (name,) = await self._ledger.keep_originals(self._tenant, [(identity, content)])
+                kept[document.id] = identity, name
+        return kept
+
+    def _count(self, batch: _Batch, staged: Staged, there: Mapping[Key, Existing]) -> None:
+        for document, _ in staged:
+            known = there.get(document.key)
+            self.done.replaced += bool(known and known.version)
+            self.done.added += not (known and known.version)
+            self.done.chunks += len(document.chunks)
+        self.done.replaced += len(batch.amended)
+        self.done.left += len(batch.new) - len(staged)
+
+    async def _sign(self, tx: SqlTransaction) -> None:
+        if self._origin:
+            await tx.run(mark_origin, self._origin)
+
+
+def _chunk_ids(document: WholeDocument) -> tuple[str, ...]:
+    return tuple(one.id for one in document.chunks)
+
+
+def _version(there: Mapping[Key, Existing], arriving: Arriving) -> int:
+    known = there.get(arriving.document.key)
+    return known.version if known else 0
+
+
+def _stage(
+    connection: Connection,
+    tenant_id: str,
+    opened: OpenedKb,
+    new: Sequence[Arriving],
+    there: Mapping[Key, Existing],
+) -> Staged:
+    found = restore.existing(connection, tenant_id, opened.kb, [one.document.key for one in new])
+    return [
+        (arriving.document, restore.stage_whole(connection, tenant_id, *opened, arriving))
+        for arriving in new
+        if _version(found, arriving) == _version(there, arriving)
+    ]
+
+
+def _finish(
+    connection: Connection, tenant_id: str, opened: OpenedKb, batch: _Batch, staged: Staged, kept: Kept
+) -> None:
+    """What a document has besides its versions."""
+    for document, (identity, _) in staged:
+        restore_facts.date_document(connection, tenant_id, identity, document)
+        place, name = kept.get(document.id, ("", ""))
+        if document.file and place == identity:
+            restore_facts.keep_file(connection, tenant_id, opened.kb, identity, document, document.file, name)
+    for known, document in batch.amended:
+        restore.amend(connection, tenant_id, *opened, known, document)
+        restore_facts.date_document(connection, tenant_id, known.id, document)

@@ -1,0 +1,85 @@
+"""Whether two indexes answer alike: some of what they hold is searched for in both."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from ragstone.core.types import Candidate, Vector
+from ragstone.moves.reports import NONE, Differences
+
+SEARCHES = 50
+K = 10
+TOLERANCE = 2e-3
+"""By how much a cosine may differ that was worked out from the same float16 vectors."""
+ENOUGH = 0.95
+"""The share of the nearest that an index must find which does not look at everything."""
+Search = Callable[[Vector], Awaitable[Sequence[Candidate]]]
+Lookup = Callable[[str], Awaitable[Sequence[Candidate]]]
+
+
+@dataclass(slots=True)
+class Samples:
+    """Some of the chunks that were offered, each as likely as any other, the same ones for the same offers."""
+
+    most: int = SEARCHES
+    seen: int = 0
+    chosen: list[tuple[str, Vector]] = field(default_factory=list)
+    _choose: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311
+
+    def offer(self, text: str, vector: Vector) -> None:
+        self.seen += 1
+        if len(self.chosen) < self.most:
+            self.chosen.append((text, vector))
+            return
+        at = self._choose.randrange(self.seen)
+        if at < self.most:
+            self.chosen[at] = text, vector
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far two indexes agree: how many were expected, how many of those were found."""
+
+    searches: int = 0
+    expected: int = 0
+    found: int = 0
+    differences: Differences = NONE
+
+    def __add__(self, other: Agreement) -> Agreement:
+        return Agreement(
+            self.searches + other.searches,
+            self.expected + other.expected,
+            self.found + other.found,
+            self.differences + other.differences,
+        )
+
+    @property
+    def share(self) -> float:
+        """1 when nothing was expected."""
+        return round(self.found / self.expected, 4) if self.expected else 1.0
+
+
+def agree(
+    expected: Sequence[Candidate], found: Sequence[Candidate], *, tolerance: float = TOLERANCE
+) -> Agreement:
+    """Compare two answers. One of several that are equally near at the cut is as good as another."""
+    scores = {one.chunk_id: one.score for one in expected}
+    last = expected[-1].score - tolerance if expected else 0.0
+    right = [one for one in found if one.chunk_id in scores or one.score >= last]
+    off = [
+        f"chunk {one.chunk_id} scores {one.score:.4f} instead of {scores[one.chunk_id]:.4f}"
+        for one in found
+        if one.chunk_id in scores and abs(one.score - scores[one.chunk_id]) > tolerance
+    ]
+    return Agreement(1, len(expected), min(len(right), len(expected)), Differences.of(*off))
+
+
+def judged(agreement: Agreement, *, exact: bool, what: str) -> Differences:
+    """What is wrong with how two indexes agree: nothing, if it is as near as the engine can come."""
+    needed = 1.0 if exact else ENOUGH
+    if agreement.share >= needed:
+        return agreement.differences
+    said = f"{what} found {agreement.found} of {agreement.expected} nearest chunks"
+    return agreement.differences + Differences.of(said)

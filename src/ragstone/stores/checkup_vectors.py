@@ -1,0 +1,150 @@
+"""Look at a vector database outside the ledger: does it follow, and does it hold exactly what it should?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ragstone.core.checkup import Finding
+from ragstone.core.errors import RagstoneError
+from ragstone.core.tenants import Tenant
+from ragstone.core.types import KnowledgeBase, Space
+from ragstone.core.vectors import Place, VectorProvider
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger import index_feed
+from ragstone.stores.ledger.reads import read_kbs
+
+if TYPE_CHECKING:
+    from ragstone.stores.opening import Stores
+    from ragstone.stores.vectors.derived import DerivedIndex
+
+REPAIR = "ragstone doctor --repair"
+
+
+class _Held(NamedTuple):
+    """A Space that an index has to hold, or holds."""
+
+    place: Place
+    kb: KnowledgeBase | None
+    space: Space | None
+    """None when the Space is gone."""
+    behind: int | None
+    """Changes that the index has not seen; None when it holds nothing of this Space yet."""
+
+
+async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bool) -> list[Finding]:
+    """All that can be said of the vector database, if there is one."""
+    mirror = stores.mirror
+    if mirror is None:
+        return []
+    provider = mirror.provider
+    try:
+        health = await provider.health()
+    except RagstoneError as error:
+        return [Finding(provider.name, "reachable", "fail", str(error), error.hint)]
+    said = f"{health.version}, {health.detail}" if health.detail else health.version
+    findings = [Finding(provider.name, "reachable", "ok", said)]
+    if provider.name == "memory":
+        # It is another one in every process, and built anew by whoever searches first.
+        return findings
+    troubles: list[Finding] = []
+    for tenant in tenants:
+        try:
+            troubles += await _check_tenant(stores, mirror, tenant.name, repair=repair)
+        except RagstoneError as error:
+            troubles.append(Finding(provider.name, "checked", "fail", str(error), error.hint))
+    return findings + (troubles or [Finding(provider.name, "content", "ok", "exactly what the ledger has")])
+
+
+async def _check_tenant(stores: Stores, mirror: DerivedIndex, tenant: str, *, repair: bool) -> list[Finding]:
+    ledger, provider = stores.ledger, mirror.provider
+    held = await ledger.read(tenant, _held, provider.name)
+    found: list[tuple[str, str]] = []
+    wrong: list[_Held] = []
+    for one in held:
+        if problem := await _wrong_dimension(provider, one.place):
+            wrong.append(one)
+            found.append(("dimension", problem))
+        elif one.kb is None or one.space is None:
+            found.append(("deletion", "a Space is gone, and its vectors are not"))
+        elif one.behind is None:
+            found.append(("lag", f"nothing of knowledge base '{one.kb.name}' is there yet"))
+        elif one.behind:
+            found.append(("lag", f"{one.behind} changes of knowledge base '{one.kb.name}' behind"))
+    if repair:
+        await _rebuild(mirror, tenant, wrong)
+        await mirror.settle(tenant)
+    found += await _differences(stores, mirror, tenant, held, wrong, repair=repair)
+    how = ("ok", "put right") if repair else ("warn", REPAIR)
+    return [
+        Finding(provider.name, what, how[0], f"tenant '{tenant}': {detail}", how[1], repaired=repair)  # type: ignore[arg-type]
+        for what, detail in found
+    ]
+
+
+async def _differences(
+    stores: Stores,
+    mirror: DerivedIndex,
+    tenant: str,
+    held: Sequence[_Held],
+    wrong: Sequence[_Held],
+    *,
+    repair: bool,
+) -> list[tuple[str, str]]:
+    from ragstone.stores.vectors.reconcile import compare, reconcile
+
+    found = []
+    for one in held:
+        if one.kb is None or one.space is None or one in wrong:
+            continue
+        work = reconcile if repair else compare
+        difference = await work(stores.ledger, mirror.provider, tenant, one.kb, one.space, one.place)
+        if difference.orphans:
+            what = f"{difference.orphans} vectors of chunks that are gone, in '{one.kb.name}'"
+            found.append(("orphans", what))
+        if difference.missing:
+            what = f"{difference.missing} live chunks of '{one.kb.name}' are not there"
+            found.append(("missing", what))
+    return found
+
+
+async def _wrong_dimension(provider: VectorProvider, place: Place) -> str:
+    async for page in provider.ids(place):
+        for point in await provider.read(place, list(page[:1])):
+            if len(point.vector) != place.dimension:
+                return f"vectors of {len(point.vector)} dimensions where {place.dimension} are needed"
+        break
+    return ""
+
+
+async def _rebuild(mirror: DerivedIndex, tenant: str, wrong: Sequence[_Held]) -> None:
+    for one in wrong:
+        await mirror.provider.drop(one.place)
+        if one.kb and one.space:
+            await mirror.fill(tenant, one.kb, one.space)
+
+
+def _held(connection: Connection, tenant_id: str, index: str) -> list[_Held]:
+    kbs = {kb.id: kb for kb in read_kbs(connection, tenant_id)}
+    rows = connection.execute(
+        "SELECT kb_id, id, model, dimension, generation, state FROM spaces WHERE tenant_id = ?", (tenant_id,)
+    )
+    spaces = {row[1]: (kbs[row[0]], Space(*row[1:])) for row in rows if row[0] in kbs}
+    found = []
+    for mark in index_feed.marks(connection, tenant_id, index):
+        kb, space = spaces.pop(mark.space_id, (None, None))
+        place = Place(tenant_id, f"s{mark.space_id}", mark.dimension)
+        behind = _changes(connection, tenant_id, kb.id, mark.sequence) if kb else 0
+        found.append(_Held(place, kb, space, behind))
+    needed = [(kb, space) for kb, space in spaces.values() if space.state != "retired"]
+    return found + [
+        _Held(Place(tenant_id, f"s{space.id}", space.dimension), kb, space, None) for kb, space in needed
+    ]
+
+
+def _changes(connection: Connection, tenant_id: str, kb_id: int, after: int) -> int:
+    row = connection.execute(
+        "SELECT count(*) FROM changes WHERE tenant_id = ? AND kb_id = ? AND seq > ?",
+        (tenant_id, kb_id, after),
+    ).fetchone()
+    return int(row[0])

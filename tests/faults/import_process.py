@@ -1,0 +1,24 @@
+"""Imports an archive and says after every part how many documents are in: made to be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from ragstone.core.settings import Settings
+from ragstone.gate import Gate
+from ragstone.moves.mover import Mover
+from ragstone.stores.opening import open_stores
+
+
+async def run(archive: Path, folder: Path, vectors: str) -> None:
+    settings = Settings.model_validate({"data_dir": folder, "store": {"vectors": vectors}})
+    stores = open_stores(settings)
+    mover = Mover(stores, settings, Gate(stores.tenants, settings, lambda _: {}), lambda _: ())
+    await mover.import_archive(archive, on_progress=lambda what, done, _: print(what, done, flush=True))
+    await stores.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(run(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))

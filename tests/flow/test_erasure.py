@@ -1,0 +1,299 @@
+"""What is erased is gone from every store, also when something dies or is down on the way, and the receipt is true."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conformance import postgres_server
+from tests.conformance.postgres_server import server
+
+from ragstone import Ragstone
+from ragstone.core.erasure import Receipt, Target
+from ragstone.core.errors import NotFoundError, StoreBusy
+from ragstone.core.settings import Adapter, Settings
+from ragstone.core.types import KnowledgeBase, NewVersion
+from ragstone.core.vectors import Place
+from ragstone.erasure import Eraser
+from ragstone.stores import opening
+from ragstone.stores.blobs import Blobs
+from ragstone.stores.opening import Stores, open_stores
+from ragstone.stores.vectors.memory import MemoryProvider
+from ragstone.testing.builders import make_version, put, unit_vectors
+from ragstone.testing.fakes import FakeEmbedder
+
+postgres_databases = postgres_server.postgres_databases
+CANARY = "xylocaneb"
+
+
+class Killed(BaseException):
+    """What ends a process without asking anyone."""
+
+
+class Engine(MemoryProvider):
+    """A vector database that outlives who uses it, and has bad days."""
+
+    name = "engine"
+
+    def __init__(self) -> None:
+        super().__init__(Adapter(kind="memory"), Path(), "collection")
+        self.trouble: BaseException | None = None
+
+    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+        self._suffer()
+        await super().delete(place, chunk_ids)
+
+    async def drop(self, place: Place) -> None:
+        self._suffer()
+        await super().drop(place)
+
+    async def close(self) -> None:
+        pass
+
+    def _suffer(self) -> None:
+        if self.trouble:
+            raise self.trouble
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
+    """The vector database of all stores that are opened with `vectors: chroma`."""
+    made = Engine()
+    monkeypatch.setattr(opening, "open_provider", lambda *_: made)
+    return made
+
+
+@pytest.fixture(params=["sqlite", "postgres", "elsewhere"])
+async def stores(request: pytest.FixtureRequest, tmp_path: Path, engine: Engine) -> AsyncIterator[Stores]:
+    opened = open_kind(request.param, tmp_path)
+    yield opened
+    await opened.close()
+
+
+def open_kind(kind: str, folder: Path) -> Stores:
+    chosen: dict[str, Any] = {"vectors": "chroma"} if kind == "elsewhere" else {}
+    if kind == "postgres":
+        ledger = {"kind": "postgres", "dsn": server(18).database(folder)}
+        chosen = {"ledger": ledger, "vectors": "pgvector", "lexical": "postgres"}
+    return open_stores(Settings.model_validate({"data_dir": folder, "store": chosen}))
+
+
+def document(name: str, words: str = "harbour", **more: str) -> NewVersion:
+    texts = [f"{words} {name} part {n}" for n in range(3)]
+    return make_version(name, texts, vectors=unit_vectors(3, seed=sum(map(ord, name))), **more)
+
+
+async def found(stores: Stores, kb: KnowledgeBase, words: str, like: NewVersion) -> int:
+    """How much two searches find of a document."""
+    assert like.vectors is not None
+    by_word = await stores.lexical.search("default", kb, words, 10)
+    by_vector = await stores.vectors.search("default", kb, like.vectors[0], 1)
+    exact = [one for one in by_vector if one.score > 0.99]
+    return len(by_word) + len(exact)
+
+
+def left(receipt: Receipt) -> int:
+    return sum(sum(counts.values()) for counts in receipt.remaining.values())
+
+
+@pytest.mark.req("R-SEC-11", "R-DOM-05")
+async def test_a_document_is_erased_and_nobody_else_s(stores: Stores) -> None:
+    secret = document("secret", CANARY)
+    kb = await put(stores.ledger, secret, *(document(f"d{n}") for n in range(20)))
+    await stores.ledger.keep_originals("default", [(document("d1").document_id, b"of another")])
+    assert await found(stores, kb, CANARY, secret) == 4
+    (receipt,) = await Eraser(stores).erase("default", [Target("document", secret.document_id)])
+    rows = receipt.removed["ledger"]
+    assert (rows["documents"], rows["chunks"], rows["vectors"], rows["terms"], rows["postings"]) == (
+        1,
+        3,
+        3,
+        3,
+        3,
+    )
+    assert (receipt.complete, receipt.requery, left(receipt), receipt.unfinished) == (True, 0, 0, ())
+    assert receipt.scrubbed == (type(stores.ledger).__name__ == "SqliteLedger")
+    if stores.mirror:
+        assert (receipt.removed["engine"], receipt.remaining["engine"]) == ({"points": 3}, {"points": 0})
+    assert await found(stores, kb, CANARY, secret) == 0
+    assert (await stores.ledger.stats("default", kb)).chunks == 60
+
+
+async def test_many_are_erased_together_each_with_its_receipt(stores: Stores) -> None:
+    versions = [document(f"d{n}") for n in range(6)]
+    kb = await put(stores.ledger, *versions)
+    targets = [Target("document", version.document_id) for version in versions[:4]]
+    receipts = await Eraser(stores).erase("default", [*targets, Target("document", "0" * 32)])
+    assert [receipt.target for receipt in receipts] == targets
+    assert all(receipt.complete and receipt.removed["ledger"]["chunks"] == 3 for receipt in receipts)
+    assert (await stores.ledger.stats("default", kb)).documents == 2
+
+
+async def test_a_kb_is_erased(stores: Stores) -> None:
+    kept = await put(stores.ledger, document("kept"))
+    await put(stores.ledger, document("a", CANARY, kb="old"), document("b", CANARY, kb="old"), kb="old")
+    (receipt,) = await Eraser(stores).erase("default", [Target("kb", "old")])
+    assert receipt.complete
+    assert (receipt.removed["ledger"]["documents"], receipt.removed["ledger"]["spaces"]) == (2, 1)
+    if stores.mirror:
+        assert receipt.removed["engine"] == {"points": 6}
+    assert await stores.ledger.kb("default", "old") is None
+    assert (await stores.ledger.stats("default", kept)).documents == 1
+
+
+async def test_a_source_is_erased_in_its_own_kb_only(stores: Stores) -> None:
+    await put(stores.ledger, document("a"), document("b"), document("c", source="other"))
+    await put(stores.ledger, document("a", kb="two"), kb="two")
+    (receipt,) = await Eraser(stores).erase("default", [Target("source", "test", "default")])
+    assert (receipt.complete, receipt.removed["ledger"]["documents"]) == (True, 2)
+    counts = [
+        (await stores.ledger.stats("default", kb)).documents for kb in await stores.ledger.kbs("default")
+    ]
+    assert counts == [1, 1]
+
+
+@pytest.mark.req("R-TEN-15", "R-DOM-05")
+async def test_a_tenant_is_erased_in_one_operation(stores: Stores, tmp_path: Path) -> None:
+    kept = await put(stores.ledger, document("kept"))
+    await put(stores.ledger, document("a", CANARY, tenant="acme"), tenant="acme")
+    await stores.ledger.keep_originals("acme", [("a" * 32, CANARY.encode())])
+    receipt = await Eraser(stores).erase_tenant("acme")
+    assert (receipt.complete, receipt.requery, left(receipt)) == (True, 0, 0)
+    assert receipt.removed["ledger"]["chunks"] == 3
+    assert receipt.removed["files"]["files"] >= 1
+    if stores.mirror:
+        assert receipt.removed["engine"] == {"points": 3}
+    assert [tenant.name for tenant in await stores.tenants.all()] == ["default"]
+    assert (await stores.ledger.stats("default", kept)).documents == 1
+    assert _files_with(tmp_path, CANARY) == []
+    with pytest.raises(NotFoundError, match="there is no tenant 'acme'"):
+        await Eraser(stores).erase_tenant("acme")
+
+
+async def test_an_engine_that_is_down_is_told_of_and_made_up_for(engine: Engine, tmp_path: Path) -> None:
+    stores = open_kind("elsewhere", tmp_path)
+    secret = document("secret", CANARY)
+    kb = await put(stores.ledger, secret, document("other"))
+    engine.trouble = StoreBusy("the engine is down", hint="start it")
+    (receipt,) = await Eraser(stores).erase("default", [Target("document", secret.document_id)])
+    assert (receipt.complete, receipt.requery, receipt.remaining["engine"]) == (False, 3, {"points": 3})
+    assert receipt.unfinished[0].startswith("vectors: the engine is down; start it; the next search")
+    assert set(receipt.remaining["ledger"].values()) == {0}
+    assert receipt.removed["engine"] == {"points": 0}
+    engine.trouble = None
+    assert await found(stores, kb, CANARY, secret) == 0
+    await stores.ledger.settle("default")
+    assert await engine.count(Place(await _tenant_id(stores), "s1", 32)) == 3
+    await stores.close()
+
+
+@pytest.mark.parametrize("what", ["document", "kb"])
+async def test_who_dies_between_ledger_and_engine_leaves_it_to_the_next(
+    engine: Engine, tmp_path: Path, what: str
+) -> None:
+    secret = document("secret", CANARY, kb="old")
+    stores = open_kind("elsewhere", tmp_path)
+    kb = await put(stores.ledger, secret, kb="old")
+    place = Place(await _tenant_id(stores), "s1", 32)
+    target = Target("document", secret.document_id) if what == "document" else Target("kb", "old")
+    engine.trouble = Killed()
+    with pytest.raises(Killed):
+        await Eraser(stores).erase("default", [target])
+    await stores.close()
+    engine.trouble = None
+    assert await engine.count(place) == 3
+    again = open_kind("elsewhere", tmp_path)
+    assert secret.vectors is not None
+    assert await again.vectors.search("default", kb, secret.vectors[0], 5) == []
+    assert await engine.count(place) == 0
+    await again.close()
+
+
+async def test_who_dies_between_ledger_and_files_leaves_them_to_the_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: Engine
+) -> None:
+    stores = open_kind("sqlite", tmp_path)
+    secret = document("secret", CANARY)
+    await put(stores.ledger, secret)
+    (name,) = await stores.ledger.keep_originals("default", [(secret.document_id, CANARY.encode())])
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Blobs, "remove", die)
+        patch.setattr(Blobs, "settled", die)
+        with pytest.raises(Killed):
+            await Eraser(stores).erase("default", [Target("document", secret.document_id)])
+    _make_old(tmp_path, name)
+    await stores.ledger.sweep("default")
+    assert _files_with(tmp_path / "documents", CANARY) == []
+    await stores.close()
+
+
+async def test_a_file_that_may_be_on_its_way_in_is_kept_and_told_of(tmp_path: Path, engine: Engine) -> None:
+    stores = open_kind("sqlite", tmp_path)
+    secret = document("secret", CANARY)
+    await put(stores.ledger, secret)
+    (name,) = await stores.ledger.keep_originals("default", [(secret.document_id, b"newer bytes")])
+    (receipt,) = await Eraser(stores).erase("default", [Target("document", secret.document_id)])
+    assert (receipt.complete, receipt.remaining["files"]) == (False, {"originals": 1})
+    assert "ragstone doctor --repair" in receipt.unfinished[0]
+    assert (await stores.ledger.blobs("default")).get(secret.document_id, name) == b"newer bytes"
+    await stores.close()
+
+
+async def test_a_tenant_s_deletion_that_an_engine_holds_up_is_finished_by_asking_again(
+    engine: Engine, tmp_path: Path
+) -> None:
+    stores = open_kind("elsewhere", tmp_path)
+    await put(stores.ledger, document("a", tenant="acme"), tenant="acme")
+    engine.trouble = StoreBusy("the engine is down")
+    receipt = await Eraser(stores).erase_tenant("acme")
+    assert not receipt.complete
+    assert "ragstone tenants delete acme --yes finishes it" in receipt.unfinished[0]
+    engine.trouble = None
+    assert (await Eraser(stores).erase_tenant("acme")).complete
+    assert await stores.tenants.all() == []
+    await stores.close()
+
+
+@pytest.mark.req("R-SEC-13")
+def test_an_uploaded_document_leaves_no_byte_behind(tmp_path: Path, fake_model: FakeEmbedder) -> None:
+    uploaded: list[str] = []
+    with Ragstone(data_dir=tmp_path / "data") as stone:
+        for number in range(50):
+            words = CANARY if number == 20 else f"harbour{number}"
+            content = f"# About {words}\n\nThe {words} was painted in 19{number}.\n".encode()
+            status = stone.intake.upload(content, f"{words}.md", metadata={"about": words})
+            uploaded.append(status.document_id)
+        chosen = uploaded[20]
+        stone.intake.work()
+        stone.search(CANARY)
+        assert stone.stats().documents == 50
+        (receipt,) = stone.erase("document", chosen)
+        assert receipt.complete
+        assert (receipt.removed["files"], receipt.removed["ledger"]["jobs"]) == ({"originals": 1}, 1)
+        assert receipt.removed["ledger"]["notices"] == 1
+        assert _files_with(tmp_path / "data", CANARY) == []
+        assert CANARY not in " ".join(hit.text for hit in stone.search(CANARY, k=50).hits)
+        assert stone.erase("document", chosen) == []
+        assert stone.stats().documents == 49
+        assert stone.erase("tenant", "default")[0].complete
+
+
+async def _tenant_id(stores: Stores) -> str:
+    return await stores.ledger.read("default", lambda _, tenant_id: tenant_id)
+
+
+def _files_with(folder: Path, words: str) -> list[str]:
+    return [one.name for one in folder.rglob("*") if one.is_file() and words.encode() in one.read_bytes()]
+
+
+def _make_old(folder: Path, name: str) -> None:
+    (place,) = folder.rglob(name)
+    os.utime(place, (time.time() - 7200,) * 2)

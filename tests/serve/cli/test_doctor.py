@@ -1,0 +1,77 @@
+"""`ragstone doctor` looks at the stores, and `--repair` puts right what is wrong there."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serve.cli.conftest import Cli
+
+
+def findings(told: Any) -> dict[tuple[str, str], str]:
+    return {(one["store"], one["what"]): one["state"] for one in told["stores"]}
+
+
+def test_stores_in_order(filled: Cli) -> None:
+    ran = filled("doctor", "--json")
+    assert (ran.code, ran.json["ok"]) == (0, True)
+    assert findings(ran.json) == {
+        ("sqlite", "reachable"): "ok",
+        ("sqlite", "deletions"): "ok",
+        ("sqlite", "reservations"): "ok",
+        ("sqlite", "leftovers"): "ok",
+    }
+    assert {check["name"] for check in ran.json["checks"]} >= {"python", "model"}
+
+
+def test_without_data_nothing_is_made(cli: Cli, tmp_path: Path) -> None:
+    ran = cli("doctor", "--repair", "--json")
+    assert (ran.code, findings(ran.json)) == (0, {("ledger", "reachable"): "ok"})
+    assert not (tmp_path / "ragstone-data").exists()
+
+
+def test_a_file_that_nobody_needs_is_found_and_removed(filled: Cli, tmp_path: Path) -> None:
+    (tenant,) = (tmp_path / "ragstone-data" / "tenants").iterdir()
+    stray = tmp_path / "ragstone-data" / "documents" / tenant.name / ("a" * 32) / ("b" * 32)
+    stray.parent.mkdir(parents=True)
+    stray.write_bytes(b"left behind")
+    os.utime(stray, (time.time() - 7200,) * 2)
+    found = filled("doctor")
+    assert found.code == 0  # a remark, not a failure
+    lines = [line.split() for line in found.out.splitlines()]
+    assert ["warn", "sqlite", "leftovers"] in [line[:3] for line in lines]
+    assert ["ragstone", "doctor", "--repair"] in lines
+    (repaired,) = [one for one in filled("doctor", "--repair", "--json").json["stores"] if one["repaired"]]
+    assert (repaired["what"], repaired["state"], repaired["repair"]) == ("leftovers", "ok", "removed")
+    assert not stray.exists()
+    assert len(filled("documents", "--json").json["documents"]) == 3
+
+
+def test_a_ledger_that_cannot_be_read_fails(filled: Cli, tmp_path: Path) -> None:
+    (tmp_path / "ragstone-data" / "control.db").write_bytes(b"this is no database at all" * 100)
+    ran = filled("doctor", "--json")
+    assert (ran.code, ran.json["ok"]) == (1, False)
+    assert findings(ran.json)["ledger", "reachable"] == "fail"
+
+
+def test_a_store_that_cannot_be_opened_fails(filled: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGSTONE_STORE__VECTORS", '{"kind": "memory", "url": "http://127.0.0.1:1"}')
+    ran = filled("doctor", "--json")
+    (found,) = ran.json["stores"]
+    assert (ran.code, found["state"]) == (1, "fail")
+    assert "takes no address" in found["detail"]
+
+
+def test_a_tenant_whose_deletion_was_cut_short_is_finished(filled: Cli, tmp_path: Path) -> None:
+    filled("tenants", "create", "acme")
+    with closing(sqlite3.connect(tmp_path / "ragstone-data" / "control.db")) as database:
+        database.execute("UPDATE tenants SET state = 'deleting' WHERE name = 'acme'")
+        database.commit()
+    assert findings(filled("doctor", "--json").json)["sqlite", "deletions"] == "warn"
+    assert filled("doctor", "--repair").code == 0
+    assert [one["name"] for one in filled("tenants", "--json").json["tenants"]] == ["default"]

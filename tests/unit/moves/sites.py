@@ -1,0 +1,90 @@
+"""Stores to move between, and what is in them."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ragstone.core.settings import Settings
+from ragstone.core.types import KnowledgeBase, NewVersion
+from ragstone.gate import Gate
+from ragstone.ingest.sources import secret_keys
+from ragstone.moves.mover import Mover
+from ragstone.stores.opening import Stores, open_stores
+from ragstone.testing.builders import make_version, put, unit_vectors
+
+TOPICS = ("ferry harbour crossing", "lighthouse keeper lamp", "engine room boiler", "crown fare ticket")
+
+
+@dataclass(frozen=True)
+class Site:
+    """An installation of its own."""
+
+    settings: Settings
+    stores: Stores
+    mover: Mover
+
+    async def kb(self, name: str = "default", tenant: str = "default") -> KnowledgeBase:
+        found = await self.stores.ledger.kb(tenant, name)
+        assert found is not None
+        return found
+
+    async def uris(self, kb: str = "default", tenant: str = "default") -> list[str]:
+        found = await self.stores.ledger.documents(tenant, await self.kb(kb, tenant), limit=10_000)
+        return sorted(document.uri for document in found)
+
+
+@asynccontextmanager
+async def site(folder: Path, **settings: Any) -> AsyncIterator[Site]:
+    """An installation in a folder, with the stores that the settings name."""
+    chosen = Settings(data_dir=folder, **settings)
+    stores = open_stores(chosen, _secrets)
+    gate = Gate(stores.tenants, chosen, lambda _: {})
+    try:
+        yield Site(chosen, stores, Mover(stores, chosen, gate, _secrets))
+    finally:
+        await stores.close()
+
+
+def _secrets(kind: str) -> Collection[str]:
+    return secret_keys(kind)
+
+
+def version(number: int, *, chunks: int = 3, word: str = "", dimension: int = 32, **given: Any) -> NewVersion:
+    """A document with a topic, a number of its own in every chunk, and metadata of every kind."""
+    topic = TOPICS[number % len(TOPICS)]
+    texts = [f"{topic} document{number} part{part} {word}".strip() for part in range(chunks)]
+    metadata = {
+        "number": number,
+        "share": number / 4,
+        "even": number % 2 == 0,
+        "tags": [topic[:5], "all"],
+        "none": None,
+    }
+    return make_version(
+        f"{number:05d}",
+        texts,
+        vectors=unit_vectors(chunks, dimension, seed=number),
+        metadata=metadata,
+        **given,
+    )
+
+
+async def stock(
+    one: Site, count: int, *, first: int = 0, tenant: str = "default", kb: str = "default"
+) -> None:
+    """Put documents into a kb."""
+    for start in range(first, first + count, 100):
+        numbers = range(start, min(start + 100, first + count))
+        made = [version(number, tenant=tenant, kb=kb) for number in numbers]
+        await put(one.stores.ledger, *made, tenant=tenant, kb=kb)
+
+
+def contents(archive: Path) -> dict[str, bytes]:
+    """The members of an archive but for the manifest, which has a time and names in it."""
+    with zipfile.ZipFile(archive) as opened:
+        return {name: opened.read(name) for name in opened.namelist() if name != "manifest.json"}

@@ -1,0 +1,257 @@
+"""A look at the stores finds what is wrong with them, and a repair puts exactly that right."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.conformance import postgres_server
+from tests.conformance.postgres_server import server
+
+from ragstone.core.checkup import Finding
+from ragstone.core.clock import canonical, now
+from ragstone.core.errors import StoreBusy
+from ragstone.core.settings import Adapter, Settings
+from ragstone.core.vectors import Health, Place, Point
+from ragstone.stores import opening
+from ragstone.stores.checkup import examine
+from ragstone.stores.checkup_postgres import check_database
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.postgres import PostgresLedger
+from ragstone.stores.opening import Stores, open_stores
+from ragstone.stores.vectors.memory import MemoryProvider
+from ragstone.testing.builders import delete, make_version, put, unit_vectors
+
+postgres_databases = postgres_server.postgres_databases
+
+
+class Engine(MemoryProvider):
+    """A provider that is not known to forget."""
+
+    name = "engine"
+
+    def __init__(self, adapter: Adapter, folder: Path, isolation: str) -> None:
+        super().__init__(Adapter(kind="memory"), folder, "collection")
+        self.down = False
+
+    async def health(self) -> Health:
+        if self.down:
+            raise StoreBusy("the engine is down", hint="start it")
+        return Health("7.1")
+
+    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+        if self.down:
+            raise StoreBusy("the engine is down", hint="start it")
+        await super().delete(place, chunk_ids)
+
+
+@pytest.fixture
+async def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stores]:
+    """Stores whose vectors are elsewhere, with two documents in them."""
+    monkeypatch.setattr(opening, "open_provider", lambda _, adapter: Engine(adapter, tmp_path, ""))
+    opened = open_stores(Settings.model_validate({"data_dir": tmp_path, "store": {"vectors": "chroma"}}))
+    versions = [make_version(f"d{n}", ["x", "y"], vectors=unit_vectors(2, seed=n)) for n in range(2)]
+    await put(opened.ledger, *versions)
+    yield opened
+    await opened.close()
+
+
+def engine_of(stores: Stores) -> Engine:
+    assert stores.mirror is not None
+    provider = stores.mirror.provider
+    assert isinstance(provider, Engine)
+    return provider
+
+
+async def place_of(stores: Stores) -> Place:
+    tenant_id = await stores.ledger.read("default", lambda _, tenant_id: tenant_id)
+    return Place(tenant_id, "s1", 32)
+
+
+def troubles(findings: list[Finding]) -> dict[tuple[str, str], str]:
+    return {(one.store, one.what): one.detail for one in findings if one.state != "ok"}
+
+
+def repaired(findings: list[Finding]) -> set[str]:
+    return {one.what for one in findings if one.repaired}
+
+
+async def check_and_repair(stores: Stores, store: str, what: str, detail: str) -> None:
+    """Exactly this is found, it stays as long as nobody repairs it, and is gone afterwards."""
+    for _ in range(2):
+        assert troubles(await examine(stores)) == {(store, what): detail}
+    assert repaired(await examine(stores, repair=True)) == {what}
+    assert troubles(await examine(stores)) == {}
+    assert len(await stores.ledger.documents("default", (await stores.ledger.kbs("default"))[0])) == 2
+
+
+async def test_stores_in_order(stores: Stores) -> None:
+    findings = await examine(stores)
+    assert troubles(findings) == {}
+    assert [(one.store, one.what) for one in findings] == [
+        ("sqlite", "reachable"),
+        ("sqlite", "deletions"),
+        ("sqlite", "reservations"),
+        ("sqlite", "leftovers"),
+        ("engine", "reachable"),
+        ("engine", "content"),
+    ]
+    assert findings[4].detail == "7.1"
+
+
+async def test_nothing_is_made_by_looking(tmp_path: Path) -> None:
+    stores = open_stores(Settings(data_dir=tmp_path / "none"))
+    assert [one.detail for one in await examine(stores)] == ["nothing has been written yet"]
+    await stores.close()
+    assert not _has_anything(tmp_path)
+
+
+async def test_an_engine_that_is_down(stores: Stores) -> None:
+    engine_of(stores).down = True
+    (found,) = [one for one in await examine(stores, repair=True) if one.state != "ok"]
+    assert found == Finding("engine", "reachable", "fail", "the engine is down", "start it")
+
+
+async def test_orphans(stores: Stores) -> None:
+    points = [Point(f"{n:032x}", unit_vectors(1, seed=n)[0], {}) for n in range(3)]
+    await engine_of(stores).upsert(await place_of(stores), points)
+    detail = "tenant 'default': 3 vectors of chunks that are gone, in 'default'"
+    await check_and_repair(stores, "engine", "orphans", detail)
+
+
+async def test_missing_vectors(stores: Stores) -> None:
+    place = await place_of(stores)
+    ids = [one async for page in engine_of(stores).ids(place) for one in page]
+    await engine_of(stores).delete(place, ids[:3])
+    detail = "tenant 'default': 3 live chunks of 'default' are not there"
+    await check_and_repair(stores, "engine", "missing", detail)
+
+
+async def test_an_index_that_is_behind(stores: Stores) -> None:
+    await put(stores.ledger, make_version("gone", vectors=unit_vectors(1, seed=9)))
+    engine_of(stores).down = True
+    await delete(stores.ledger, make_version("gone").document_id)
+    engine_of(stores).down = False
+    found = troubles(await examine(stores))
+    assert found == {
+        ("engine", "lag"): "tenant 'default': 1 changes of knowledge base 'default' behind",
+        ("engine", "orphans"): "tenant 'default': 1 vectors of chunks that are gone, in 'default'",
+    }
+    assert "lag" in repaired(await examine(stores, repair=True))
+    assert troubles(await examine(stores)) == {}
+
+
+async def test_a_kb_whose_vectors_are_still_there(stores: Stores) -> None:
+    await put(stores.ledger, make_version("b", vectors=unit_vectors(1), kb="old"), kb="old")
+    mirrors, stores.ledger.mirrors = stores.ledger.mirrors, ()
+    async with stores.ledger.transaction("default") as tx:
+        await tx.delete_kb("old")
+    stores.ledger.mirrors = mirrors
+    detail = "tenant 'default': a Space is gone, and its vectors are not"
+    await check_and_repair(stores, "engine", "deletion", detail)
+
+
+async def test_vectors_of_another_length(stores: Stores) -> None:
+    engine = engine_of(stores)
+    place = await place_of(stores)
+    await engine.drop(place)
+    short = Place(place.tenant_id, place.space, 8)
+    ids = await stores.ledger.read("default", _chunk_ids)
+    await engine.upsert(short, [Point(one, unit_vectors(1, 8)[0], {}) for one in ids])
+    detail = "tenant 'default': vectors of 8 dimensions where 32 are needed"
+    await check_and_repair(stores, "engine", "dimension", detail)
+
+
+async def test_a_tenant_that_is_still_being_deleted(stores: Stores) -> None:
+    await put(stores.ledger, make_version("x", tenant="acme"), tenant="acme")
+    await stores.ledger.control_write(
+        lambda db: db.execute("UPDATE tenants SET state = 'deleting' WHERE name = 'acme'")
+    )
+    await check_and_repair(stores, "sqlite", "deletions", "tenant 'acme' is being deleted")
+    assert [tenant.name for tenant in await stores.tenants.all()] == ["default"]
+
+
+async def test_reservations_that_have_lapsed(stores: Stores) -> None:
+    tenant_id = (await place_of(stores)).tenant_id
+    for name, hours in (("old", -1), ("young", 1)):
+        moment = canonical(now() + timedelta(hours=hours))
+        values = (name, "documents", tenant_id, 1.0, moment)
+        await stores.ledger.control_write(
+            lambda db, values=values: db.execute("INSERT INTO reservations VALUES (?, ?, ?, ?, ?)", values)
+        )
+    await check_and_repair(stores, "sqlite", "reservations", "1 of quotas have lapsed")
+    left = await stores.ledger.control_read(
+        lambda db: db.execute("SELECT id FROM reservations").fetchall(), []
+    )
+    assert left == [("young",)]
+
+
+async def test_a_file_that_nobody_needs(stores: Stores, tmp_path: Path) -> None:
+    (name,) = await stores.ledger.keep_originals("default", [("a" * 32, b"left behind")])
+    assert troubles(await examine(stores)) == {}  # it may be on its way in
+    _make_old(tmp_path, name)
+    detail = "tenant 'default': staged versions: 0, files that nobody needs: 1"
+    await check_and_repair(stores, "sqlite", "leftovers", detail)
+
+
+async def test_versions_that_a_crash_left_staged(stores: Stores) -> None:
+    async with stores.ledger.transaction("default") as tx:
+        kb = await tx.open_kb("default")
+        await tx.stage(kb, make_version("d0", ["new"]))
+    old = canonical(now() - timedelta(hours=2))
+    await stores.ledger.write(
+        "default", lambda db, _: db.execute("UPDATE versions SET created_at = ? WHERE version = 2", (old,))
+    )
+    detail = "tenant 'default': staged versions: 1, files that nobody needs: 0"
+    await check_and_repair(stores, "sqlite", "leftovers", detail)
+
+
+@pytest.mark.parametrize(
+    ("damage", "what", "detail"),
+    [
+        ("ALTER TABLE ragstone.documents NO FORCE ROW LEVEL SECURITY", "row-level security", "documents"),
+        ("DROP EXTENSION vector CASCADE", "extension", "vector is not installed"),
+        ("ALTER ROLE app BYPASSRLS", "role", "app sees the rows of all tenants"),
+    ],
+)
+async def test_a_database_that_is_not_safe(tmp_path: Path, damage: str, what: str, detail: str) -> None:
+    one = server(18)
+    ledger = PostgresLedger(one.database(tmp_path), tmp_path)
+    try:
+        await put(ledger, make_version("a"))
+        before = await ledger.control_read(check_database, [])
+        assert [(one.what, one.state) for one in before] == [
+            ("reachable", "ok"),
+            ("extension", "ok"),
+            ("role", "ok"),
+            ("row-level security", "ok"),
+        ]
+        with psycopg.connect(one.admin(one.name_of(tmp_path)), autocommit=True) as admin:
+            admin.execute(damage)
+        (found,) = [one for one in await ledger.control_read(check_database, []) if one.state != "ok"]
+        assert (found.what, found.state) == (what, "fail")
+        assert detail in found.detail
+        assert found.repair
+    finally:
+        await ledger.close()
+        with psycopg.connect(one.admin(), autocommit=True) as admin:
+            admin.execute("ALTER ROLE app NOBYPASSRLS")
+
+
+def _chunk_ids(connection: Connection, tenant_id: str) -> list[str]:
+    rows = connection.execute("SELECT id FROM chunks WHERE tenant_id = ?", (tenant_id,)).fetchall()
+    return [one for (one,) in rows]
+
+
+def _has_anything(folder: Path) -> bool:
+    return any(folder.iterdir())
+
+
+def _make_old(folder: Path, name: str) -> None:
+    (place,) = folder.rglob(name)
+    os.utime(place, (time.time() - 7200,) * 2)
