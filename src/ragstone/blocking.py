@@ -122,6 +122,9 @@ class Ragstone:
     def kbs(self, **options: Any) -> Sequence[KnowledgeBase]:
         return self._run(self._engine.kbs(**options))
 
+    def reindex(self, **options: Any) -> list[str]:
+        return self._run(self._engine.reindex(**options))
+
     def collections(self, **options: Any) -> list[Collection]:
         return self._run(self._engine.collections(**options))
 

@@ -258,6 +258,10 @@ class Engine:
         """All kbs of a tenant."""
         return await self._parts.ledger.kbs(await self._owner(tenant))
 
+    async def reindex(self, *, tenant: str | None = None, kb: str | None = None) -> list[str]:
+        """Make the indexes of a kb anew while it is searched; which of `vectors` and `lexical` could be."""
+        return await self._parts.reindex(await self._owner(tenant), self._name(kb))
+
     async def collections(self, *, tenant: str | None = None) -> list[Collection]:
         """What a tenant has of each source type, by the names that people use, such as `emails_acme`."""
         owner = await self._owner(tenant)

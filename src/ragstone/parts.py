@@ -42,6 +42,8 @@ class Parts:
     reembedder: Callable[[], Reembedder]
     mover: Callable[[], Mover]
     eraser: Callable[[], Eraser]
+    reindex: Callable[[str, str], Awaitable[list[str]]]
+    """Makes the indexes of a tenant's kb anew."""
     answerer: Callable[[], Answerer]
     gate: Gate
     tenants: TenantBook

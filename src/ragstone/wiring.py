@@ -15,6 +15,7 @@ from ragstone.models import build_embedder, build_llm, build_reranker, tokenizer
 from ragstone.models.shelf import EmbedderShelf
 from ragstone.parts import Closing, Parts
 from ragstone.stores.opening import Stores, open_stores
+from ragstone.stores.reindex import reindex
 
 if TYPE_CHECKING:
     from ragstone.answer import Answerer
@@ -57,6 +58,7 @@ def open_engine(settings: Settings | None = None) -> Engine:
         reembedder=cache(lambda: _reembedder(settings, stores, embedders)),
         mover=cache(lambda: _mover(settings, stores, gate)),
         eraser=cache(lambda: _eraser(stores)),
+        reindex=lambda tenant, kb: reindex(stores, tenant, kb),
         answerer=cache(lambda: _answerer(settings, embedder, llm)),
         gate=gate,
         tenants=stores.tenants,

@@ -43,6 +43,10 @@ class TestQdrantBehindTheLedger(VectorSuite):
         return open_derived(folder, QdrantProvider(Adapter(kind="qdrant"), folder / "qdrant", "filter"))
 
 
+def _never(*_: object) -> None:
+    raise AssertionError("the ledger was asked")
+
+
 class Unreliable(MemoryProvider):
     """Does what real engines do on a bad day."""
 
@@ -76,11 +80,7 @@ async def test_the_engine_itself_answers(tmp_path: Path, monkeypatch: pytest.Mon
     vectors = unit_vectors(20)
     kb = await put(ledger, make_version("a", ["x"] * 20, vectors=vectors, metadata={"year": 2026}))
     await index.search("default", kb, vectors[0], 5)
-
-    def never(*_: object) -> None:
-        raise AssertionError("the ledger was asked")
-
-    monkeypatch.setattr(index_feed, "nearest", never)
+    monkeypatch.setattr(index_feed, "nearest", _never)
     assert len(await index.search("default", kb, vectors[0], 20)) == 20
     assert len(await index.search("default", kb, vectors[0], 5, parse_filter({"year": 2026}))) == 5
     await ledger.close()
@@ -184,6 +184,22 @@ async def test_a_kb_takes_its_place_with_it(tmp_path: Path) -> None:
         await tx.delete_kb("default")
     assert await provider.count(place) == 0
     assert await ledger.read("default", index_feed.marks, "memory") == []
+    await ledger.close()
+
+
+async def test_a_document_that_moved_is_filtered_by_its_new_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, index = open_derived(tmp_path, memory(tmp_path))
+    monkeypatch.setattr(index_feed, "nearest", _never)
+    version = make_version("old", vectors=unit_vectors(1))
+    kb = await put(ledger, version)
+    query = unit_vectors(1)[0]
+    assert len(await index.search("default", kb, query, 5, parse_filter({"external_id": "old"}))) == 1
+    async with ledger.transaction("default") as tx:
+        await tx.move(version.document_id, "new", "test:new")
+    assert await index.search("default", kb, query, 5, parse_filter({"external_id": "old"})) == []
+    assert len(await index.search("default", kb, query, 5, parse_filter({"uri": "test:new"}))) == 1
     await ledger.close()
 
 

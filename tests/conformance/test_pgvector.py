@@ -90,7 +90,9 @@ async def ledger(tmp_path: Path) -> AsyncIterator[PostgresLedger]:
 
 
 def open_index(ledger: PostgresLedger, **options: Any) -> PgVectorIndex:
-    return PgVectorIndex(ledger, Residents(64), options)
+    index = PgVectorIndex(ledger, Residents(64), options)
+    index.serve()
+    return index
 
 
 async def fill(ledger: PostgresLedger, first: int, last: int) -> KnowledgeBase:

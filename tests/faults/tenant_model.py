@@ -77,7 +77,7 @@ class Life:
             paper.uri,
             paper.uri,
             paper.text,
-            metadata={"colour": paper.colour, "owner": self.canary},
+            metadata={"colour": paper.colour, "owner": self.canary, "source_type": "memo"},
         )
 
     def keep(self, kb: str, *papers: Paper) -> None:
@@ -89,8 +89,9 @@ class Life:
 
     def drop_kb(self, kb: str) -> int:
         """Forget a kb and what waits to join it; how many documents went."""
+        before = len(self.queued)
         self.queued = {uri: one for uri, one in self.queued.items() if one[0] != kb}
-        return len(self.kbs.pop(kb, ()))
+        return len(self.kbs.pop(kb, ())) + before - len(self.queued)
 
 
 @dataclass

@@ -133,6 +133,8 @@ class World:
             stats = await self._hear(life, self.engine.stats(tenant=life.name, kb=kb), kb)
             if stats is not None:
                 assert (stats.documents, stats.chunks) == (len(life.kbs[kb]),) * 2
+        collections = await self._hear(life, self.engine.collections(tenant=life.name))
+        assert sum(one.documents for one in collections) == sum(map(len, life.kbs.values()))
         if life.exists:
             usage = await self._hear(life, self.engine.tenants.usage(life.name))
             live = sum(map(len, life.kbs.values()))
@@ -175,6 +177,7 @@ class World:
             lambda one: engine.text(one, tenant=name),
             lambda one: engine.chunks(one, tenant=name),
             lambda one: engine.delete(one, tenant=name),
+            lambda one: engine.erase("document", one, tenant=name),
             lambda one: engine.explain("ferry", one, tenant=name, kb=kb),
             lambda one: engine.intake.status(one, tenant=name),
             lambda one: engine.intake.job(one, tenant=name),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 
 from ragstone import Ragstone
+from ragstone.core.clock import canonical, now
 from ragstone.core.erasure import Receipt, Target
 from ragstone.core.errors import NotFoundError, StoreBusy
 from ragstone.core.settings import Adapter, Settings
@@ -21,6 +23,7 @@ from ragstone.core.vectors import Place
 from ragstone.erasure import Eraser
 from ragstone.stores import opening
 from ragstone.stores.blobs import Blobs
+from ragstone.stores.ledger import erasure_counts
 from ragstone.stores.opening import Stores, open_stores
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.testing.builders import make_version, put, unit_vectors
@@ -154,6 +157,24 @@ async def test_a_source_is_erased_in_its_own_kb_only(stores: Stores) -> None:
         (await stores.ledger.stats("default", kb)).documents for kb in await stores.ledger.kbs("default")
     ]
     assert counts == [1, 1]
+
+
+async def test_what_a_crash_left_staged_is_swept(stores: Stores) -> None:
+    kb = await put(stores.ledger, document("kept"))
+    async with stores.ledger.transaction("default") as tx:
+        await tx.stage(kb, document("kept", CANARY))
+        await tx.stage(kb, document("new", CANARY))
+    old = canonical(now() - timedelta(hours=2))
+    await stores.ledger.write(
+        "default",
+        lambda db, tenant_id: db.execute(
+            "UPDATE versions SET created_at = ? WHERE tenant_id = ? AND (version = 2 OR document_id = ?)",
+            (old, tenant_id, document("new").document_id),
+        ),
+    )
+    await stores.ledger.sweep("default")
+    rows = await stores.ledger.read("default", erasure_counts.count_tenant)
+    assert (rows["documents"], rows["versions"], rows["chunks"], rows["vectors"]) == (1, 1, 3, 3)
 
 
 @pytest.mark.req("R-TEN-15", "R-DOM-05")

@@ -40,7 +40,7 @@ WORDS = (
     "market",
     "winter",
 )
-QUERIES = ("ferry harbour", "lighthouse lantern winter", "crown")
+QUERIES = ("ferry harbour", "lighthouse lantern winter", "tide engine orchard")
 
 
 @pytest.fixture

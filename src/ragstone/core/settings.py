@@ -69,7 +69,9 @@ class StoreSettings(Section):
                 object.__setattr__(self, field, filled)
             elif adapter.kind in LIVES_IN and LIVES_IN[adapter.kind] != self.ledger.kind:
                 needed = LIVES_IN[adapter.kind]
-                raise ValueError(f"{field} '{adapter.kind}' lives in the {needed} ledger: set store.ledger too")
+                raise ValueError(
+                    f"{field} '{adapter.kind}' lives in the {needed} ledger: set store.ledger too"
+                )
         return self
 
 

@@ -13,7 +13,7 @@ from ragstone.moves.migrate_index import EXACT, look_at_own_index, move_to_provi
 from ragstone.moves.migrate_ledger import move_to_ledger
 from ragstone.moves.reports import MoveReport, OnMove, TenantMove
 from ragstone.stores.ledger.source_book import SecretKeys
-from ragstone.stores.opening import PROVIDERS, VECTORS, Stores, open_provider, open_stores
+from ragstone.stores.opening import PROVIDERS, VECTORS, Stores, open_own_index, open_provider, open_stores
 from ragstone.stores.residents import Residents
 from ragstone.stores.vectors.derived import DerivedIndex
 
@@ -69,7 +69,7 @@ def _store(settings: Settings, to: Adapter) -> Settings:
     store = settings.store
     kept = {name: getattr(store, name) for name in store.model_fields_set - {"ledger", "vectors", "lexical"}}
     if to.kind in PROVIDERS or _is_own(settings, to):
-        own = Adapter(kind=OWN_INDEXES[store.ledger.kind][0])
+        own = Adapter(kind=OWN_INDEXES[store.ledger.kind][0], options=to.options)
         vectors = to if to.kind in PROVIDERS else own
         return _with(settings, {**kept, "ledger": store.ledger, "lexical": store.lexical, "vectors": vectors})
     if to.kind not in LIVES_IN:
@@ -113,7 +113,9 @@ async def _to_own_index(
     stores: Stores, settings: Settings, to: Adapter, tenants: Sequence[str], tell: OnMove
 ) -> list[TenantMove]:
     kind = OWN_INDEXES[settings.store.ledger.kind][0]
-    index = VECTORS.load(kind)(stores.ledger, Residents(settings.store.memory_mb))
+    index = open_own_index(
+        stores.ledger, Residents(settings.store.memory_mb), to.model_copy(update={"kind": kind})
+    )
     return [await look_at_own_index(stores.ledger, index, kind, tenant, tell) for tenant in tenants]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragstone.core.checkup import Finding
+from ragstone.core.checkup import Finding, FindingState
 from ragstone.core.errors import RagstoneError
 from ragstone.core.tenants import Tenant
 from ragstone.core.types import KnowledgeBase, Space
@@ -75,9 +75,10 @@ async def _check_tenant(stores: Stores, mirror: DerivedIndex, tenant: str, *, re
         await _rebuild(mirror, tenant, wrong)
         await mirror.settle(tenant)
     found += await _differences(stores, mirror, tenant, held, wrong, repair=repair)
-    how = ("ok", "put right") if repair else ("warn", REPAIR)
+    state: FindingState = "ok" if repair else "warn"
+    done = "put right" if repair else REPAIR
     return [
-        Finding(provider.name, what, how[0], f"tenant '{tenant}': {detail}", how[1], repaired=repair)  # type: ignore[arg-type]
+        Finding(provider.name, what, state, f"tenant '{tenant}': {detail}", done, repaired=repair)
         for what, detail in found
     ]
 

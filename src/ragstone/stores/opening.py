@@ -103,20 +103,28 @@ def open_stores(settings: Settings, secret_keys: SecretKeys = lambda _: ()) -> S
     residents = Residents(store.memory_mb)
     writers = [*lexical_type.writers(), *(getattr(vectors_type, "writers", tuple)())]
     ledger: SqlLedger = open_ledger(settings, writers, vault)
-    vectors: VectorIndex
     mirror: DerivedIndex | None = None
     if store.vectors.kind in PROVIDERS:
         from ragstone.stores.vectors.derived import DerivedIndex
 
-        vectors = mirror = DerivedIndex(ledger, open_provider(settings, store.vectors))
+        mirror = DerivedIndex(ledger, open_provider(settings, store.vectors))
         ledger.mirrors = (mirror,)
+        ledger.largest_dimension = mirror.provider.capabilities.max_dimension
+        vectors: Any = mirror
     else:
-        options = store.vectors.options
-        vectors = vectors_type(ledger, residents, **({"options": options} if options else {}))
+        vectors = open_own_index(ledger, residents, store.vectors)
+        if store.vectors.kind == "pgvector":
+            vectors.serve()
     book = SqlSourceBook(ledger, vault, secret_keys)
     tenants = SqlTenantBook(ledger, [mirror.erase] if mirror else [])
     lexical = lexical_type(ledger, residents)
     return Stores(ledger, vectors, lexical, SqlQueue(ledger), book, tenants, SqlSpaceBook(ledger), mirror)
+
+
+def open_own_index(ledger: SqlLedger, residents: Residents, adapter: Adapter) -> Any:
+    """The vector index in the ledger's own database."""
+    options = {"options": adapter.options} if adapter.options else {}
+    return VECTORS.load(adapter.kind)(ledger, residents, **options)
 
 
 @dataclass(frozen=True, slots=True)

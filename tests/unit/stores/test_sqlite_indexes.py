@@ -187,7 +187,9 @@ async def test_a_file_that_was_closed_and_opened_again_is_not_taken_for_unchange
     there = 1
     for writes in range(5):
         assert len(await vectors.search("default", kb, unit_vectors(1)[0], 100)) == there
-        await put(ledger, make_version("x", tenant="second"), tenant="second")  # the first file has to make room
+        await put(
+            ledger, make_version("x", tenant="second"), tenant="second"
+        )  # the first file has to make room
         await ledger.kb("default", "default")
         for n in range(writes):
             await put(other, make_version(f"{writes}.{n}", vectors=unit_vectors(1, seed=n)))

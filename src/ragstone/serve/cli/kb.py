@@ -71,16 +71,8 @@ async def reindex_kb(session: Session, name: Name) -> int:
 
     PostgreSQL's postings and approximate vector indexes can be; the other stores see to theirs as they go.
     """
-    from ragstone.stores.opening import open_stores
-    from ragstone.stores.reindex import reindex
-
-    settings = session.settings()
-    stores = open_stores(settings)
-    try:
-        async with session.patience("Making the indexes anew …"):
-            rebuilt = await reindex(stores, settings.tenant, name)
-    finally:
-        await stores.close()
+    async with session.engine() as engine, session.patience("Making the indexes anew …"):
+        rebuilt = await engine.reindex(kb=name)
     session.show(
         {"kb": name, "rebuilt": rebuilt},
         lambda out: out.print(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ragstone.stores.database import Connection
+from ragstone.stores.ledger.changes import publish
 
 
 def set_recipe(connection: Connection, tenant_id: str, document_id: str, recipe: str) -> None:
@@ -46,3 +47,11 @@ def move_document(
         "UPDATE documents SET external_id = ?, uri = ? WHERE id = ? AND tenant_id = ?",
         (external_id, uri, document_id, tenant_id),
     )
+    live = connection.execute(
+        "SELECT c.kb_id, c.seq, c.id FROM chunks c JOIN documents d ON d.tenant_id = c.tenant_id "
+        "AND d.id = c.document_id AND d.version = c.version WHERE c.tenant_id = ? AND c.document_id = ? ORDER BY c.seq",
+        (tenant_id, document_id),
+    ).fetchall()
+    if live:
+        # An index elsewhere keeps these two with each chunk, for its filters.
+        publish(connection, tenant_id, live[0][0], "vector", [(seq, chunk_id) for _, seq, chunk_id in live])

@@ -7,6 +7,7 @@ until they are merged, and the write-ahead log, until it is emptied.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ragstone.core.errors import StoreBusy
 from ragstone.stores.ledger.sqlite_dialect import SqliteConnection
@@ -23,7 +24,7 @@ async def scrub(file: SqliteFile, kb_ids: Sequence[int]) -> None:
     for kb_id in kb_ids:
         for step in range(MOST_STEPS):
             # A negative number has all segments merged into one; a positive one goes on with that.
-            if not await file.transact(lambda db, kb=kb_id, first=not step: _merge(db, kb, first=first)):  # type: ignore[misc]
+            if not await file.transact(partial(_merge, kb_id=kb_id, first=not step)):
                 break
     await empty_log(file)
 
@@ -37,12 +38,6 @@ async def empty_log(file: SqliteFile) -> None:
             f"{file.path.name} is being read all the time, and its log cannot be emptied",
             hint="it is emptied when the last process that has it open ends",
         )
-
-
-def log_bytes(file: SqliteFile) -> int:
-    """How much is in the write-ahead log."""
-    log = file.path.with_name(f"{file.path.name}-wal")
-    return log.stat().st_size if log.exists() else 0
 
 
 def _merge(connection: SqliteConnection, kb_id: int, *, first: bool) -> bool:

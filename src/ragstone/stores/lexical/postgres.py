@@ -29,20 +29,21 @@ SCALE = 1e12
 
 SEARCH = """
 WITH asked AS MATERIALIZED (
-    SELECT p.term, p.chunk_seq, p.count::float8 AS count, p.length::float8 AS length
-    FROM {postings} p WHERE p.kb_id = ? AND p.term = ANY (?::text[])
+    SELECT t.n, p.chunk_seq, p.count::float8 AS count, p.length::float8 AS length
+    FROM (VALUES (?::bigint, ?::text[])) q (kb_id, terms)
+    CROSS JOIN LATERAL unnest(q.terms) WITH ORDINALITY AS t (term, n)
+    CROSS JOIN LATERAL (SELECT * FROM {postings} WHERE kb_id = q.kb_id AND term = t.term) p
 ), whole AS (
     SELECT chunks::float8 AS chunks, greatest(length, 1)::float8 / greatest(chunks, 1) AS average
     FROM lexical_statistics WHERE tenant_id = ? AND kb_id = ?
-), weights AS (
-    SELECT a.term, w.average,
-        {gain} * greatest(ln((greatest(w.chunks - count(*), 0) + 0.5) / (count(*) + 0.5)), {floor}) AS weight
-    FROM asked a CROSS JOIN whole w GROUP BY a.term, w.chunks, w.average
+), weights AS MATERIALIZED (
+    SELECT f.n, {k1} * {b} / w.average AS slope, {scale} * ({k1} + 1)
+        * greatest(ln((greatest(w.chunks - f.chunks, 0) + 0.5::float8) / (f.chunks + 0.5::float8)), {floor}) AS weight
+    FROM (SELECT n, count(*)::float8 AS chunks FROM asked GROUP BY n) f CROSS JOIN whole w
 ), scored AS (
-    SELECT a.chunk_seq, sum((
-        {scale} * w.weight * a.count / (a.count + {k1} * (1 - {b} + {b} * a.length / w.average))
-    )::bigint) AS score
-    FROM asked a JOIN weights w ON w.term = a.term {allowed} GROUP BY a.chunk_seq
+    SELECT a.chunk_seq,
+        sum((w.weight * a.count / (a.count + {k1} * (1 - {b}) + w.slope * a.length))::bigint) AS score
+    FROM asked a JOIN weights w ON w.n = a.n {allowed} GROUP BY a.chunk_seq
 ), best AS (
     SELECT chunk_seq, score FROM scored ORDER BY score DESC FETCH FIRST ? ROWS WITH TIES
 )
@@ -96,7 +97,6 @@ def search_postings(
         postings=part("postings", tenant_id),
         chunks=part("chunks", tenant_id),
         allowed=allowed,
-        gain=K1 + 1,
         floor=IDF_FLOOR,
         scale=SCALE,
         k1=K1,

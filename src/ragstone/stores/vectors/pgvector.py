@@ -38,8 +38,11 @@ class PgVectorIndex:
     ) -> None:
         self._ledger = ledger
         self._options = PgVectorOptions.checked(options or {})
-        ledger.largest_dimension = self._options.largest_dimension
-        ledger.tending = (self.maintain,)
+
+    def serve(self) -> None:
+        """Be the ledger's own index from now on: it knows what this one can hold, and has it tended."""
+        self._ledger.largest_dimension = self._options.largest_dimension
+        self._ledger.tending = (self.maintain,)
 
     async def search(
         self, tenant: str, kb: KnowledgeBase, vector: Vector, k: int, where: Filter | None = None
