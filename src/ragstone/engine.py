@@ -282,7 +282,8 @@ class Engine:
         **options: Unpack[ReembedOptions],
     ) -> ReembedReport:
         """Move a kb to another model while it is searched and written to; the same again goes on where it stopped."""
-        owner = await self._owner(tenant)
+        owner = self._tenant(tenant)
+        await self._parts.gate.write(owner)
         async with self._parts.gate.paying(owner):
             return await self._parts.reembedder().run(owner, self._name(kb), model, **options)
 
@@ -290,7 +291,8 @@ class Engine:
         self, *, tenant: str | None = None, kb: str | None = None, **options: Unpack[FillOptions]
     ) -> ReembedReport:
         """Move a kb back to the Space that was live before, with all that came in since."""
-        owner = await self._owner(tenant)
+        owner = self._tenant(tenant)
+        await self._parts.gate.write(owner)
         async with self._parts.gate.paying(owner):
             return await self._parts.reembedder().rollback(owner, self._name(kb), **options)
 

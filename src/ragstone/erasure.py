@@ -21,6 +21,7 @@ from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place
 from ragstone.stores.ledger import erasure, erasure_counts
 from ragstone.stores.ledger.erasure import Sample, Traces
+from ragstone.stores.left_stores import how_to_finish, left_stores
 from ragstone.stores.vectors.presence import count_points, places
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class _Case:
     before: dict[str, dict[str, int]] = field(default_factory=dict)
     after: dict[str, dict[str, int]] = field(default_factory=dict)
     unfinished: list[str] = field(default_factory=list)
+    left_behind: list[str] = field(default_factory=list)
+    """What stores that are not in use any more may hold of it."""
     traces: Traces | None = None
     requery: int | None = None
     scrubbed: bool = False
@@ -65,7 +68,7 @@ class _Case:
             store: {what: number - self.after.get(store, {}).get(what, 0) for what, number in counts.items()}
             for store, counts in self.before.items()
         }
-        unfinished = tuple(dict.fromkeys(self.unfinished))
+        unfinished = tuple(dict.fromkeys([*self.unfinished, *self.left_behind]))
         return Receipt(
             tenant, self.target, removed, self.after, self.requery, self.scrubbed, unfinished, now()
         )
@@ -100,6 +103,11 @@ class Eraser:
             case.before[LEDGER] = await self._ledger.read(name, erasure_counts.count_tenant)
             samples = await self._ledger.read(name, erasure.tenant_samples)
             case.places = await self._places(name, ())
+            case.left_behind = [
+                f"{store}: holds vectors of tenant {tenant.id} ('{name}') and is not in use any more: "
+                "remove what carries this id there by hand"
+                for store in await self._left(name, ())
+            ]
             with case.unless(VECTORS):
                 await self._count_points(case, case.before)
             with case.unless(LEDGER):
@@ -122,7 +130,12 @@ class Eraser:
         if traces is None:
             return None
         case = _Case(target, None if traces.whole_kb else traces.chunk_ids)
-        case.places = await self._places(tenant, traces.space_ids) if traces.space_ids else []
+        if traces.space_ids:
+            case.places = await self._places(tenant, traces.space_ids)
+            case.left_behind = [
+                f"{store}: may still hold it and is not in use any more; {how_to_finish(store)}"
+                for store in await self._left(tenant, traces.space_ids)
+            ]
         with case.unless(VECTORS):
             await self._count_points(case, case.before)
         files = await self._count_files(tenant, traces.document_ids)
@@ -178,6 +191,10 @@ class Eraser:
         if self._provider is None:
             return []
         return await self._ledger.read(tenant, places, self._provider.name, space_ids)
+
+    async def _left(self, tenant: str, space_ids: Sequence[int]) -> list[str]:
+        used = self._provider.name if self._provider else ""
+        return await self._ledger.read(tenant, left_stores, used, space_ids)
 
     async def _count_points(self, case: _Case, counts: dict[str, dict[str, int]]) -> None:
         if self._provider is not None:

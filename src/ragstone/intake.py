@@ -262,9 +262,10 @@ class Intake:
         return job
 
     async def sync_all(self, *, tenant: str | None = None) -> list[Job]:
-        """Queue a fresh look at every source of every kb."""
+        """Queue a fresh look at every source of every kb but those that are paused."""
         owner = await self._owner(tenant)
-        jobs = [await self._upkeep.queue_sync(owner, record, True) for record in await self._book.all(owner)]
+        awake = [record for record in await self._book.all(owner) if not record.paused]
+        jobs = [await self._upkeep.queue_sync(owner, record, True) for record in awake]
         await self._queue.ring(owner)
         return jobs
 

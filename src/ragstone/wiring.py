@@ -140,7 +140,7 @@ def _intake(
         return build_source(kind, name, config, context)
 
     ledger, queue, book = stores.ledger, stores.queue, stores.book
-    spaces = SpaceUpkeep(ledger, stores.spaces, SpaceFiller(stores.spaces, embedders.of))
+    spaces = SpaceUpkeep(ledger, stores.spaces, SpaceFiller(stores.spaces, embedders.of), gate)
     upkeep = Upkeep(ledger, queue, book, preparer, build, webhook, tenants=stores.tenants, spaces=spaces)
     return Intake(settings, ledger, queue, book, pipeline, preparer, build, upkeep, gate)
 

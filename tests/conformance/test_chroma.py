@@ -63,7 +63,7 @@ class TestChromaInMemory(ProviderSuite):
 
 
 class TestChromaOnAServer(ProviderSuite):
-    isolations = ISOLATIONS
+    isolations = ("filter",)
     refuses = REFUSED
 
     @pytest.fixture(autouse=True)

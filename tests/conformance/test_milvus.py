@@ -35,7 +35,7 @@ def connected(address: str, isolation: Isolation = "filter", **options: Any) -> 
 
 
 class TestMilvusServer(ProviderSuite):
-    examples = 40
+    examples = 15
 
     @pytest.fixture(autouse=True)
     def _address(self, server: str) -> None:

@@ -57,10 +57,6 @@ class TestExact(VectorSuite):
         await super().test_tenants_and_kbs_are_searched_apart(stores)
 
 
-class TestExact16(TestExact):
-    version = 16
-
-
 class TestHnsw(VectorSuite):
     version = 18
     options: ClassVar[dict[str, Any]] = {"index": "hnsw", "exact_below": 0}
@@ -171,7 +167,7 @@ async def test_a_large_space_is_searched_by_its_index(
     assert [one.chunk_id for one in by_index] == [one.chunk_id for one in exact]
 
 
-@pytest.mark.req("R-DOM-07", "R-STO-12")
+@pytest.mark.req("R-STO-12")
 @pytest.mark.parametrize(
     ("options", "made"),
     [

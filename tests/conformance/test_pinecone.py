@@ -29,7 +29,7 @@ async def at_once(_seconds: float) -> None:
 class TestPineconeProvider(ProviderSuite):
     isolations = ("namespace", "filter")
     refuses = frozenset({"range of texts"})
-    examples = 30
+    examples = 15
 
     @pytest.fixture(autouse=True)
     def _service(self, pinecone: PineconeDouble) -> None:

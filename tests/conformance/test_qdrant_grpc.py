@@ -19,6 +19,7 @@ KEY = "key-of-the-double"
 
 
 class TestQdrantOverGrpc(ProviderSuite):
+    isolations = ("filter",)  # only the way there differs from the server's own suite
     refuses = frozenset({"range of texts"})
 
     @pytest.fixture(autouse=True)

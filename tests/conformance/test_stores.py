@@ -40,6 +40,14 @@ class TestSqliteLedger(LedgerSuite):
     async def test_a_name_that_is_unsafe_in_a_path_is_refused(self, ledger: Ledger) -> None:
         await super().test_a_name_that_is_unsafe_in_a_path_is_refused(ledger)
 
+    @pytest.mark.req("R-STO-25")
+    async def test_stats_count_live_content_only(self, ledger: Ledger) -> None:
+        await super().test_stats_count_live_content_only(ledger)
+
+    @pytest.mark.req("R-DOM-35")
+    async def test_known_vectors_are_those_of_equal_text(self, ledger: Ledger) -> None:
+        await super().test_known_vectors_are_those_of_equal_text(ledger)
+
 
 class TestSqliteVectorIndex(VectorSuite):
     async def open(self, folder: Path) -> tuple[Ledger, VectorIndex]:

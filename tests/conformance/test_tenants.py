@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from tests.conformance import postgres_server
 
 from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
 from ragstone.core.tenants import Quotas, Reservation, Stock
+from ragstone.stores import tenant_rows
+from ragstone.stores.database import Connection
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.postgres import PostgresLedger
 from ragstone.stores.ledger.sqlite import SqliteLedger
@@ -20,22 +23,45 @@ from ragstone.testing.builders import delete, make_version, put
 from ragstone.testing.queue_suite import document_job
 
 postgres_databases = postgres_server.postgres_databases
-LEDGERS: dict[str, Callable[[Path], SqlLedger]] = {
-    "sqlite": lambda folder: SqliteLedger(folder, [Fts5Writer()]),
-    "postgres": lambda folder: PostgresLedger(postgres_server.server(18).database(folder), folder),
+
+
+class Time:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.moment = datetime.now(UTC)
+
+    def __call__(self) -> datetime:
+        return self.moment
+
+    def go_by(self, seconds: float = tenant_rows.REST_SECONDS) -> None:
+        """As long as names rest, unless told otherwise."""
+        self.moment += timedelta(seconds=seconds)
+
+
+LEDGERS: dict[str, Callable[[Path, Time], SqlLedger]] = {
+    "sqlite": lambda folder, time: SqliteLedger(folder, [Fts5Writer()], clock=time),
+    "postgres": lambda folder, time: PostgresLedger(
+        postgres_server.server(18).database(folder), folder, clock=time
+    ),
 }
 
 
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
 @pytest.fixture(params=LEDGERS)
-async def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlLedger]:
-    opened = LEDGERS[request.param](tmp_path)
+async def ledger(request: pytest.FixtureRequest, tmp_path: Path, time: Time) -> AsyncIterator[SqlLedger]:
+    opened = LEDGERS[request.param](tmp_path, time)
     yield opened
     await opened.close()
 
 
 @pytest.fixture
-def book(ledger: SqlLedger) -> SqlTenantBook:
-    return SqlTenantBook(ledger)
+def book(ledger: SqlLedger, time: Time) -> SqlTenantBook:
+    return SqlTenantBook(ledger, clock=time)
 
 
 async def names(ledger: SqlLedger, tenant: str) -> list[str]:
@@ -91,9 +117,10 @@ async def test_twenty_that_race_for_the_last_unit(book: SqlTenantBook, ledger: S
 
 
 @pytest.mark.req("R-TEN-17")
-async def test_a_name_that_changed_hands(book: SqlTenantBook, ledger: SqlLedger) -> None:
+async def test_a_name_that_changed_hands(book: SqlTenantBook, ledger: SqlLedger, time: Time) -> None:
     await put(ledger, make_version("first"), tenant="acme")
     renamed = await book.rename("acme", "acme_v2")
+    time.go_by()
     made = await book.create("acme")
     assert (renamed.seed, made.seed) == ("acme", made.id)
     await put(ledger, make_version("second", tenant=made.seed), tenant="acme")
@@ -116,14 +143,14 @@ def _has_folder(folder: Path, name: str) -> bool:
 
 
 @pytest.mark.req("R-TEN-15")
-async def test_a_deleted_tenant_leaves_nothing(ledger: SqlLedger, tmp_path: Path) -> None:
+async def test_a_deleted_tenant_leaves_nothing(ledger: SqlLedger, tmp_path: Path, time: Time) -> None:
     seen: list[int] = []
 
     async def eraser(tenant: str) -> None:
         seen.append(len(await ledger.kbs(tenant)))
         await ledger.write(tenant, lambda connection, _: connection.execute("SELECT 1").fetchone())
 
-    book = SqlTenantBook(ledger, [eraser])
+    book = SqlTenantBook(ledger, [eraser], time)
     version = make_version("a", tenant="acme")
     await put(ledger, version, tenant="acme")
     await ledger.keep_originals("acme", [(version.document_id, b"the original")])
@@ -137,6 +164,7 @@ async def test_a_deleted_tenant_leaves_nothing(ledger: SqlLedger, tmp_path: Path
     assert not _has_folder(tmp_path, gone.id)
     with pytest.raises(NotFoundError):
         await book.usage("acme")
+    time.go_by()
     await put(ledger, version, tenant="acme")
     usage = await book.usage("acme")
     assert (usage.stock.documents, usage.cost, usage.reserved) == (1, 0.0, {})
@@ -157,3 +185,93 @@ async def test_nobody_works_for_a_tenant_that_is_being_deleted(ledger: SqlLedger
     assert await book.finish_deletions() == ["acme"]
     assert await book.all() == []
     assert await names(ledger, "acme") == []
+
+
+RESTING = r"the name 'acme' was let go just now and is given to nobody else until 20\d\d-"
+
+
+async def resting(ledger: SqlLedger) -> list[tuple[str, str]]:
+    """Names that rest, with the ids of those who may take them back."""
+    rows = "SELECT name, tenant_id FROM resting_names ORDER BY name"
+    return await ledger.control_read(lambda connection: [tuple(row) for row in connection.execute(rows)], [])
+
+
+async def test_a_name_is_not_given_to_another_while_it_rests(
+    book: SqlTenantBook, ledger: SqlLedger, time: Time
+) -> None:
+    for name in ("acme", "globex"):
+        await put(ledger, make_version(f"of {name}"), tenant=name)
+    acme = await book.rename("acme", "old")
+    time.go_by(tenant_rows.REST_SECONDS - 1)
+    for asked in (book.rename("globex", "acme"), book.create("acme")):
+        with pytest.raises(InputError, match=RESTING):
+            await asked
+    late = make_version("late")
+    for made in (put(ledger, late, tenant="acme"), ledger.keep_originals("acme", [("ab", b"late")])):
+        with pytest.raises(NotFoundError, match=r"tenant 'acme' was deleted \(or renamed\) just now"):
+            await made
+    assert [one.name for one in await book.all()] == ["globex", "old"]
+    assert await resting(ledger) == [("acme", acme.id)]
+    time.go_by(1)
+    await book.rename("globex", "acme")
+    assert (await names(ledger, "acme"), await names(ledger, "old")) == (["of globex"], ["of acme"])
+    assert [name for name, _ in await resting(ledger)] == ["globex"]
+
+
+async def test_a_tenant_may_take_its_own_name_back(book: SqlTenantBook, ledger: SqlLedger) -> None:
+    await put(ledger, make_version("a"), tenant="acme")
+    renamed = await book.rename("acme", "apex")
+    assert (await book.rename("apex", "acme")).id == renamed.id
+    assert await names(ledger, "acme") == ["a"]
+    assert await resting(ledger) == [("apex", renamed.id)]
+    await put(ledger, make_version("b"), tenant="acme")  # it does not rest any more
+
+
+async def test_a_deleted_tenant_does_not_come_back_by_itself(
+    book: SqlTenantBook, ledger: SqlLedger, time: Time
+) -> None:
+    await put(ledger, make_version("a"), tenant="first")
+    await book.rename("first", "acme")
+    await book.delete("acme")
+    assert await resting(ledger) == [("acme", ""), ("first", "")]
+    with pytest.raises(NotFoundError, match="just now"):
+        await put(ledger, make_version("late"), tenant="acme")
+    with pytest.raises(InputError, match=RESTING):
+        await book.create("acme")
+    assert await book.all() == []
+    time.go_by()
+    await put(ledger, make_version("new"), tenant="acme")
+    assert (await names(ledger, "acme"), await resting(ledger)) == (["new"], [])
+
+
+class Died(Exception):
+    """Stands for a process that died."""
+
+
+async def test_a_name_rests_from_the_moment_it_is_let_go(
+    book: SqlTenantBook, ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash before the commit leaves the old name in use; after it, the name rests already."""
+
+    async def dies_before_the_commit(work: Callable[[Connection], object]) -> None:
+        def died(connection: Connection) -> None:
+            work(connection)
+            raise Died
+
+        await control_write(died)
+
+    control_write = ledger.control_write
+    await put(ledger, make_version("a"), tenant="acme")
+    for asked in (book.rename("acme", "old"), book.delete("acme")):
+        with monkeypatch.context() as patch:
+            patch.setattr(ledger, "control_write", dies_before_the_commit)
+            with pytest.raises(Died):
+                await asked
+        assert (await names(ledger, "acme"), await resting(ledger)) == (["a"], [])
+
+    async def away(_tenant: str) -> None:
+        raise NotFoundError("the index is away")
+
+    with pytest.raises(NotFoundError, match="the index is away"):
+        await SqlTenantBook(ledger, [away]).delete("acme")
+    assert [name for name, _ in await resting(ledger)] == ["acme"]

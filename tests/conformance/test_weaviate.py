@@ -23,7 +23,7 @@ def weaviate() -> Iterator[WeaviateDouble]:
 
 class TestWeaviateProvider(ProviderSuite):
     refuses = frozenset({"range of texts"})
-    examples = 25
+    examples = 15
 
     @pytest.fixture(autouse=True)
     def _service(self, weaviate: WeaviateDouble) -> None:

@@ -23,6 +23,7 @@ from ragstone.core.vectors import Place
 from ragstone.erasure import Eraser
 from ragstone.stores import opening
 from ragstone.stores.blobs import Blobs
+from ragstone.stores.checkup import examine
 from ragstone.stores.ledger import erasure_counts
 from ragstone.stores.opening import Stores, open_stores
 from ragstone.stores.vectors.memory import MemoryProvider
@@ -175,6 +176,52 @@ async def test_what_a_crash_left_staged_is_swept(stores: Stores) -> None:
     await stores.ledger.sweep("default")
     rows = await stores.ledger.read("default", erasure_counts.count_tenant)
     assert (rows["documents"], rows["versions"], rows["chunks"], rows["vectors"]) == (1, 1, 3, 3)
+
+
+async def test_what_is_staged_where_a_document_moves_to_goes_wholly(stores: Stores) -> None:
+    moved, staged = document("old"), document("new", CANARY)
+    kb = await put(stores.ledger, moved)
+    async with stores.ledger.transaction("default") as tx:
+        number = await tx.stage(kb, staged)
+    await stores.ledger.prepare("default", kb, [(staged.document_id, number)])
+    async with stores.ledger.transaction("default") as tx:
+        await tx.move(moved.document_id, "new", "test:new")
+    await stores.ledger.settle("default")
+    rows = await stores.ledger.read("default", erasure_counts.count_tenant)
+    assert [rows[name] for name in ("documents", "versions", "chunks", "terms", "vectors")] == [1, 1, 3, 3, 3]
+    if stores.mirror:
+        assert await stores.mirror.provider.count(Place(await _tenant_id(stores), "s1", 32)) == 3
+
+
+async def test_a_store_that_was_left_is_told_of(engine: Engine, tmp_path: Path) -> None:
+    secret, kept = document("secret", CANARY), document("kept")
+    before = open_kind("elsewhere", tmp_path)
+    await put(before.ledger, secret, kept)
+    await put(before.ledger, document("b", kb="old"), kb="old")
+    await put(before.ledger, document("a", tenant="acme"), tenant="acme")
+    await before.close()
+    place = Place(await _tenant_id(before), "s1", 32)
+    after = open_kind("sqlite", tmp_path)
+    await put(after.ledger, document("later", kb="later"), kb="later")
+    targets = [Target("document", secret.document_id), Target("kb", "old"), Target("kb", "later")]
+    receipts = await Eraser(after).erase("default", targets)
+    said = (
+        "engine: may still hold it and is not in use any more; set store.vectors to engine again and run ragstone "
+        "doctor --repair; or remove it there by hand, then: ragstone doctor --repair --forget-store engine"
+    )
+    assert [receipt.unfinished for receipt in receipts] == [(said,), (said,), ()]
+    assert [receipt.complete for receipt in receipts] == [False, False, True]
+    receipt = await Eraser(after).erase_tenant("acme")
+    assert not receipt.complete
+    assert receipt.unfinished[0].startswith("engine: holds vectors of tenant ")
+    await after.close()
+    assert await engine.count(place) == 6
+    again = open_kind("elsewhere", tmp_path)
+    await examine(again, repair=True)
+    assert (await engine.count(place), await engine.count(Place(place.tenant_id, "s2", 32))) == (3, 0)
+    (receipt,) = await Eraser(again).erase("default", [Target("document", kept.document_id)])
+    assert receipt.complete
+    await again.close()
 
 
 @pytest.mark.req("R-TEN-15", "R-DOM-05")

@@ -198,6 +198,8 @@ async def test_a_folder_that_is_not_there_removes_nothing(engine: Engine, docs: 
 async def test_all_sources_are_read_afresh_in_one_go(engine: Engine, docs: Path) -> None:
     await engine.intake.add_source("files", "docs", {"path": str(docs)})
     await engine.intake.add_source("files", "more", {"path": str(docs)}, kb="second")
+    await engine.intake.add_source("files", "resting", {"path": str(docs)})
+    await engine.intake.pause("resting")
     jobs = await engine.intake.sync_all()
     assert {(job.kb, job.source) for job in jobs} == {("default", "docs"), ("second", "more")}
     await work(engine)

@@ -8,15 +8,18 @@ import logging
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
-from ragstone.core.errors import NotFoundError, TenantSuspended
+from ragstone.core.clock import now
+from ragstone.core.errors import InputError, NotFoundError, TenantSuspended
 from ragstone.core.tenants import Quotas
 from ragstone.intake import Intake
+from ragstone.stores.tenant_rows import REST_SECONDS
 from ragstone.testing.fakes import FakeEmbedder
 
 
@@ -28,6 +31,12 @@ async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engi
 
 async def work(engine: Engine) -> None:
     await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+
+
+def let_names_rest(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on it is so much later that every name let go before is free."""
+    for place in (engine.tenants, engine._parts.ledger):
+        monkeypatch.setattr(place, "_clock", lambda: now() + timedelta(seconds=REST_SECONDS))
 
 
 def item(name: str, text: str = "") -> Item:
@@ -159,7 +168,9 @@ async def test_a_job_that_was_taken_before_the_suspension_is_put_back(
     assert (await engine.intake.status(taken.document_id, tenant="acme")).status == "completed"
 
 
-async def test_a_renamed_tenant_keeps_its_documents_and_their_ids(engine: Engine) -> None:
+async def test_a_renamed_tenant_keeps_its_documents_and_their_ids(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await engine.ingest_items([item("a"), item("b")], tenant="acme")
     taken = await engine.intake.upload(b"The ferry.", "ferry.txt", tenant="acme")
     await work(engine)
@@ -170,6 +181,7 @@ async def test_a_renamed_tenant_keeps_its_documents_and_their_ids(engine: Engine
     again = await engine.intake.upload(b"The ferry.", "ferry.txt", tenant="apex")
     assert (again.document_id, again.status) == (taken.document_id, "completed")
     assert {one.id for one in await engine.documents(tenant="apex")} == before
+    let_names_rest(engine, monkeypatch)
     await engine.ingest_items([item("a"), item("c")], tenant="acme")
     await engine.ingest_items([item("c")], tenant="apex")
     others = {one.id for one in await engine.documents(tenant="acme")}
@@ -197,8 +209,46 @@ async def test_an_ingest_does_not_go_on_under_a_name_that_was_given_away(engine:
     assert [one.name for one in await engine.tenants.all()] == ["apex"]
 
 
+Work = Callable[[Engine], Awaitable[Any]]
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda engine: engine.search("salary globex", arms="dense", tenant="acme"),
+        lambda engine: engine.ingest_items([item("late", "A salary of acme.")], tenant="acme"),
+    ],
+    ids=["search", "ingest"],
+)
+@pytest.mark.parametrize("goes", ["rename", "delete"])
+async def test_what_runs_while_its_tenant_goes_meets_no_other(
+    engine: Engine, fake_model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch, work: Work, goes: str
+) -> None:
+    for name in ("acme", "globex"):
+        await engine.ingest_items([item("own", f"The salary of {name}.")], tenant=name)
+    embed, refused = fake_model.embed, []
+
+    async def embed_meanwhile(*arguments: Any, **named: Any) -> Any:
+        monkeypatch.setattr(fake_model, "embed", embed)
+        await (engine.tenants.delete("acme") if goes == "delete" else engine.tenants.rename("acme", "old"))
+        with pytest.raises(InputError, match="is given to nobody else until") as caught:
+            await engine.tenants.rename("globex", "acme")
+        refused.append(caught.value)
+        return await embed(*arguments, **named)
+
+    monkeypatch.setattr(fake_model, "embed", embed_meanwhile)
+    with pytest.raises(NotFoundError, match="tenant 'acme'"):
+        await work(engine)
+    assert len(refused) == 1
+    left = ["globex"] if goes == "delete" else ["globex", "old"]
+    assert [one.name for one in await engine.tenants.all()] == left
+    assert [await names(engine, one) for one in left] == [["own"]] * len(left)
+
+
 @pytest.mark.req("R-TEN-15")
-async def test_a_deleted_tenant_is_gone_and_its_name_is_free(engine: Engine, data_dir: Path) -> None:
+async def test_a_deleted_tenant_is_gone_and_its_name_is_free_once_it_has_rested(
+    engine: Engine, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await engine.ingest_items([item("a", "A secret canary.")], tenant="acme")
     await engine.intake.upload(b"Another canary.", "canary.txt", tenant="acme")
     await engine.ingest_items([item("b")])
@@ -206,6 +256,7 @@ async def test_a_deleted_tenant_is_gone_and_its_name_is_free(engine: Engine, dat
     assert _files_with(data_dir, b"canary") == []
     with pytest.raises(NotFoundError):
         await engine.search("canary", tenant="acme")
+    let_names_rest(engine, monkeypatch)
     await engine.ingest_items([item("new")], tenant="acme")
     assert {hit.title for hit in (await engine.search("canary here", tenant="acme")).hits} == {"new"}
     assert await names(engine) == ["b"]

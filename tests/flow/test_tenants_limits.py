@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ragstone import Engine, Item, Settings, open_engine
-from ragstone.core.errors import QuotaExceeded
+from ragstone.core.errors import ModelError, QuotaExceeded
 from ragstone.core.spending import spent
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import Embeddings, Role
@@ -180,3 +180,31 @@ async def test_what_models_cost_is_charged_to_who_asked(
         (document,) = await engine.documents(tenant="acme")
         assert await engine.delete(document.id, tenant="acme")
         await engine.ingest_items([item("ferry")])
+
+
+@pytest.mark.req("R-TEN-12")
+async def test_a_model_is_not_paid_for_beyond_the_limit_whoever_calls_it(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = PaidEmbedder()
+    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: model)
+    async with open_engine(Settings(data_dir=data_dir)) as engine:
+        await engine.ingest_items([item("ferry")], tenant="acme")
+        model.errors = [ModelError("the model fell over")]
+        await engine.ingest_items([item("train")], tenant="acme")
+        assert (await engine.stats(tenant="acme")).unembedded == 1
+        spent_before = (await engine.tenants.usage("acme")).cost
+        await engine.tenants.set_quotas("acme", Quotas(cost_per_month=0.1))
+        model.calls.clear()
+        for call in (
+            engine.reembed(mode="full", force=True, tenant="acme"),
+            engine.rollback_space(tenant="acme"),
+        ):
+            with pytest.raises(QuotaExceeded, match="per month and has spent"):
+                await call
+        await engine.intake._upkeep.chores("acme")
+        assert (model.calls, (await engine.stats(tenant="acme")).unembedded) == ([], 1)
+        await engine.tenants.set_quotas("acme", Quotas(cost_per_month=100))
+        await engine.intake._upkeep.chores("acme")
+        assert (await engine.stats(tenant="acme")).unembedded == 0
+        assert (await engine.tenants.usage("acme")).cost == spent_before + 0.25

@@ -162,6 +162,7 @@ async def test_a_cancelled_job_ends_and_may_be_retried(engine: Engine) -> None:
 
 
 @pytest.mark.req("R-ING-13")
+@pytest.mark.req("R-SEC-02")
 @pytest.mark.parametrize(
     ("name", "content", "error", "message"),
     [
@@ -179,7 +180,7 @@ async def test_what_may_not_be_uploaded(
     assert await engine.intake.jobs() == []
 
 
-@pytest.mark.req("R-ING-14")
+@pytest.mark.req("R-ING-14", "R-SEC-02")
 async def test_an_upload_of_the_limit_is_too_large(data_dir: Path, fake_model: FakeEmbedder) -> None:
     settings = Settings(data_dir=data_dir, limits={"file_mb": 1})
     async with open_engine(settings) as engine:
@@ -198,7 +199,7 @@ async def test_a_file_name_is_only_a_name(engine: Engine, data_dir: Path, name: 
     assert not await asyncio.to_thread(lambda: list(data_dir.rglob("*passwd*")))
 
 
-@pytest.mark.req("R-ING-15")
+@pytest.mark.req("R-ING-15", "R-SEC-03")
 async def test_a_malware_scanner_may_refuse(data_dir: Path, fake_model: FakeEmbedder, tmp_path: Path) -> None:
     scanner = tmp_path / "scanner.sh"
     scanner.write_text('#!/bin/sh\nif grep -q VIRUS "$1"; then echo "found a VIRUS"; exit 1; fi\n')

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ragstone.core.clock import now
-from ragstone.core.errors import ModelError, ModelMismatch
+from ragstone.core.errors import ModelError, ModelMismatch, QuotaExceeded, TenantSuspended
 from ragstone.core.protocols import Embedder, Ledger
 from ragstone.core.spaces import EmbedderFor, Lacking, Rows, SpaceBook
+from ragstone.core.tenants import Admission
 from ragstone.core.types import KnowledgeBase, Space, Vector
+from ragstone.ingest.admission import OpenGate
 
 logger = logging.getLogger(__name__)
 WINDOW = 1024
@@ -142,18 +144,25 @@ class _Watch:
 class SpaceUpkeep:
     """What workers do for Spaces: fill what was stored without vectors, remove what was kept long enough."""
 
-    def __init__(self, ledger: Ledger, book: SpaceBook, filler: SpaceFiller) -> None:
+    def __init__(
+        self, ledger: Ledger, book: SpaceBook, filler: SpaceFiller, gate: Admission | None = None
+    ) -> None:
         self._ledger = ledger
         self._book = book
         self._filler = filler
+        self._gate: Admission = gate or OpenGate()
 
     async def fill(self, tenant: str) -> None:
         """Some of what is found by word only; the rest the next time, so that other tenants have their turn."""
         for kb in await self._ledger.kbs(tenant):
+            if not await self._book.word_only(tenant, kb):
+                continue
             try:
-                await self._filler.catch_up(tenant, kb, most=AT_A_TIME)
-            except ModelError as error:
-                # One kb's model must not keep the others waiting.
+                await self._gate.write(tenant)
+                async with self._gate.paying(tenant):
+                    await self._filler.catch_up(tenant, kb, most=AT_A_TIME)
+            except (ModelError, QuotaExceeded, TenantSuspended) as error:
+                # One kb's model must not keep the others waiting, nor what the tenant may spend its other chores.
                 logger.warning("documents of '%s' are found by word only: %s", kb.name, error)
 
     async def clean(self, tenant: str) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ragstone.core.errors import RagstoneError
+from ragstone.core.errors import NotFoundError, RagstoneError
 from ragstone.core.jobs import JobProgress, Ticket
 from ragstone.core.protocols import Ledger, Transaction
 from ragstone.core.types import Failure, KnowledgeBase, Matrix, NewVersion
@@ -20,14 +20,16 @@ async def store(
 ) -> list[Prepared]:
     """Write a wave; the documents that are live now. Left out is what was deleted or cancelled meanwhile."""
     with tally.times.measure("store", len(wave)) as out:
-        staged = (
+        ahead = (
             await _stage_ahead(ledger, tenant, kb_name, wave, embedded, tally) if ledger.mirrored else None
         )
         async with ledger.transaction(tenant) as tx:
             wanted = await _wanted(tx, wave)
-            if staged is None:
+            if ahead:
+                wanted = await _activate_left(tx, ahead, wave, wanted)
+            else:
                 staged = await _stage(tx, kb_name, wave, wanted, embedded, tally)
-            await tx.activate_all(staged.kb, staged.chosen(wanted))
+                await tx.activate_all(staged.kb, staged.chosen(wanted))
             await tx.complete_all(_finished(wave))
         out.append(len(wanted))
     live = {id(document) for document in wanted}
@@ -71,6 +73,24 @@ async def _stage_ahead(
             await tx.discard_all(staged.kb, versions)
         raise
     return staged
+
+
+async def _activate_left(
+    tx: Transaction, staged: _Staged, wave: Sequence[Prepared], wanted: Sequence[Prepared]
+) -> list[Prepared]:
+    """Make live what is wanted and still there, and remove the rest; what is live now."""
+    live: list[Prepared] = []
+    for document in wanted:
+        for version in staged.chosen([document]):
+            try:
+                await tx.activate(staged.kb, *version)
+            except NotFoundError:
+                continue  # deleted while it was on its way to the index, or a newer version went live
+            live.append(document)
+    kept = {id(document) for document in live}
+    if unwanted := staged.chosen([one for one in wave if id(one) not in kept]):
+        await tx.discard_all(staged.kb, unwanted)
+    return live
 
 
 async def _stage(

@@ -26,6 +26,7 @@ from ragstone.stores.ledger.whole import KbFacts, SpaceFacts
 FORMAT = "ragstone-archive"
 VERSION = 1
 MANIFEST = "manifest.json"
+ORIGINALS = "originals/"
 HEX = re.compile(r"[0-9a-f]{64}")
 MOST_DIMENSIONS = 65_536
 
@@ -72,7 +73,7 @@ def sources_member(kb: str) -> str:
 
 
 def original_member(document_id: str) -> str:
-    return f"originals/{document_id}"
+    return f"{ORIGINALS}{document_id}"
 
 
 def packed_manifest(manifest: Manifest) -> bytes:

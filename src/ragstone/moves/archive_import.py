@@ -16,8 +16,9 @@ from ragstone.core.tenants import Admission
 from ragstone.moves.archive_format import ArchivedKb
 from ragstone.moves.archive_read import ArchiveReader, open_archive
 from ragstone.moves.reports import ImportReport, OnMove
-from ragstone.moves.restore import Restorer
+from ragstone.moves.restore import OpenedKb, Restorer
 from ragstone.moves.sources import add_sources
+from ragstone.stores.ledger.source_book import SecretKeys
 from ragstone.stores.opening import Stores
 
 
@@ -29,6 +30,7 @@ async def import_archive(
     kbs: Sequence[str] | None,
     overwrite: bool,
     admission: Admission,
+    secret_keys: SecretKeys,
     on_progress: OnMove | None,
 ) -> ImportReport:
     """Take in an archive after all of it was checked."""
@@ -41,9 +43,10 @@ async def import_archive(
         restorer = Restorer(stores.ledger, tenant, admission, overwrite=overwrite)
         sources, remarks = 0, list(reader.manifest.remarks)
         for kb in chosen:
-            added, said = await _import_kb(stores, tenant, restorer, reader, kb, tell)
+            opened, said = await _import_kb(restorer, reader, kb, tell)
+            added, more = await add_sources(stores, tenant, opened, reader.sources(kb), secret_keys)
             sources += added
-            remarks += said
+            remarks += [*said, *more]
     done = restorer.done
     return ImportReport(
         path=str(path),
@@ -73,8 +76,8 @@ def _chosen(reader: ArchiveReader, names: Sequence[str] | None, path: Path) -> l
 
 
 async def _import_kb(
-    stores: Stores, tenant: str, restorer: Restorer, reader: ArchiveReader, kb: ArchivedKb, tell: OnMove
-) -> tuple[int, list[str]]:
+    restorer: Restorer, reader: ArchiveReader, kb: ArchivedKb, tell: OnMove
+) -> tuple[OpenedKb, list[str]]:
     opened = await restorer.open(kb.facts)
     left_out = [
         f"vectors of {space.model} (generation {space.generation}) were left out of '{kb.facts.name}'"
@@ -88,5 +91,4 @@ async def _import_kb(
         seen += len(part)
         tell(f"import {kb.facts.name}", seen, kb.documents)
     await restorer.look_around()
-    added, remarks = await add_sources(stores, tenant, opened, reader.sources(kb))
-    return added, [*left_out, *remarks]
+    return opened, left_out

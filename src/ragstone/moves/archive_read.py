@@ -7,13 +7,15 @@ be right and every line well-formed. Only then is it read again, a part at a tim
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import zipfile
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO, cast
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from ragstone.core.settings import LimitSettings
 from ragstone.ingest.sources.zip_file import check_member, damage_named, open_zip
 from ragstone.moves.archive_format import (
     MANIFEST,
+    ORIGINALS,
     ArchivedKb,
     Manifest,
     original_member,
@@ -37,12 +40,17 @@ from ragstone.stores.ledger.whole import Halves, WholeDocument
 
 STEP = 1 << 20
 MOST_MEMBERS = 2_000_000
-MOST_MANIFEST = 1 << 29
-MOST_PART = 1 << 31
-"""Bytes of one member; a part holds a few thousand chunks, an original is a file that was uploaded."""
+SMALLEST_ENTRY = 46
+"""Bytes that a member takes in a ZIP's list of them, at least."""
+MOST_ORIGINAL = 1 << 31
+"""Bytes of a file that was uploaded."""
 EXPANDS = 100
 """How many times its own size an archive may unpack to, once that is more than `FREELY`."""
 FREELY = 1 << 28
+PART_EXPANDS = 32
+"""The same for what is in memory at once: the manifest, or a part. Two thousand chunks with their vectors are less than
+`PART_FREELY`; one long document is more, but no text packs so well."""
+PART_FREELY = 1 << 25
 Checked = Callable[[int, int], None]
 """Hears how many bytes have been looked at, of how many."""
 
@@ -60,7 +68,7 @@ class ArchiveReader:
         last = None
         documents = chunks = 0
         for number in range(kb.parts):
-            part = self._part(kb, number)
+            part = self._part(kb, number, kb.documents - documents, kb.chunks - chunks)
             for document in part:
                 if last is not None and document.key <= last:
                     raise refused(f"document {document.id} of '{kb.facts.name}' is out of order")
@@ -75,7 +83,7 @@ class ArchiveReader:
         """The configured sources of a kb, each with the names of the secrets it lacks."""
         if not kb.sources:
             return []
-        lines = self._lines(sources_member(kb.facts.name))
+        lines = islice(self._lines(sources_member(kb.facts.name)), kb.sources + 1)
         return [read_source(line, kb.facts.name) for line in lines]
 
     def original(self, document: WholeDocument) -> bytes | None:
@@ -83,10 +91,15 @@ class ArchiveReader:
         name = original_member(document.id)
         return self._content(name) if document.file and name in self.manifest.members else None
 
-    def _part(self, kb: ArchivedKb, number: int) -> list[WholeDocument]:
-        heads = self._lines(part_member(kb.facts.name, number, "documents.jsonl"))
-        lines = iter(self._lines(part_member(kb.facts.name, number, "chunks.jsonl")))
-        counts = [head.number("chunks", most=MOST_PART) for head in heads]
+    def _part(self, kb: ArchivedKb, number: int, documents: int, chunks_left: int) -> list[WholeDocument]:
+        """A part, which holds no more than what is left of the counts in the manifest."""
+        heads = list(
+            islice(self._lines(part_member(kb.facts.name, number, "documents.jsonl")), documents + 1)
+        )
+        lines = self._lines(part_member(kb.facts.name, number, "chunks.jsonl"))
+        counts = [head.number("chunks") for head in heads]
+        if len(heads) > documents or sum(counts) > chunks_left:
+            raise refused(f"'{kb.facts.name}' has other counts than its manifest says")
         matrices = [self._vectors(kb, number, place, sum(counts)) for place in range(len(kb.facts.spaces))]
         part, start = [], 0
         for head, count in zip(heads, counts, strict=True):
@@ -112,16 +125,22 @@ class ArchiveReader:
             raise refused(f"{name} holds vectors that are not finite")
         return matrix
 
-    def _lines(self, name: str) -> list[Facts]:
-        lines = self._content(name).splitlines()
-        return [Facts.parsed(line, f"line {at} of {name}") for at, line in enumerate(lines, start=1)]
+    def _lines(self, name: str) -> Iterator[Facts]:
+        """One at a time, so that what is wrong is found before the next is looked at."""
+        with self._opened(name) as stream, io.BufferedReader(cast("io.RawIOBase", stream), STEP) as lines:
+            for at, line in enumerate(lines, start=1):
+                yield Facts.parsed(line, f"line {at} of {name}")
 
     def _content(self, name: str) -> bytes:
-        try:
-            with damage_named(self._name), self._archive.open(name) as stream:
-                return b"".join(iter(lambda: stream.read(STEP), b""))
-        except KeyError as error:
-            raise refused(f"{name} is missing") from error
+        with self._opened(name) as stream:
+            return b"".join(iter(lambda: stream.read(STEP), b""))
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[IO[bytes]]:
+        if name not in self.manifest.members:
+            raise refused(f"{name} is missing")
+        with damage_named(self._name), self._archive.open(name) as stream:
+            yield stream
 
 
 @contextmanager
@@ -130,7 +149,8 @@ def open_archive(path: Path, on_checked: Checked | None = None) -> Iterator[Arch
     if not path.is_file():
         raise InputError(f"{path} is no file", hint="make an archive with: ragstone export FILE")
     with translated(path), _named(path), path.open("rb") as file:
-        limits = LimitSettings(archive_entries=MOST_MEMBERS)
+        fit = os.fstat(file.fileno()).st_size // SMALLEST_ENTRY + 1
+        limits = LimitSettings(archive_entries=min(MOST_MEMBERS, fit))
         with open_zip(file, str(path), limits) as archive:
             reader = ArchiveReader(archive, _checked_manifest(archive, file, path), str(path))
             _check_members(archive, reader.manifest, on_checked)
@@ -166,12 +186,11 @@ def _checked_manifest(archive: zipfile.ZipFile, file: BinaryIO, path: Path) -> M
         check_member(entry, str(path))
         if entry.filename in entries:
             raise refused(f"it holds {entry.filename!r:.80} twice")
-        most = MOST_MANIFEST if entry.filename == MANIFEST else MOST_PART
-        if entry.file_size > most:
-            raise refused(f"{entry.filename!r:.80} in it unpacks to more than {most} bytes")
         entries[entry.filename] = entry
+    size = os.fstat(file.fileno()).st_size
+    _check_sizes(entries, size)
     unpacked = sum(entry.file_size for entry in entries.values())
-    if unpacked > max(FREELY, EXPANDS * os.fstat(file.fileno()).st_size):
+    if unpacked > max(FREELY, EXPANDS * size):
         raise refused(f"it unpacks to {unpacked} bytes, which is more than an archive of its size can hold")
     if MANIFEST not in entries:
         raise refused("it is not a Ragstone archive", hint="make one with: ragstone export FILE")
@@ -186,6 +205,22 @@ def _checked_manifest(archive: zipfile.ZipFile, file: BinaryIO, path: Path) -> M
         if held[name] != size:
             raise refused(f"{name!r:.80} has {held[name]} bytes instead of {size}")
     return manifest
+
+
+def _check_sizes(entries: Mapping[str, zipfile.ZipInfo], size: int) -> None:
+    """Refuse what would take more memory than any archive of that size needs."""
+    together: defaultdict[str, list[zipfile.ZipInfo]] = defaultdict(list)
+    for name, entry in entries.items():
+        if name.startswith(ORIGINALS):
+            if entry.file_size > MOST_ORIGINAL:
+                raise refused(f"{name!r:.80} in it unpacks to more than {MOST_ORIGINAL} bytes")
+        else:
+            together[name.partition(".")[0] if name != MANIFEST else name].append(entry)
+    for name, members in together.items():
+        packed = min(size, sum(member.compress_size for member in members))
+        most = max(PART_FREELY, PART_EXPANDS * packed)
+        if sum(member.file_size for member in members) > most:
+            raise refused(f"{name!r:.80} in it unpacks to more than {most} bytes")
 
 
 def _check_members(archive: zipfile.ZipFile, manifest: Manifest, on_checked: Checked | None) -> None:

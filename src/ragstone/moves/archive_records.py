@@ -19,6 +19,8 @@ from ragstone.moves.checking import Facts, refused
 from ragstone.stores.ledger.whole import Halves, KeptFile, WholeChunk, WholeDocument
 
 LARGEST_COUNT = 2**31 - 1
+LARGEST_VERSION = 2**30
+"""More than any document has seen, and far enough below what a column holds for the versions that follow."""
 REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 KINDS: tuple[BlockKind, ...] = get_args(BlockKind)
 
@@ -104,7 +106,7 @@ def read_document(facts: Facts, chunks: Sequence[Facts], vectors: Mapping[int, H
         uri=facts.text("uri"),
         title=facts.text("title"),
         content_hash=facts.text("content_hash", most=64),
-        version=facts.number("version", least=1, most=LARGEST_COUNT),
+        version=facts.number("version", least=1, most=LARGEST_VERSION),
         media_type=facts.text("media_type", most=127),
         metadata=_metadata(facts),
         recipe=facts.text("recipe", most=64),

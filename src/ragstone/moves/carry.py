@@ -13,9 +13,10 @@ from ragstone.core.types import KnowledgeBase
 from ragstone.moves.compare import plain
 from ragstone.moves.parts import DOCUMENTS, grouped
 from ragstone.moves.pending import carry_jobs
-from ragstone.moves.reports import OnMove
+from ragstone.moves.reports import NONE, OnMove
 from ragstone.moves.restore import OpenedKb, Restorer
 from ragstone.moves.sources import put_source
+from ragstone.moves.standing import carry_standing
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
 from ragstone.stores.ledger.origin import is_untouched
@@ -36,6 +37,8 @@ class Carrier:
         self._origin = origin
         self._tell = tell
         self._restorer = Restorer(there.ledger, tenant, origin=origin)
+        self.differences = NONE
+        """What of the tenant itself is not there as it was here when it was last carried."""
 
     @property
     def written(self) -> int:
@@ -70,11 +73,7 @@ class Carrier:
         """What hangs on the documents: sources with their cursors, jobs that wait, and what the tenant may do."""
         await self._carry_sources()
         await carry_jobs(self._here, self._there, self._tenant)
-        tenant = await self._here.tenants.get(self._tenant)
-        if tenant:
-            await self._there.tenants.set_quotas(self._tenant, tenant.quotas)
-            await self._there.tenants.set_retention(self._tenant, tenant.retention_days)
-            await self._there.tenants.set_settings(self._tenant, tenant.settings)
+        self.differences = await carry_standing(self._here, self._there, self._tenant)
 
     async def _round(self) -> int:
         before = self._restorer.done.written

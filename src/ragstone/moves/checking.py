@@ -16,6 +16,10 @@ C = TypeVar("C", bound=str)
 ID = re.compile(r"[0-9a-f]{32}")
 LARGEST = 2**63 - 1
 DEEPEST = 64
+LONG = 1 << 20
+"""Bytes of JSON from which on it has to be text for the most part: other values take many times as much memory."""
+MOST_QUOTES, MOST_MARKS = 1 << 20, 1 << 22
+"""How many quotation marks it then may have, and how many bytes that are not inside of them."""
 AGAIN = "copy it again from where it was made, or export it anew"
 
 
@@ -38,6 +42,8 @@ class Facts:
     @classmethod
     def parsed(cls, line: bytes, what: str) -> Facts:
         """The object that a line or a file of JSON holds."""
+        if len(line) > LONG:
+            _check_weight(line, what)
         try:
             value = json.loads(line, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
@@ -125,6 +131,14 @@ class Facts:
 
 def _refuse_constant(name: str) -> Json:
     raise ValueError(f"{name} is not JSON")
+
+
+def _check_weight(line: bytes, what: str) -> None:
+    """Refuse a few megabytes that would become a few hundred, before they do."""
+    bare = line.replace(b"\\\\", b"").replace(b'\\"', b"")
+    quotes = bare.count(b'"')
+    if quotes > MOST_QUOTES or sum(map(len, bare.split(b'"')[::2])) > MOST_MARKS:
+        raise refused(f"{what} holds more values than anything of its kind")
 
 
 def _check(value: Json, what: str) -> None:

@@ -75,10 +75,22 @@ def _store(settings: Settings, to: Adapter) -> Settings:
     if to.kind not in LIVES_IN:
         VECTORS.load(to.kind)
     kind = LIVES_IN[to.kind]
+    _refuse_unused(to, kind)
     dsn = to.dsn or store.ledger.dsn
     ledger = Adapter(kind=kind, dsn=dsn) if kind == "postgres" else Adapter(kind=kind)
     moved = _with(settings, {**kept, "ledger": ledger})
     return moved.model_copy(update={"data_dir": to.path}) if to.path else moved
+
+
+def _refuse_unused(to: Adapter, ledger: str) -> None:
+    """What a ledger has no use for was meant for something else."""
+    used = {"kind", "path", "dsn"} if ledger == "postgres" else {"kind", "path"}
+    unused = sorted(_given(to).keys() - used)
+    if unused:
+        raise SettingsError(
+            f"a {ledger} ledger takes no {', '.join(unused)}",
+            hint="leave them out; options of its own indexes are settings: store.vectors.options",
+        )
 
 
 def _with(settings: Settings, store: dict[str, Any]) -> Settings:

@@ -52,7 +52,7 @@ async def _compared(
 ) -> TenantMove:
     kbs = await here.ledger.kbs(tenant)
     documents = chunks = vectors = 0
-    differences, total = NONE, Agreement()
+    differences, total = carrier.differences, Agreement()
     for kb in kbs:
         samples = Samples()
         compared = await compare_kb(here.ledger, there.ledger, tenant, kb, samples, tell)

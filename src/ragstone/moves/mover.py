@@ -67,6 +67,7 @@ class Mover:
             kbs=kbs,
             overwrite=overwrite,
             admission=self._gate,
+            secret_keys=self._secret_keys,
             on_progress=on_progress,
         )
 

@@ -16,6 +16,7 @@ from ragstone.stores.checkup_vectors import check_vectors
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.leftovers import staged_leftovers
 from ragstone.stores.ledger.sqlite_dialect import SqliteDialect
+from ragstone.stores.left_stores import check_left_stores
 
 if TYPE_CHECKING:
     from ragstone.stores.opening import Stores
@@ -24,8 +25,11 @@ REPAIR = "ragstone doctor --repair"
 EXPIRED = "FROM reservations WHERE expires_at < ?"
 
 
-async def examine(stores: Stores, *, repair: bool = False) -> list[Finding]:
-    """All that can be said of the stores; with `repair` also after putting right what is wrong."""
+async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> list[Finding]:
+    """All that can be said of the stores; with `repair` also after putting right what is wrong.
+
+    `forget` names a vector database that was left and emptied by hand.
+    """
     try:
         kind, findings = await stores.ledger.control_read(_database, _nothing())
         tenants = await stores.tenants.all()
@@ -39,6 +43,7 @@ async def examine(stores: Stores, *, repair: bool = False) -> list[Finding]:
         lambda: _reservations(stores, kind, repair),
         lambda: _leftovers(stores, kind, present, repair),
         lambda: check_vectors(stores, present, repair=repair),
+        lambda: check_left_stores(stores, present, forget if repair else ""),
     ]
     for check in checks:
         try:

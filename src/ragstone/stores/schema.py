@@ -52,6 +52,13 @@ reservations = Table(
     Column("expires_at", String(25), nullable=False),
     Index("idx_reservations_tenant", "tenant_id", "name"),
 )
+resting_names = Table(
+    "resting_names",
+    control,
+    Column("name", String(63), primary_key=True),
+    Column("tenant_id", String(32), nullable=False),
+    Column("until", String(25), nullable=False),
+)
 
 tenant = MetaData()
 knowledge_bases = Table(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime, timedelta
 from typing import Any
 
-from ragstone.core.clock import canonical, now, parse_moment
+from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ids import check_name, opaque_id
 from ragstone.core.tenants import Quotas, Tenant, checked_quotas
@@ -17,19 +18,29 @@ from ragstone.stores.database import Connection
 TENANT = (
     "SELECT id, name, state, created_at, quotas, retention_days, settings, coalesce(seed, name) FROM tenants"
 )
+REST_SECONDS = 600
+"""How long a name that was let go is given to nobody: whatever still runs under it must not meet another tenant."""
 
 
-def register(connection: Connection, name: str) -> str:
-    """The id of the tenant of that name, which is made if there is none."""
+def register(connection: Connection, name: str, moment: datetime) -> str:
+    """The id of the tenant of that name, which is made if there is none and the name does not rest."""
     check_name(name, "tenant")
+    known = connection.execute("SELECT id FROM tenants WHERE name = ?", (name,)).fetchone()
+    if known:
+        return str(known[0])
+    if rest := _rest_of(connection, name, moment):
+        raise NotFoundError(
+            f"tenant '{name}' was deleted (or renamed) just now",
+            hint=f"nothing is made under its name until {rest[1]}: use another, or the tenant's new one",
+        )
     made = opaque_id()
     # A tenant that had this name before and has another now keeps its documents' ids: new ones must differ.
     taken = connection.execute("SELECT 1 FROM tenants WHERE seed = ?", (name,)).fetchone()
     connection.execute(
-        "INSERT INTO tenants (name, id, created_at, seed) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
-        (name, made, canonical(now()), made if taken else None),
+        "INSERT INTO tenants (name, id, created_at, seed) VALUES (?, ?, ?, ?)",
+        (name, made, canonical(moment), made if taken else None),
     )
-    return str(connection.execute("SELECT id FROM tenants WHERE name = ?", (name,)).fetchone()[0])
+    return made
 
 
 def read_tenant(connection: Connection, name: str) -> Tenant | None:
@@ -64,19 +75,21 @@ def leaving(name: str) -> NotFoundError:
     )
 
 
-def create(connection: Connection, name: str, quotas: Quotas) -> Tenant:
+def create(connection: Connection, name: str, quotas: Quotas, moment: datetime) -> Tenant:
     check_name(name, "tenant")
-    _refuse_taken(connection, name)
-    register(connection, name)
+    _refuse_taken(connection, name, moment)
+    register(connection, name, moment)
     return change(connection, name, "quotas", packed_quotas(quotas))
 
 
-def rename(connection: Connection, old: str, new: str) -> Tenant:
-    """Another name for the same tenant; the ids of its documents stay what they are."""
+def rename(connection: Connection, old: str, new: str, moment: datetime) -> Tenant:
+    """Another name for the same tenant; the ids of its documents stay what they are, and the old name rests."""
     check_name(new, "tenant")
     tenant = existing(connection, old)
     if new != old:
-        _refuse_taken(connection, new)
+        _refuse_taken(connection, new, moment, tenant.id)
+        connection.execute("DELETE FROM resting_names WHERE name = ?", (new,))
+        _let_rest(connection, tenant, moment)
         connection.execute(
             "UPDATE tenants SET name = ?, seed = coalesce(seed, name) WHERE id = ?", (new, tenant.id)
         )
@@ -90,15 +103,17 @@ def change(connection: Connection, name: str, column: str, value: Json) -> Tenan
     return existing(connection, name)
 
 
-def begin_delete(connection: Connection, name: str) -> Tenant:
-    """From now on nothing is done for this tenant but its deletion."""
+def begin_delete(connection: Connection, name: str, moment: datetime) -> Tenant:
+    """From now on nothing is done for this tenant but its deletion, and its name rests."""
     tenant = existing(connection, name, deleting=True)
+    _let_rest(connection, tenant, moment)
     connection.execute("UPDATE tenants SET state = 'deleting' WHERE id = ?", (tenant.id,))
     return tenant
 
 
 def finish_delete(connection: Connection, tenant_id: str) -> None:
-    """Let go of the name; what was used and reserved goes with it."""
+    """Let go of the name; what was used and reserved goes with it. Names that rest are nobody's to take back."""
+    connection.execute("UPDATE resting_names SET tenant_id = '' WHERE tenant_id = ?", (tenant_id,))
     connection.execute("DELETE FROM tenants WHERE id = ? AND state = 'deleting'", (tenant_id,))
 
 
@@ -108,12 +123,36 @@ def packed_quotas(quotas: Quotas) -> str:
     return json.dumps({name: value for name, value in limits.items() if value is not None})
 
 
-def _refuse_taken(connection: Connection, name: str) -> None:
+def _refuse_taken(connection: Connection, name: str, moment: datetime, taker: str | None = None) -> None:
+    """`taker` is the id of the tenant that wants the name: it may have its own one back."""
     found = read_tenant(connection, name)
     if found and found.state == "deleting":
         raise leaving(name)
     if found:
         raise InputError(f"there is a tenant '{name}' already", hint="choose another name")
+    rest = _rest_of(connection, name, moment)
+    if rest and rest[0] != taker:
+        raise InputError(
+            f"the name '{name}' was let go just now and is given to nobody else until {rest[1]}",
+            hint="choose another name, or wait; a tenant that was renamed may take its own name back",
+        )
+
+
+def _let_rest(connection: Connection, tenant: Tenant, moment: datetime) -> None:
+    connection.execute(
+        "INSERT INTO resting_names (name, tenant_id, until) VALUES (?, ?, ?) "
+        "ON CONFLICT (name) DO UPDATE SET tenant_id = excluded.tenant_id, until = excluded.until",
+        (tenant.name, tenant.id, canonical(moment + timedelta(seconds=REST_SECONDS))),
+    )
+
+
+def _rest_of(connection: Connection, name: str, moment: datetime) -> tuple[str, str] | None:
+    """Whose name it was and until when it rests; names that have rested are forgotten."""
+    connection.execute("DELETE FROM resting_names WHERE until <= ?", (canonical(moment),))
+    found = connection.execute(
+        "SELECT tenant_id, until FROM resting_names WHERE name = ?", (name,)
+    ).fetchone()
+    return (found[0], found[1]) if found else None
 
 
 def _tenant(row: Sequence[Any]) -> Tenant:

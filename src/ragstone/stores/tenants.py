@@ -51,7 +51,7 @@ class SqlTenantBook:
 
     async def create(self, name: str, quotas: Quotas = Quotas()) -> Tenant:  # noqa: B008
         made = await self._ledger.control_write(
-            lambda connection: tenant_rows.create(connection, name, quotas)
+            lambda connection: tenant_rows.create(connection, name, quotas, self._clock())
         )
         self.revision += 1
         logger.info("tenant '%s' (%s) was created", name, made.id)
@@ -66,7 +66,9 @@ class SqlTenantBook:
         return await self._ledger.control_read(tenant_rows.read_tenants, [])
 
     async def rename(self, old: str, new: str) -> Tenant:
-        renamed = await self._write(old, lambda connection: tenant_rows.rename(connection, old, new))
+        renamed = await self._write(
+            old, lambda connection: tenant_rows.rename(connection, old, new, self._clock())
+        )
         self.revision += 1
         logger.info("tenant '%s' (%s) is called '%s' now", old, renamed.id, new)
         return renamed
@@ -78,7 +80,9 @@ class SqlTenantBook:
         return await self._set_state(name, "active")
 
     async def delete(self, name: str) -> Tenant:
-        tenant = await self._write(name, lambda connection: tenant_rows.begin_delete(connection, name))
+        tenant = await self._write(
+            name, lambda connection: tenant_rows.begin_delete(connection, name, self._clock())
+        )
         self.revision += 1
         await self._erase(tenant)
         return tenant

@@ -44,6 +44,11 @@ def test_a_tenant_from_its_making_to_its_end(cli: Cli, pages: Path) -> None:
     assert receipt["complete"]
     assert cli("tenants", "list").code == 4
     assert cli("search", "dogs", "--tenant", "apex").code == 4
+    refused = cli("tenants", "create", "apex")
+    assert refused.code == 2
+    assert "is given to nobody else until 20" in " ".join(refused.err.split())
+    assert cli("ingest", pages, "--tenant", "apex", "-q").code == 4
+    assert cli("tenants", "list").code == 4
 
 
 def test_people_see_tables(filled: Cli) -> None:

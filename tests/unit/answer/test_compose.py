@@ -107,7 +107,7 @@ def test_a_quote_without_an_address_is_preferred(make_hit: Callable[..., Hit]) -
     assert [quote.text for quote in best_quotes("The pump stops.", hit)] == ["The pump stops now."]
 
 
-@pytest.mark.req("R-ANS-09")
+@pytest.mark.req("R-ANS-09", "R-SEC-09")
 async def test_the_model_sees_rules_then_passages_as_data_then_the_question(passages: list[Passage]) -> None:
     llm = Scripted("Pumps stop at 80 degrees [1].")
     composition = await compose(

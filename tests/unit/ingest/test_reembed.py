@@ -198,7 +198,6 @@ async def test_incremental_does_not_mix_models(filled: MoveKit) -> None:
         await filled.reembed("other", mode="incremental")
 
 
-@pytest.mark.req("R-EMB-25", "R-EMB-26")
 async def test_a_full_run_with_the_same_model_shows_and_mends_what_went_wrong(filled: MoveKit) -> None:
     async with filled.ledger.file("t") as file, file.turn:
         await file.write(

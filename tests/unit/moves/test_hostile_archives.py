@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import stat
+import tracemalloc
 import zipfile
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from tests.unit.moves.sites import Site, site, stock
 
 from ragstone.core.errors import InputError
+from ragstone.testing.builders import make_version, put, unit_vectors
 
 Members = dict[str, bytes]
 DOCUMENTS = "kbs/default/000000.documents.jsonl"
@@ -165,6 +167,13 @@ FORGED = {
     "metadata with a key that is none": (in_line(DOCUMENTS, 0, metadata={"a b'": 1}), "is not a field name"),
     "a number without end": (in_line(DOCUMENTS, 0, version=10**30), "a number that is too large"),
     "a number that is none": (in_line(DOCUMENTS, 0, metadata={"a": float("nan")}), "is not JSON"),
+    "a version that leaves no room for the next": (
+        in_line(DOCUMENTS, 0, version=2**30 + 1),
+        "'version' of line 1 .* is not a whole number from 1 to 1073741824",
+    ),
+    "fewer documents than there are": (in_kb("documents", 2), "has other counts than its manifest says"),
+    "fewer chunks than there are": (in_kb("chunks", 8), "has other counts than its manifest says"),
+    "a chunk beyond count": (in_line(DOCUMENTS, 0, chunks=2**60), "has other counts than its manifest says"),
     "half a character": (in_line(DOCUMENTS, 0, title="\ud800"), "not valid Unicode"),
     "an id that leads out": (
         in_line(DOCUMENTS, 0, id="../../../../etc/passwd"),
@@ -276,9 +285,67 @@ async def test_a_bomb_is_known_by_what_it_says_it_unpacks_to(
     members = {**members_of(honest), VECTORS: bytes(8 << 20)}
     with pytest.raises(InputError, match="which is more than an archive of its size can hold"):
         await there.mover.import_archive(write(tmp_path / "x.zip", signed(members)))
-    monkeypatch.setattr("ragstone.moves.archive_read.MOST_PART", 1 << 20)
+    original = {**members_of(honest), f"originals/{'0' * 32}": bytes(8 << 20)}
+    monkeypatch.setattr("ragstone.moves.archive_read.MOST_ORIGINAL", 1 << 20)
     with pytest.raises(InputError, match="unpacks to more than 1048576 bytes"):
-        await there.mover.import_archive(tmp_path / "x.zip")
+        await there.mover.import_archive(write(tmp_path / "y.zip", signed(original)))
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        {DOCUMENTS: bytes(33 << 20)},
+        {CHUNKS: bytes(17 << 20), VECTORS: bytes(17 << 20)},
+        {"manifest.json": bytes(33 << 20)},
+        {"kbs/default/sources.jsonl": bytes(33 << 20)},
+    ],
+    ids=["a member", "members of one part together", "the manifest", "sources"],
+)
+async def test_what_is_held_in_memory_at_once_may_not_unpack_to_much_more_than_it_is(
+    honest: Path, there: Site, tmp_path: Path, bomb: Members
+) -> None:
+    held = members_of(honest)
+    members = signed({**held, **bomb, "manifest.json": held["manifest.json"]})
+    archive = write(tmp_path / "x.zip", {**members, **bomb})
+    assert archive.stat().st_size < 1 << 17
+    with pytest.raises(InputError, match="unpacks to more than 33554432 bytes"):
+        await there.mover.import_archive(archive)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b'{"a":[' + b"[]," * (2 << 20) + b"[]]}", b'{"a":[' + b'"",' * (1 << 20) + b'""]}'],
+    ids=["brackets", "quotation marks"],
+)
+async def test_a_line_of_values_is_refused_before_it_is_read(
+    honest: Path, there: Site, tmp_path: Path, line: bytes
+) -> None:
+    members = members_of(honest)
+    raw_line(DOCUMENTS, line)(members)
+    with pytest.raises(InputError, match=r"line 1 of .* holds more values than anything of its kind"):
+        await there.mover.import_archive(write(tmp_path / "x.zip", signed(members)))
+
+
+async def test_lines_are_read_one_at_a_time(honest: Path, there: Site, tmp_path: Path) -> None:
+    members = {**members_of(honest), DOCUMENTS: b"\n" * (16 << 20)}
+    archive = await asyncio.to_thread(write, tmp_path / "x.zip", signed(members))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=r"line 1 of .* is not JSON"):
+            await there.mover.import_archive(archive)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 16 << 20
+
+
+async def test_a_document_that_is_mostly_text_may_be_as_long_as_it_is(tmp_path: Path) -> None:
+    text = '\\ "[{,}]" ' * 400_000
+    async with site(tmp_path / "a") as here:
+        await put(here.stores.ledger, make_version("long", [text], vectors=unit_vectors(1)))
+        await here.mover.export_archive(tmp_path / "x.zip")
+    async with site(tmp_path / "b") as there:
+        assert (await there.mover.import_archive(tmp_path / "x.zip")).added == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive at all", b"PK\x05\x06" + bytes(18), bytes(5000)])

@@ -196,7 +196,8 @@ async def test_a_reference_to_the_environment_is_no_secret(tmp_path: Path) -> No
         await here.stores.book.add("default", await here.kb(), "post", "imap", config, "manual", None)
         await here.mover.export_archive(tmp_path / "x.zip")
         report = await there.mover.import_archive(tmp_path / "x.zip")
-        assert report.remarks == ("source 'post' of 'default' rests: resume it",)
+        told = "it is then given ${MAIL_PASSWORD} of this server's environment"
+        assert report.remarks == (f"source 'post' of 'default' rests: resume it; {told}",)
         (found,) = await there.stores.book.all("default")
         assert found.config == config
 
@@ -254,3 +255,29 @@ async def test_what_was_staged_and_never_went_live_is_no_hindrance(
         query = unit_vectors(1, seed=5)[0]
         found = await there.stores.vectors.search("default", await there.kb(), query, 10)
         assert len(found) == 10
+
+
+async def test_a_source_may_read_the_environment_for_its_secrets_only_and_that_is_told(
+    tmp_path: Path,
+) -> None:
+    config = {"host": "post.example", "user": "me"}
+    async with site(tmp_path / "a") as here:
+        await stock(here, 1)
+        kb, book = await here.kb(), here.stores.book
+        given = {**config, "password": "${POST_PASSWORD}"}
+        await book.add("default", kb, "post", "imap", given, "daily", None)
+        for name, url in (("plain", "${KEY}"), ("inside", "?k=${KEY:-none}&l=${OTHER}")):
+            urls = {"urls": ["https://a.example", f"https://a.example/{url}"]}
+            await book.add("default", kb, name, "web", urls, "daily", None)
+        await here.mover.export_archive(tmp_path / "x.zip")
+    async with site(tmp_path / "b") as there:
+        report = await there.mover.import_archive(tmp_path / "x.zip")
+        assert [(one.name, one.paused) for one in await there.stores.book.all("default")] == [("post", True)]
+    assert report.sources == 1
+    left_out = "of 'default' was left out: its urls reads"
+    given_then = "of 'default' rests: resume it; it is then given"
+    assert sorted(report.remarks) == [
+        f"source 'inside' {left_out} KEY, OTHER of this server's environment",
+        f"source 'plain' {left_out} KEY of this server's environment",
+        f"source 'post' {given_then} ${{POST_PASSWORD}} of this server's environment",
+    ]

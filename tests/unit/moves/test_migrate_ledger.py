@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.moves.sites import Site, contents, site, stock, version
@@ -16,8 +17,10 @@ from ragstone.core.settings import Adapter
 from ragstone.core.tenants import Quotas
 from ragstone.moves.compare import plain
 from ragstone.moves.reports import MoveReport
+from ragstone.moves.standing import compare_standing
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.space_book import SqlSpaceBook
+from ragstone.stores.standing import Standing
 from ragstone.testing.builders import put, unit_vectors
 
 
@@ -246,3 +249,66 @@ async def test_the_ledger_in_use_is_no_place_to_move_to(here: Site, tmp_path: Pa
 
 def test_what_no_ledger_but_sqlite_can_keep_does_not_count_as_a_difference() -> None:
     assert plain(("a\0", {"b\0": ("c", 1.5)})) == ["a\ufffd", {"b\ufffd": ["c", 1.5]}]
+
+
+async def test_a_tenant_stands_there_as_it_stands_here(here: Site, tmp_path: Path) -> None:
+    tenants = here.stores.tenants
+    await tenants.rename("default", "acme")
+    await tenants.set_quotas("acme", Quotas(cost_per_month=1.0))
+    await tenants.set_retention("acme", 90)
+    await tenants.set_settings("acme", {"retrieval.k": 7})
+    await tenants.charge("acme", 5.0, "llm")
+    await tenants.suspend("acme")
+    for _ in range(2):
+        assert (await carried(here, tmp_path)).is_equal
+    async with site(tmp_path / "b") as there:
+        ours, theirs = await tenants.get("acme"), await there.stores.tenants.get("acme")
+        assert ours is not None
+        assert theirs is not None
+        assert (theirs.state, theirs.seed) == ("suspended", "default")
+        assert replace(theirs, id="", created_at=ours.created_at) == replace(ours, id="")
+        assert (await there.stores.tenants.usage("acme")).cost_by_kind == {"llm": 5.0}
+        await there.stores.tenants.charge("acme", 1.0, "llm")
+    await tenants.resume("acme")
+    assert (await carried(here, tmp_path)).is_equal
+    async with site(tmp_path / "b") as there:
+        assert (await there.stores.tenants.get("acme")).state == "active"  # type: ignore[union-attr]
+        assert (await there.stores.tenants.usage("acme")).cost == 6.0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"state": "active"}, ["state"]),
+        ({"quotas": Quotas()}, ["quotas"]),
+        ({"retention_days": None, "settings": {}}, ["retention_days", "settings"]),
+        ({"seed": "other"}, ["seed"]),
+        ({"costs": {"llm": 4.0}}, ["costs"]),
+        ({"costs": {"llm": 6.0, "other": 1.0}}, []),
+    ],
+)
+def test_what_does_not_stand_as_it_should_is_named(change: dict[str, Any], said: list[str]) -> None:
+    ours = Standing("suspended", Quotas(documents=1), 90, {"retrieval.k": 7}, "acme", {"llm": 5.0})
+    found = compare_standing("acme", ours, replace(ours, **change))
+    assert list(found.named) == [f"tenant 'acme' differs in its {name}" for name in said]
+    assert compare_standing("acme", ours, None).named == ("tenant 'acme' is missing",)
+
+
+@pytest.mark.parametrize(
+    ("to", "said"),
+    [
+        ({"kind": "sqlite", "options": {"m": 1}}, "a sqlite ledger takes no options"),
+        ({"kind": "sqlite", "url": "http://a.example"}, "a sqlite ledger takes no url"),
+        ({"kind": "sqlite", "dsn": "postgresql://a"}, "a sqlite ledger takes no dsn"),
+        (
+            {"kind": "pgvector", "dsn": "x", "api_key": "y", "url": "z"},
+            "a postgres ledger takes no api_key, url",
+        ),
+    ],
+)
+async def test_what_a_ledger_has_no_use_for_is_refused(
+    here: Site, tmp_path: Path, to: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(SettingsError, match=f"^{said}$"):
+        await here.mover.migrate(Adapter.model_validate({"path": tmp_path / "b", **to}))
+    assert not (tmp_path / "b").exists()

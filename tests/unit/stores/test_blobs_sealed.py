@@ -92,7 +92,7 @@ def test_a_file_that_comes_from_another_tenant_is_refused(folder: Path) -> None:
     assert Blobs(ours, Vault(OLD), "tenant").get(DOCUMENT, name) == b"theirs"
 
 
-@pytest.mark.req("R-TEN-09")
+@pytest.mark.req("R-TEN-09", "R-SEC-04")
 async def test_each_tenant_has_a_folder_and_cannot_name_a_file_of_another(tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path, [Fts5Writer()])
     try:

@@ -167,6 +167,19 @@ async def test_vectors_of_another_length(stores: Stores) -> None:
     await check_and_repair(stores, "engine", "dimension", detail)
 
 
+async def test_a_store_that_was_left(stores: Stores, tmp_path: Path) -> None:
+    others = open_stores(Settings(data_dir=tmp_path))
+    left = {("engine", "left"): "tenant 'default' has vectors in it, and it is not in use"}
+    for given in ({}, {"repair": True}, {"forget": "engine"}, {"repair": True, "forget": "other"}):
+        assert troubles(await examine(others, **given)) == left  # type: ignore[arg-type]
+    findings = await examine(others, repair=True, forget="engine")
+    assert [one.repair for one in findings if one.repaired] == [
+        "forgotten: what it holds must be removed by hand"
+    ]
+    assert troubles(await examine(others)) == {}
+    await others.close()
+
+
 async def test_a_tenant_that_is_still_being_deleted(stores: Stores) -> None:
     await put(stores.ledger, make_version("x", tenant="acme"), tenant="acme")
     await stores.ledger.control_write(

@@ -359,8 +359,9 @@ async def test_a_vector_of_any_dimension_is_kept(ledger: PostgresLedger) -> None
 
 
 async def test_a_deleted_tenant_leaves_nothing_and_its_name_is_free(
-    ledger: PostgresLedger, tmp_path: Path
+    ledger: PostgresLedger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("ragstone.stores.tenant_rows.REST_SECONDS", 0)
     book = SqlTenantBook(ledger)
     for name in ("one", "two"):
         await put(ledger, make_version(tenant=name, vectors=unit_vectors(1)), tenant=name)

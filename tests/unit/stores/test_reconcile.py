@@ -12,6 +12,7 @@ from tests.conformance.derived import open_derived
 from ragstone.core.settings import Adapter
 from ragstone.core.types import KnowledgeBase
 from ragstone.core.vectors import Place, Point
+from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.vectors import reconcile as module
 from ragstone.stores.vectors.derived import DerivedIndex, place_of
@@ -149,7 +150,7 @@ async def test_a_hundred_thousand_ids_take_little_memory(
             for start in range(0, 100_000, 1000):
                 yield [f"{n:032x}" for n in range(start, start + 1000)]
 
-    monkeypatch.setattr(module, "_known_among", lambda _connection, _tenant, _kb, ids: set(ids))
+    monkeypatch.setattr(index_feed, "known_among", lambda _connection, _tenant, _kb, ids: set(ids))
     large = Large(Adapter(kind="memory"), Path(), "collection")
     assert opened.kb.space is not None
     tracemalloc.start()

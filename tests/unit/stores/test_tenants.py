@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 
 from ragstone.core.errors import InputError, NotFoundError, SettingsError, StoreBusy, StoreError
 from ragstone.core.tenants import Quotas
+from ragstone.stores import tenant_rows
 from ragstone.stores.ledger import sqlite
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sqlite import SqliteLedger
@@ -26,10 +27,15 @@ class Books:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.ledgers: list[SqliteLedger] = []
+        self.moment = datetime.now(UTC)
 
     def open(self, **options: Any) -> SqlTenantBook:
-        self.ledgers.append(SqliteLedger(self.folder, [Fts5Writer()]))
-        return SqlTenantBook(self.ledgers[-1], **options)
+        self.ledgers.append(SqliteLedger(self.folder, [Fts5Writer()], clock=lambda: self.moment))
+        return SqlTenantBook(self.ledgers[-1], clock=lambda: self.moment, **options)
+
+    def pass_time(self, seconds: float = tenant_rows.REST_SECONDS) -> None:
+        """As long as names rest, unless told otherwise."""
+        self.moment += timedelta(seconds=seconds)
 
     @property
     def ledger(self) -> SqliteLedger:
@@ -194,6 +200,7 @@ async def test_a_name_that_changed_hands_leads_to_the_new_tenant_everywhere(book
     await fill(first, "acme", "of the first")
     assert await names(second, "acme") == ["of the first"]
     await mine.rename("acme", "apex")
+    books.pass_time()
     await fill(first, "acme", "of the second")
     for ledger in books.ledgers:  # although both have had the first one's file open under that name
         assert await names(ledger, "acme") == ["of the second"]
@@ -216,6 +223,7 @@ async def test_a_deleted_tenant_leaves_nothing(book: SqlTenantBook, books: Books
     assert gone.name == "acme"
     assert await book.all() == [other]
     assert books.left() == {other.id}
+    books.pass_time()
     await fill(books.ledger, "acme", "new")
     usage = await book.usage("acme")
     assert (usage.stock.documents, usage.cost, usage.reserved) == (1, 0.0, {})
@@ -232,6 +240,7 @@ async def test_another_process_does_not_go_on_with_a_deleted_tenants_files(books
     assert await names(second, "acme") == ["old"]
     await mine.delete("acme")
     assert await names(second, "acme") == []
+    books.pass_time()
     await fill(second, "acme", "new")
     assert await names(first, "acme") == ["new"]
 
@@ -296,6 +305,7 @@ async def test_a_deletion_that_died_is_finished_by_the_next_process(
     assert told == (["acme"] if begun else [])
     assert await later.all() == []
     assert books.left() == set()
+    books.pass_time()
     await fill(books.ledger, "acme", "new")
     assert await names(books.ledger, "acme") == ["new"]
 
@@ -335,6 +345,7 @@ async def test_a_deletion_waits_for_what_is_under_way(
         assert not deleting.done()
     await deleting
     assert books.left() == set()
+    books.pass_time()
     await fill(books.ledger, "acme")
     monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0)
     async with books.ledger.transaction("acme"):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ragstone.core.checkup import Finding
-from ragstone.core.errors import RagstoneError
+from ragstone.core.errors import InputError, RagstoneError
 from ragstone.serve.cli.exits import FAILURE, OK
 from ragstone.serve.cli.output import text
 from ragstone.serve.cli.session import Session
@@ -73,15 +73,25 @@ async def doctor(
         bool,
         typer.Option("--repair", help="Put right what is wrong in the stores; live content is not touched."),
     ] = False,
+    forget_store: Annotated[
+        str,
+        typer.Option(
+            "--forget-store",
+            metavar="NAME",
+            help="With --repair: a vector database that is not in use any more and was emptied by hand.",
+        ),
+    ] = "",
 ) -> int:
     """Check that everything needed is here.
 
     Looks at the installation, the model, the data folder and the stores, and says what to type when something is
     missing.
     """
+    if forget_store and not repair:
+        raise InputError("--forget-store changes what is known of a store", hint="give --repair as well")
     async with session.patience("checking …"):
         checks = [check async for check in _checks(session)]
-        stores = await check_stores(session, repair=repair)
+        stores = await check_stores(session, repair=repair, forget=forget_store)
     failed = "fail" in {check.state for check in checks} | {finding.state for finding in stores}
     session.show(
         {
@@ -203,7 +213,7 @@ def check_program(program: str) -> Check:
     return Check(name, "warn", f"not installed; for {purpose}", f"apt install {package}")
 
 
-async def check_stores(session: Session, *, repair: bool) -> list[Finding]:
+async def check_stores(session: Session, *, repair: bool, forget: str = "") -> list[Finding]:
     """Every store that the settings name: reachable, complete, and free of what nobody needs."""
     import asyncio
 
@@ -221,7 +231,7 @@ async def check_stores(session: Session, *, repair: bool) -> list[Finding]:
     except RagstoneError as error:
         return [Finding("stores", "opened", "fail", str(error), error.hint)]
     try:
-        return await examine(stores, repair=repair)
+        return await examine(stores, repair=repair, forget=forget)
     finally:
         await stores.close()
 

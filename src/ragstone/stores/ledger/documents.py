@@ -34,15 +34,20 @@ def family(connection: Connection, tenant_id: str, document_id: str) -> list[str
     return list(found)
 
 
-def move_document(
-    connection: Connection, tenant_id: str, document_id: str, external_id: str, uri: str
-) -> None:
-    """The same document is found under another external id from now on; one that never went live makes room."""
-    connection.execute(
-        "DELETE FROM documents WHERE tenant_id = ? AND external_id = ? AND id <> ? AND version = 0 "
+def in_the_way(connection: Connection, tenant_id: str, document_id: str, external_id: str) -> list[str]:
+    """What never went live at the place that a document moves to, and has to go before it does."""
+    rows = connection.execute(
+        "SELECT id FROM documents WHERE tenant_id = ? AND external_id = ? AND id <> ? AND version = 0 "
         "AND (kb_id, source) = (SELECT kb_id, source FROM documents WHERE tenant_id = ? AND id = ?)",
         (tenant_id, external_id, document_id, tenant_id, document_id),
     )
+    return [identity for (identity,) in rows]
+
+
+def move_document(
+    connection: Connection, tenant_id: str, document_id: str, external_id: str, uri: str
+) -> None:
+    """The same document is found under another external id from now on."""
     connection.execute(
         "UPDATE documents SET external_id = ?, uri = ? WHERE id = ? AND tenant_id = ?",
         (external_id, uri, document_id, tenant_id),

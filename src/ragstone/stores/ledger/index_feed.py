@@ -34,6 +34,8 @@ class Changes(NamedTuple):
     """The feed's end: whoever has applied this has seen everything up to here."""
     arrived: list[str]
     gone: list[str]
+    again: frozenset[str] = frozenset()
+    """Those of them that changed more than once."""
 
 
 class Mark(NamedTuple):
@@ -96,11 +98,17 @@ def changes(connection: Connection, tenant_id: str, kb_id: int, after: int) -> C
         "SELECT chunk_id, operation FROM changes WHERE tenant_id = ? AND kb_id = ? AND seq > ? ORDER BY seq",
         (tenant_id, kb_id, after),
     )
-    last: dict[str, str] = dict(rows.fetchall())
+    last: dict[str, str] = {}
+    again: set[str] = set()
+    for chunk_id, operation in rows:
+        if chunk_id in last:
+            again.add(chunk_id)
+        last[chunk_id] = operation
     return Changes(
         newest,
         [chunk_id for chunk_id, operation in last.items() if operation != "tombstone"],
         [chunk_id for chunk_id, operation in last.items() if operation == "tombstone"],
+        frozenset(again),
     )
 
 
@@ -115,12 +123,27 @@ def marks(connection: Connection, tenant_id: str, index: str) -> list[Mark]:
     return [Mark(*row) for row in rows]
 
 
-def mark(connection: Connection, tenant_id: str, index: str, space: Space, sequence: int) -> None:
-    """Remember how far an index has followed."""
+def mark(connection: Connection, tenant_id: str, index: str, space: Space) -> None:
+    """Write down that an index is about to hold something of a Space.
+
+    It has followed from the beginning: should filling it fail half-way, whoever follows next starts over.
+    """
     connection.execute(
-        "INSERT INTO watermarks (tenant_id, index_name, space_id, dimension, sequence) VALUES (?, ?, ?, ?, ?) "
-        "ON CONFLICT (tenant_id, index_name, space_id) DO UPDATE SET sequence = excluded.sequence",
-        (tenant_id, index, space.id, space.dimension, sequence),
+        "INSERT INTO watermarks (tenant_id, index_name, space_id, dimension, sequence) VALUES (?, ?, ?, ?, 0) "
+        "ON CONFLICT (tenant_id, index_name, space_id) DO NOTHING",
+        (tenant_id, index, space.id, space.dimension),
+    )
+
+
+def advance(
+    connection: Connection, tenant_id: str, owner: str, index: str, reached: Mapping[int, int]
+) -> None:
+    """Remember how far an index has followed, by Space: never backwards, and only where `owner` still has the name."""
+    if tenant_id != owner:
+        return
+    connection.executemany(
+        "UPDATE watermarks SET sequence = ? WHERE tenant_id = ? AND index_name = ? AND space_id = ? AND sequence < ?",
+        [(sequence, tenant_id, index, space_id, sequence) for space_id, sequence in reached.items()],
     )
 
 
@@ -130,6 +153,20 @@ def unmark(connection: Connection, tenant_id: str, index: str, space_id: int) ->
         "DELETE FROM watermarks WHERE tenant_id = ? AND index_name = ? AND space_id = ?",
         (tenant_id, index, space_id),
     )
+
+
+def known_among(connection: Connection, tenant_id: str, kb_id: int, chunk_ids: Sequence[str]) -> set[str]:
+    """Which of these are chunks of this kb, live or staged."""
+    found: set[str] = set()
+    for start in range(0, len(chunk_ids), PER_STATEMENT):
+        part = chunk_ids[start : start + PER_STATEMENT]
+        rows = connection.execute(
+            "SELECT id FROM chunks WHERE tenant_id = ? AND kb_id = ? "
+            f"AND id IN ({','.join('?' * len(part))})",
+            (tenant_id, kb_id, *part),
+        )
+        found.update(chunk_id for (chunk_id,) in rows)
+    return found
 
 
 def live_among(

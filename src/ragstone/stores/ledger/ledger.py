@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import Concatenate, ParamSpec, TypeVar
 
 from ragstone.core.clock import now
-from ragstone.core.errors import NotFoundError, SettingsError, StoreError
+from ragstone.core.errors import NotFoundError, RagstoneError, SettingsError, StoreError
 from ragstone.core.filters import Filter
 from ragstone.core.jobs import DocumentStatus, Job
 from ragstone.core.protocols import Mirror
@@ -285,7 +285,7 @@ class SqlLedger(ABC):
         for mirror in self.mirrors:
             try:
                 await mirror.settle(tenant)
-            except StoreError as error:
+            except RagstoneError as error:
                 # What it still holds is not found by anyone, and its mark says what it has yet to let go of.
                 logger.warning("an index is behind, and will catch up: %s", error)
 

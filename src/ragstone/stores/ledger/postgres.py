@@ -6,9 +6,11 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from ragstone.core.clock import now
 from ragstone.core.errors import SettingsError
 from ragstone.core.ids import check_name
 from ragstone.stores.blobs import Blobs
@@ -44,12 +46,14 @@ class PostgresLedger(SqlLedger):
         indexes: Sequence[ColocatedIndex] = (),
         pool_size: int = 8,
         vault: Vault | None = None,
+        clock: Callable[[], datetime] = now,
     ) -> None:
         self._dsn = dsn
         self._place = described(dsn)
         self._folder = folder
         self._indexes = indexes
         self._vault = vault or Vault()
+        self._clock = clock
         # Apart, since who writes may read meanwhile: from one pool, all could hold one and wait for another.
         writers = max(1, pool_size // 2)
         self._writers = Lanes(dsn, writers, self._prepare)
@@ -61,7 +65,7 @@ class PostgresLedger(SqlLedger):
     @asynccontextmanager
     async def unit(self, tenant: str) -> AsyncIterator[PostgresUnit]:
         async with self._turn(tenant), self._writers.lane() as lane:
-            yield PostgresUnit(lane, tenant, self._indexes, self._files, erasing.get())
+            yield PostgresUnit(lane, tenant, self._indexes, self._files, self._clock, erasing.get())
 
     async def read(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         check_name(tenant, "tenant")
@@ -86,7 +90,7 @@ class PostgresLedger(SqlLedger):
             if not make:
                 raise
         async with self._writers.lane() as lane:
-            return self._files(await lane.run(lambda lane: register(lane, tenant)))
+            return self._files(await lane.run(lambda lane: register(lane, tenant, self._clock())))
 
     async def bells(self) -> Mapping[str, int]:
         known = "SELECT name, bell FROM tenants WHERE state = 'active' ORDER BY name"

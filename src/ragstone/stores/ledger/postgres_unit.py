@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 from ragstone.core.errors import StoreError
@@ -26,11 +27,13 @@ class PostgresUnit:
         tenant: str,
         indexes: Sequence[ColocatedIndex],
         blobs: Callable[[str], Blobs],
+        clock: Callable[[], datetime],
         erased: str = "",
     ) -> None:
         self._lane = lane
         self._tenant = tenant
         self._blobs = blobs
+        self._clock = clock
         self._erased = erased
         self._session: Session | None = None
         self._asked = False
@@ -45,7 +48,7 @@ class PostgresUnit:
     async def run(self, work: Callable[[Connection], T]) -> T:
         def begun(lane: Lane) -> T:
             if self._session is None:
-                self._session, self.tenant_id = _begin(lane, self._tenant, self._erased)
+                self._session, self.tenant_id = self._begin(lane)
             elif not self._session.is_open:
                 raise StoreError("the transaction was undone by an earlier failure", hint="begin another")
             return work(self._session.rows)
@@ -61,17 +64,16 @@ class PostgresUnit:
         if self._asked:
             await self._lane.run(ended)
 
+    def _begin(self, lane: Lane) -> tuple[Session, str]:
+        try:
+            return lane.begin(lambda session: session.write(self._tenant, self._erased))
+        except UnknownTenant:
+            register(lane, self._tenant, self._clock())
+            return lane.begin(lambda session: session.write(self._tenant, self._erased))
 
-def register(lane: Lane, tenant: str) -> str:
+
+def register(lane: Lane, tenant: str, moment: datetime) -> str:
     """The id of the tenant of that name, which is made with its partitions if there is none."""
     return lane.transact_patiently(
-        Session.write_control, lambda session, _: tenant_rows.register(session.rows, tenant)
+        Session.write_control, lambda session, _: tenant_rows.register(session.rows, tenant, moment)
     )
-
-
-def _begin(lane: Lane, tenant: str, erased: str) -> tuple[Session, str]:
-    try:
-        return lane.begin(lambda session: session.write(tenant, erased))
-    except UnknownTenant:
-        register(lane, tenant)
-        return lane.begin(lambda session: session.write(tenant, erased))

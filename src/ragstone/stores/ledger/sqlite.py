@@ -7,8 +7,10 @@ import sqlite3
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 
+from ragstone.core.clock import now
 from ragstone.core.errors import StoreBusy
 from ragstone.core.ids import check_name
 from ragstone.stores import tenant_rows
@@ -35,11 +37,13 @@ class SqliteLedger(SqlLedger):
         indexes: Sequence[ColocatedIndex] = (),
         open_tenants: int = 64,
         vault: Vault | None = None,
+        clock: Callable[[], datetime] = now,
     ) -> None:
         self._folder = folder
         self._vault = vault or Vault()
         self._indexes = indexes
         self._limit = open_tenants
+        self._clock = clock
         self._control: SqliteFile | None = None
         self._tenants: OrderedDict[str, TenantFile] = OrderedDict()
         self._opening = asyncio.Lock()
@@ -169,8 +173,11 @@ class SqliteLedger(SqlLedger):
             raise tenant_rows.leaving(tenant)
         if known is None and not make:
             raise UnknownTenant(tenant)
-        tenant_id = known.id if known else await control.transact(lambda db: tenant_rows.register(db, tenant))
+        tenant_id = known.id if known else await self._register(control, tenant)
         return await asyncio.to_thread(TenantFile, self._folder, tenant_id, self._vault)
+
+    async def _register(self, control: SqliteFile, tenant: str) -> str:
+        return await control.transact(lambda db: tenant_rows.register(db, tenant, self._clock()))
 
     def _still(self, tenant: str) -> TenantFile | None:
         """The open file of a tenant, if its name still leads there: names change hands, and tenants go."""

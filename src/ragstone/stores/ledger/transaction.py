@@ -141,6 +141,8 @@ class SqlTransaction:
 
     async def move(self, document_id: str, external_id: str, uri: str) -> None:
         self.changed = True
+        for staged in await self._run(documents.in_the_way, document_id, external_id):
+            await self.delete(staged)
         await self._run(documents.move_document, document_id, external_id, uri)
 
     async def enqueue(self, kb: KnowledgeBase, job: NewJob) -> Job:

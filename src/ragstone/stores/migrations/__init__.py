@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 from typing import Literal
 
-HEADS = {"control": "0003", "tenant": "0005"}
+HEADS = {"control": "0004", "tenant": "0005"}
 Schema = Literal["control", "tenant"]
 
 

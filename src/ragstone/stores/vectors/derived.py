@@ -9,38 +9,51 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from weakref import WeakValueDictionary
 
-from ragstone.core.errors import ModelMismatch
+from ragstone.core.errors import ModelMismatch, RagstoneError, RemoteError, StoreError
 from ragstone.core.filters import And, Filter, Not, Or
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import RESERVED, Place, VectorProvider
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger import index_feed
-from ragstone.stores.ledger.index_feed import Mark
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.ledger.reads import read_kbs, read_sequence
-from ragstone.stores.vectors.reconcile import reconcile
+from ragstone.stores.vectors.derived_follow import Follower, place_of, place_of_mark
+from ragstone.stores.vectors.derived_writes import BATCH
+
+__all__ = ["BATCH", "DerivedIndex", "fields_of", "place_of"]
 
 logger = logging.getLogger(__name__)
-BATCH = 512
 SPARE = 10
 """How many more than wanted are asked for at first, for those that drop out."""
 SAME = 1e-6
 NOT_HELD = frozenset((*RESERVED, "created_at", "updated_at"))
 """Fields that a provider does not hold, or holds as Ragstone's own."""
+REST_SECONDS = 10.0
+"""How long searches leave an engine alone that could not catch up."""
+ALL = ""
 
 
 class DerivedIndex:
     """Implements `core.protocols.VectorIndex` and `Mirror` over a `VectorProvider`."""
 
-    def __init__(self, ledger: SqlLedger, provider: VectorProvider) -> None:
+    def __init__(
+        self, ledger: SqlLedger, provider: VectorProvider, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._ledger = ledger
         self._provider = provider
+        self._follower = Follower(ledger, provider)
+        self._clock = clock
         self._settled: set[str] = set()
-        self._prepared: set[tuple[int, str]] = set()
-        """Chunks, by Space, that this process wrote there before they went live, and need not write again."""
-        self._settling = asyncio.Lock()
+        """Tenants of which nothing was left to do when this process last looked."""
+        self._followed: set[Place] = set()
+        """Places that hold all they should, as far as this process knows; of the others the ledger answers."""
+        self._resting: dict[str, float] = {}
+        """Until when searches do not try again to settle, by tenant, or for all of them when the engine is away."""
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def provider(self) -> VectorProvider:
@@ -60,59 +73,42 @@ class DerivedIndex:
                 hint=f"set embedding.model to {space.model.split('@')[0]}",
             )
         tenant_id = await self._ledger.read(tenant, _tenant_id)
-        if tenant_id not in self._settled:
-            await self.settle(tenant)
-        if where is not None and not self._can_filter(where):
+        place = place_of(tenant_id, space)
+        await self._catch_up(tenant, place)
+        if place not in self._followed or (where is not None and not self._can_filter(where)):
             return await self._ledger.read(tenant, index_feed.nearest, kb, space, vector, k, where)
-        return await self._ask(tenant, place_of(tenant_id, space), kb, space, vector, k, where)
+        return await self._ask(tenant, place, kb, space, vector, k, where)
 
     async def prepare(self, tenant: str, kb: KnowledgeBase, staged: Sequence[tuple[str, int]]) -> None:
-        if kb.space is None:
-            return
-        tenant_id = await self._ledger.read(tenant, _tenant_id)
-        place = await self._open(tenant, tenant_id, kb.space)
-        points = await self._ledger.read(tenant, index_feed.staged_points, kb.space, staged)
-        for start in range(0, len(points), BATCH):
-            await self._provider.upsert(place, points[start : start + BATCH])
-        self._prepared.update((kb.space.id, point.chunk_id) for point in points)
+        if kb.space is not None:
+            await self._follower.prepare(tenant, kb, kb.space, staged)
 
     async def settle(self, tenant: str) -> None:
-        async with self._settling:
-            tenant_id, marks, needed = await self._ledger.read(tenant, _held, self._provider.name)
-            held = {mark.space_id for mark in marks}
-            for kb, space in needed:
-                if space.id not in held:
-                    await self.fill(tenant, kb, space)
-            for mark in marks:
-                await self._follow(tenant, tenant_id, mark, anew=tenant_id not in self._settled)
-            self._settled.add(tenant_id)
+        try:
+            tenant_id = await self._ledger.read(tenant, _tenant_id)
+        except RagstoneError:
+            self._settled.clear()  # whose turn it was cannot be told
+            raise
+        async with self._lock(tenant_id):
+            await self._settle(tenant, tenant_id)
 
     async def erase(self, tenant: str) -> None:
         """Remove everything of a tenant; what a crash leaves is still marked, and goes the next time."""
-        tenant_id, marks, _ = await self._ledger.read(tenant, _held, self._provider.name)
-        for mark in marks:
-            await self._provider.drop(Place(tenant_id, f"s{mark.space_id}", mark.dimension))
-            await self._ledger.write(tenant, index_feed.unmark, self._provider.name, mark.space_id)
+        tenant_id = await self._ledger.read(tenant, _tenant_id)
+        async with self._lock(tenant_id):
+            self._settled.discard(tenant_id)
+            self._follower.forget_prepared(tenant_id)
+            for mark in (await self._follower.due(tenant)).marks:
+                place = place_of_mark(tenant_id, mark)
+                self._followed.discard(place)
+                await self._follower.drop(tenant, place, mark)
 
     async def fill(
         self, tenant: str, kb: KnowledgeBase, space: Space, on_progress: Callable[[int], None] | None = None
     ) -> int:
         """Write every live chunk of a Space; how many there were."""
-        tenant_id = await self._ledger.read(tenant, _tenant_id)
-        sequence = await self._ledger.read(tenant, read_sequence)
-        place = await self._open(tenant, tenant_id, space)
-        after, written = 0, 0
-        while True:
-            points, after = await self._ledger.read(tenant, index_feed.scan, kb.id, space, after, BATCH)
-            if not points:
-                break
-            await self._provider.upsert(place, points)
-            written += len(points)
-            if on_progress:
-                on_progress(written)
-        # What changed meanwhile is behind this place in the feed and is applied by the next `settle`.
-        await self._ledger.write(tenant, index_feed.mark, self._provider.name, space, sequence)
-        return written
+        async with self._lock(await self._ledger.read(tenant, _tenant_id)):
+            return await self._follower.fill(tenant, kb, space, on_progress)
 
     async def close(self) -> None:
         await self._provider.close()
@@ -150,57 +146,74 @@ class DerivedIndex:
     def _can_filter(self, where: Filter) -> bool:
         return not NOT_HELD.intersection(fields_of(where)) and self._provider.can_filter(where)
 
-    async def _open(self, tenant: str, tenant_id: str, space: Space) -> Place:
-        """Make the place, after writing down that there is one: whatever happens next, it can be found and removed."""
-        place = place_of(tenant_id, space)
-        marks = await self._ledger.read(tenant, index_feed.marks, self._provider.name)
-        if space.id not in {mark.space_id for mark in marks}:
-            # From the beginning: should filling it fail half-way, whoever follows next starts over.
-            await self._ledger.write(tenant, index_feed.mark, self._provider.name, space, 0)
-        await self._provider.open(place)
-        return place
-
-    async def _follow(self, tenant: str, tenant_id: str, mark: Mark, *, anew: bool) -> None:
-        """Apply what changed since, but for what this process itself prepared.
-
-        Whoever comes `anew` looks whether all of it is there: a folder may have been removed, an engine may have
-        lost what it had acknowledged.
-        """
-        place = Place(tenant_id, f"s{mark.space_id}", mark.dimension)
-        if mark.kb_id is None:
-            await self._provider.drop(place)
-            await self._ledger.write(tenant, index_feed.unmark, self._provider.name, mark.space_id)
+    async def _catch_up(self, tenant: str, place: Place) -> None:
+        """Settle before a search, if that is due; a search goes on without it."""
+        if not self._is_due(place):
             return
-        kb, space = await self._ledger.read(tenant, _kb_and_space, mark.kb_id, mark.space_id)
-        if kb is None or space is None:
-            return
-        changes = await self._ledger.read(tenant, index_feed.changes, mark.kb_id, mark.sequence)
-        if changes is None or (anew and await self._has_lost(tenant, place, kb, space, changes.arrived)):
-            await self.fill(tenant, kb, space)
-            # What went meanwhile cannot be read from the feed: it is whatever the ledger does not know.
-            await reconcile(self._ledger, self._provider, tenant, kb, space, place)
-            return
-        if changes.gone:
-            await self._provider.delete(place, changes.gone)
-        missed = [one for one in changes.arrived if (space.id, one) not in self._prepared]
-        for start in range(0, len(missed), BATCH):
-            await self._provider.open(place)
-            points = await self._ledger.read(tenant, index_feed.points, space, missed[start : start + BATCH])
-            await self._provider.upsert(place, points)
-        self._prepared.difference_update((space.id, one) for one in (*changes.arrived, *changes.gone))
-        if changes.sequence > mark.sequence:
-            await self._ledger.write(tenant, index_feed.mark, self._provider.name, space, changes.sequence)
+        async with self._lock(place.tenant_id):
+            # Whoever waited here finds it done, or learns that the engine is away, from the one who came first.
+            if self._is_due(place):
+                try:
+                    await self._settle(tenant, place.tenant_id)
+                except RagstoneError as error:
+                    logger.warning("%s is behind, and will catch up: %s", self._provider.name, error)
 
-    async def _has_lost(
-        self, tenant: str, place: Place, kb: KnowledgeBase, space: Space, arriving: Sequence[str]
-    ) -> bool:
-        expected = await self._ledger.read(tenant, index_feed.count_live, kb, space, None)
-        return await self._provider.count(place) < expected - len(arriving)
+    def _is_due(self, place: Place) -> bool:
+        if place.tenant_id in self._settled and place in self._followed:
+            return False
+        until = max(self._resting.get(ALL, 0.0), self._resting.get(place.tenant_id, 0.0))
+        return self._clock() >= until
 
+    async def _settle(self, tenant: str, tenant_id: str) -> None:
+        try:
+            await self._follow_all(tenant)
+        except BaseException as error:
+            self._settled.discard(tenant_id)
+            if isinstance(error, RagstoneError):
+                # An engine that is away is so for everybody; what it refuses, it refuses this tenant.
+                whose = ALL if isinstance(error, StoreError | RemoteError) else tenant_id
+                self._resting[whose] = self._clock() + REST_SECONDS
+            raise
+        finally:
+            self._follower.forget_prepared(tenant_id)
+        self._settled.add(tenant_id)
+        self._resting.pop(tenant_id, None)
 
-def place_of(tenant_id: str, space: Space) -> Place:
-    """Where a Space's vectors live in a provider."""
-    return Place(tenant_id, f"s{space.id}", space.dimension)
+    async def _follow_all(self, tenant: str) -> None:
+        """Bring every Space up to date; one that is refused does not keep the others from it."""
+        tenant_id, marks, unheld = await self._follower.due(tenant)
+        reached: dict[int, int] = {}
+        failures: list[RagstoneError] = []
+        for kb, space in unheld:
+            with self._following(place_of(tenant_id, space), failures):
+                await self._follower.fill(tenant, kb, space)
+        for mark in marks:
+            place = place_of_mark(tenant_id, mark)
+            anew = place not in self._followed
+            with self._following(place, failures):
+                sequence = await self._follower.follow(tenant, place, mark, anew=anew)
+                if sequence is not None:
+                    reached[mark.space_id] = sequence
+        await self._follower.advance(tenant, tenant_id, reached)
+        if failures:
+            raise failures[0]
+
+    @contextmanager
+    def _following(self, place: Place, failures: list[RagstoneError]) -> Iterator[None]:
+        try:
+            yield
+        except RagstoneError as error:
+            self._followed.discard(place)
+            if error.retryable:
+                # The engine is away: asking it for each of the others would only take as long again.
+                self._followed -= {one for one in self._followed if one.tenant_id == place.tenant_id}
+                raise
+            failures.append(error)
+        else:
+            self._followed.add(place)
+
+    def _lock(self, tenant_id: str) -> asyncio.Lock:
+        return self._locks.setdefault(tenant_id, asyncio.Lock())
 
 
 def fields_of(where: Filter) -> Iterable[str]:
@@ -222,28 +235,3 @@ def _is_enough(found: Sequence[Candidate], kept: Sequence[Candidate], k: int) ->
 
 def _tenant_id(connection: Connection, tenant_id: str) -> str:
     return tenant_id
-
-
-def _held(
-    connection: Connection, tenant_id: str, index: str
-) -> tuple[str, list[Mark], list[tuple[KnowledgeBase, Space]]]:
-    """What an index holds something of, and what it has to hold: the live Spaces and those that may become live."""
-    kbs = {kb.id: kb for kb in read_kbs(connection, tenant_id)}
-    rows = connection.execute(
-        "SELECT kb_id, id, model, dimension, generation, state FROM spaces "
-        "WHERE tenant_id = ? AND state <> 'retired' ORDER BY id",
-        (tenant_id,),
-    )
-    needed = [(kbs[row[0]], Space(*row[1:])) for row in rows if row[0] in kbs]
-    return tenant_id, index_feed.marks(connection, tenant_id, index), needed
-
-
-def _kb_and_space(
-    connection: Connection, tenant_id: str, kb_id: int, space_id: int
-) -> tuple[KnowledgeBase | None, Space | None]:
-    kb = next((one for one in read_kbs(connection, tenant_id) if one.id == kb_id), None)
-    row = connection.execute(
-        "SELECT id, model, dimension, generation, state FROM spaces WHERE tenant_id = ? AND id = ?",
-        (tenant_id, space_id),
-    ).fetchone()
-    return kb, Space(*row) if row else None

@@ -18,6 +18,7 @@ from ragstone.stores.database import Connection
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.index_feed import LIVE, PER_STATEMENT
 from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.vectors.derived_writes import Shelf
 
 BATCH = 500
 ID_BYTES = 16
@@ -65,19 +66,20 @@ async def _reconcile(
     async for page in provider.ids(place):
         for part in _parts(list(page)):
             # The ledger is asked after the provider: whatever is on its way in was there before.
-            known = await ledger.read(tenant, _known_among, kb.id, part)
+            known = await ledger.read(tenant, index_feed.known_among, kb.id, part)
             orphans += [one for one in part if one not in known]
             pages.append(_packed([one for one in part if one in known]))
+    shelf = Shelf(ledger, provider, tenant, kb.id, space, place)
     if repair:
         # Not before: an engine that counts its way through a listing would leave some out.
         for part in _parts(orphans):
-            await provider.delete(place, part)
+            await shelf.remove(part)
     held = np.unique(np.concatenate(pages)) if pages else np.empty(0, f"S{ID_BYTES}")
     async for expected in _live_ids(ledger, tenant, kb, space):
         absent = await _absent(provider, place, held, expected)
         missing += len(absent)
         if repair and absent:
-            await _write(ledger, provider, tenant, kb, space, place, absent)
+            await _write(shelf, absent)
     return Difference(len(held) + len(orphans), len(orphans), missing)
 
 
@@ -97,25 +99,11 @@ async def _absent(
     return [one for one in unlisted if one not in come_since]
 
 
-async def _write(
-    ledger: SqlLedger,
-    provider: VectorProvider,
-    tenant: str,
-    kb: KnowledgeBase,
-    space: Space,
-    place: Place,
-    chunk_ids: Sequence[str],
-) -> None:
-    points = await ledger.read(tenant, index_feed.points, space, chunk_ids)
-    if not points:
-        return
-    await provider.open(place)
-    await provider.upsert(place, points)
-    # Who deleted one of them after it was read may have come before it was written.
-    known = await ledger.read(tenant, _known_among, kb.id, [point.chunk_id for point in points])
-    gone = [point.chunk_id for point in points if point.chunk_id not in known]
-    if gone:
-        await provider.delete(place, gone)
+async def _write(shelf: Shelf, chunk_ids: Sequence[str]) -> None:
+    points = await shelf.ledger.read(shelf.tenant, index_feed.points, shelf.space, chunk_ids)
+    if points:
+        await shelf.provider.open(shelf.place)
+        await shelf.write(points)
 
 
 async def _live_ids(
@@ -141,19 +129,6 @@ def _live_page(
         (space_id, tenant_id, kb_id, after, BATCH),
     )
     return [(number, chunk_id) for number, chunk_id in rows]
-
-
-def _known_among(connection: Connection, tenant_id: str, kb_id: int, chunk_ids: Sequence[str]) -> set[str]:
-    """Which of these are chunks of this kb, live or staged."""
-    found: set[str] = set()
-    for part in _parts(chunk_ids):
-        rows = connection.execute(
-            "SELECT id FROM chunks WHERE tenant_id = ? AND kb_id = ? "
-            f"AND id IN ({','.join('?' * len(part))})",
-            (tenant_id, kb_id, *part),
-        )
-        found.update(chunk_id for (chunk_id,) in rows)
-    return found
 
 
 def _packed(chunk_ids: Sequence[str]) -> NDArray[np.bytes_]:

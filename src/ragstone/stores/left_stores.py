@@ -1,0 +1,56 @@
+"""Vector databases that the settings name no longer: what they were given is still in them, and nobody asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ragstone.core.checkup import Finding
+from ragstone.core.tenants import Tenant
+from ragstone.stores.database import Connection
+
+if TYPE_CHECKING:
+    from ragstone.stores.opening import Stores
+
+FLEETING = "memory"
+"""Ends with its process, and takes along what it was given."""
+
+
+def left_stores(
+    connection: Connection, tenant_id: str, used: str, space_ids: Sequence[int] = ()
+) -> list[str]:
+    """Those that hold something of some Spaces, or of any when none is named, and are not the one in use."""
+    rows = connection.execute(
+        "SELECT DISTINCT index_name, space_id FROM watermarks WHERE tenant_id = ? AND index_name NOT IN (?, ?)",
+        (tenant_id, used, FLEETING),
+    )
+    return sorted({name for name, space_id in rows if not space_ids or space_id in space_ids})
+
+
+def forget_store(connection: Connection, tenant_id: str, name: str) -> None:
+    """Believe that a store holds nothing of a tenant any more."""
+    connection.execute("DELETE FROM watermarks WHERE tenant_id = ? AND index_name = ?", (tenant_id, name))
+
+
+def how_to_finish(name: str) -> str:
+    """What to do about a store that was left."""
+    return (
+        f"set store.vectors to {name} again and run ragstone doctor --repair; or remove it there by hand, "
+        f"then: ragstone doctor --repair --forget-store {name}"
+    )
+
+
+async def check_left_stores(stores: Stores, tenants: Sequence[Tenant], forget: str) -> list[Finding]:
+    """What is left where; the one to forget is believed to be empty from now on."""
+    used = stores.mirror.provider.name if stores.mirror else ""
+    found = []
+    for tenant in tenants:
+        for name in await stores.ledger.read(tenant.name, left_stores, used):
+            detail = f"tenant '{tenant.name}' has vectors in it, and it is not in use"
+            if name == forget:
+                await stores.ledger.write(tenant.name, forget_store, name)
+                done = "forgotten: what it holds must be removed by hand"
+                found.append(Finding(name, "left", "ok", detail, done, repaired=True))
+            else:
+                found.append(Finding(name, "left", "warn", detail, how_to_finish(name)))
+    return found

@@ -1,0 +1,199 @@
+"""How the places of a vector database come to hold what the ledger has: filled once, then kept up by its feed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ragstone.core.types import KnowledgeBase, Space
+from ragstone.core.vectors import Place, Point, VectorProvider
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger import index_feed
+from ragstone.stores.ledger.index_feed import Changes, Mark
+from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.ledger.reads import read_kbs, read_sequence
+from ragstone.stores.vectors.derived_writes import BATCH, Shelf
+from ragstone.stores.vectors.reconcile import reconcile
+
+FAR_BEHIND = 10_000
+"""A mark this far behind moves on even if nothing of its Space changed: the feed is not kept for ever."""
+
+
+class Due(NamedTuple):
+    """What a tenant has in an index, and what should be there: the live Spaces and those that may become live."""
+
+    tenant_id: str
+    marks: list[Mark]
+    unheld: list[tuple[KnowledgeBase, Space]]
+
+
+class _Step(NamedTuple):
+    kb: KnowledgeBase
+    space: Space
+    changes: Changes | None
+
+
+class Follower:
+    """Writes to a provider what the ledger says, one Space at a time."""
+
+    def __init__(self, ledger: SqlLedger, provider: VectorProvider) -> None:
+        self._ledger = ledger
+        self._provider = provider
+        self._prepared: dict[str, set[tuple[int, str]]] = {}
+        """Chunks, by tenant and Space, that were written before they went live and need not be written again."""
+
+    async def due(self, tenant: str) -> Due:
+        """What there is to follow."""
+        return await self._ledger.read(tenant, _due, self._provider.name)
+
+    async def prepare(
+        self, tenant: str, kb: KnowledgeBase, space: Space, staged: Sequence[tuple[str, int]]
+    ) -> None:
+        """Write staged versions, and remember those that nobody can have removed since."""
+        place = await self._open(tenant, space)
+        points, doubtful = await self._ledger.read(tenant, _staged, self._provider.name, kb.id, space, staged)
+        if await Shelf(self._ledger, self._provider, tenant, kb.id, space, place).write(points):
+            prepared = self._prepared.setdefault(place.tenant_id, set())
+            prepared.difference_update((space.id, one) for one in doubtful)
+            sure = (point.chunk_id for point in points if point.chunk_id not in doubtful)
+            prepared.update((space.id, one) for one in sure)
+
+    def forget_prepared(self, tenant_id: str) -> None:
+        """Whatever changes from here on is written, whoever wrote it before."""
+        self._prepared.pop(tenant_id, None)
+
+    async def fill(
+        self, tenant: str, kb: KnowledgeBase, space: Space, on_progress: Callable[[int], None] | None = None
+    ) -> int:
+        """Write every live chunk of a Space; how many there were."""
+        sequence = await self._ledger.read(tenant, read_sequence)
+        place = await self._open(tenant, space)
+        shelf = Shelf(self._ledger, self._provider, tenant, kb.id, space, place)
+        after, written = 0, 0
+        while True:
+            points, after = await self._ledger.read(tenant, index_feed.scan, kb.id, space, after, BATCH)
+            if not points:
+                break
+            if not await shelf.write(points):
+                return written
+            written += len(points)
+            if on_progress:
+                on_progress(written)
+        # What changed meanwhile is behind this place in the feed and is applied by whoever follows next.
+        await self.advance(tenant, place.tenant_id, {space.id: sequence})
+        return written
+
+    async def follow(self, tenant: str, place: Place, mark: Mark, *, anew: bool) -> int | None:
+        """Apply what changed since the mark; where it may move to, when it should.
+
+        Whoever comes `anew` looks whether all of it is there: a folder may have been removed, an engine may have
+        lost what it had acknowledged.
+        """
+        if mark.kb_id is None:
+            await self.drop(tenant, place, mark)
+            return None
+        step = await self._ledger.read(tenant, _step, mark.kb_id, mark)
+        if step is None:
+            return None
+        kb, space, changes = step
+        if changes is None or (anew and await self._has_lost(tenant, place, kb, space, changes.arrived)):
+            await self.fill(tenant, kb, space)
+            # What went meanwhile cannot be read from the feed: it is whatever the ledger does not know.
+            await reconcile(self._ledger, self._provider, tenant, kb, space, place)
+            return None
+        await self._apply(Shelf(self._ledger, self._provider, tenant, kb.id, space, place), changes)
+        is_far = changes.sequence - mark.sequence > FAR_BEHIND
+        return changes.sequence if changes.arrived or changes.gone or is_far else None
+
+    async def drop(self, tenant: str, place: Place, mark: Mark) -> None:
+        """Remove a place; what a crash leaves of it is still marked, and goes the next time."""
+        await self._provider.drop(place)
+        await self._ledger.write(tenant, index_feed.unmark, self._provider.name, mark.space_id)
+
+    async def advance(self, tenant: str, tenant_id: str, reached: dict[int, int]) -> None:
+        """Remember how far each Space has been followed."""
+        if reached:
+            await self._ledger.write(tenant, index_feed.advance, tenant_id, self._provider.name, reached)
+
+    async def _apply(self, shelf: Shelf, changes: Changes) -> None:
+        if changes.gone:
+            await shelf.remove(changes.gone)
+        prepared = self._prepared.get(shelf.place.tenant_id, set())
+        missed = [
+            one for one in changes.arrived if one in changes.again or (shelf.space.id, one) not in prepared
+        ]
+        for start in range(0, len(missed), BATCH):
+            await self._provider.open(shelf.place)
+            part = missed[start : start + BATCH]
+            points = await self._ledger.read(shelf.tenant, index_feed.points, shelf.space, part)
+            if not await shelf.write(points):
+                return
+
+    async def _open(self, tenant: str, space: Space) -> Place:
+        """Make the place, after writing down that there is one: whatever happens next, it can be found and removed."""
+        tenant_id, marks = await self._ledger.read(tenant, _marked, self._provider.name)
+        if space.id not in marks:
+            await self._ledger.write(tenant, index_feed.mark, self._provider.name, space)
+        place = place_of(tenant_id, space)
+        await self._provider.open(place)
+        return place
+
+    async def _has_lost(
+        self, tenant: str, place: Place, kb: KnowledgeBase, space: Space, arriving: Sequence[str]
+    ) -> bool:
+        expected = await self._ledger.read(tenant, index_feed.count_live, kb, space, None)
+        return await self._provider.count(place) < expected - len(arriving)
+
+
+def place_of(tenant_id: str, space: Space) -> Place:
+    """Where a Space's vectors live in a provider."""
+    return Place(tenant_id, f"s{space.id}", space.dimension)
+
+
+def place_of_mark(tenant_id: str, mark: Mark) -> Place:
+    """Where the vectors of a Space live that may be gone itself."""
+    return Place(tenant_id, f"s{mark.space_id}", mark.dimension)
+
+
+def _due(connection: Connection, tenant_id: str, index: str) -> Due:
+    kbs = {kb.id: kb for kb in read_kbs(connection, tenant_id)}
+    marks = index_feed.marks(connection, tenant_id, index)
+    held = {mark.space_id for mark in marks}
+    rows = connection.execute(
+        "SELECT kb_id, id, model, dimension, generation, state FROM spaces "
+        "WHERE tenant_id = ? AND state <> 'retired' ORDER BY id",
+        (tenant_id,),
+    )
+    needed = [(kbs[row[0]], Space(*row[1:])) for row in rows if row[0] in kbs]
+    return Due(tenant_id, marks, [one for one in needed if one[1].id not in held])
+
+
+def _step(connection: Connection, tenant_id: str, kb_id: int, mark: Mark) -> _Step | None:
+    """A Space with its kb and what changed there; None when one of them has just gone."""
+    kb = next((one for one in read_kbs(connection, tenant_id) if one.id == kb_id), None)
+    row = connection.execute(
+        "SELECT id, model, dimension, generation, state FROM spaces WHERE tenant_id = ? AND id = ?",
+        (tenant_id, mark.space_id),
+    ).fetchone()
+    if kb is None or row is None:
+        return None
+    return _Step(kb, Space(*row), index_feed.changes(connection, tenant_id, kb_id, mark.sequence))
+
+
+def _marked(connection: Connection, tenant_id: str, index: str) -> tuple[str, set[int]]:
+    return tenant_id, {mark.space_id for mark in index_feed.marks(connection, tenant_id, index)}
+
+
+def _staged(
+    connection: Connection,
+    tenant_id: str,
+    index: str,
+    kb_id: int,
+    space: Space,
+    versions: Sequence[tuple[str, int]],
+) -> tuple[list[Point], set[str]]:
+    """The points of staged versions, and those with an id that somebody who follows the feed is yet to remove."""
+    points = index_feed.staged_points(connection, tenant_id, space, versions)
+    marks = {mark.space_id: mark.sequence for mark in index_feed.marks(connection, tenant_id, index)}
+    changes = index_feed.changes(connection, tenant_id, kb_id, marks.get(space.id, 0))
+    return points, set(changes.gone) if changes else {point.chunk_id for point in points}

@@ -1,0 +1,73 @@
+"""Writes to a vector database that somebody else may have overtaken: the ledger is looked at again after each.
+
+Who erases takes from the ledger first and then from the engine. So whatever was written there is either still in the
+ledger afterwards, and will be taken by whoever erases it, or it is taken back at once by the one who wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragstone.core.errors import NotFoundError
+from ragstone.core.types import Space
+from ragstone.core.vectors import Place, Point, VectorProvider
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger import index_feed
+from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.vectors.checks import in_batches
+
+BATCH = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A place of a provider, and the Space of the ledger that belongs there."""
+
+    ledger: SqlLedger
+    provider: VectorProvider
+    tenant: str
+    kb_id: int
+    space: Space
+    place: Place
+
+    async def write(self, points: Sequence[Point]) -> bool:
+        """Write points but for those that went meanwhile; False when the whole place is no longer wanted."""
+        for batch in in_batches(points, BATCH):
+            await self.provider.upsert(self.place, batch)
+            written = [point.chunk_id for point in batch]
+            known = await self._known(written)
+            if known is None:
+                await self.provider.drop(self.place)
+                return False
+            if gone := [one for one in written if one not in known]:
+                await self.provider.delete(self.place, gone)
+        return True
+
+    async def remove(self, chunk_ids: Sequence[str]) -> None:
+        """Delete points but for those that came back: an import gives chunks the ids they had."""
+        known = await self._known(chunk_ids)
+        if known is None:
+            return  # whoever gave up the place empties it
+        if gone := [one for one in chunk_ids if one not in known]:
+            await self.provider.delete(self.place, gone)
+            if back := await self._known(gone):
+                await self.write(
+                    await self.ledger.read(self.tenant, index_feed.points, self.space, sorted(back))
+                )
+
+    async def _known(self, chunk_ids: Sequence[str]) -> set[str] | None:
+        try:
+            return await self.ledger.read(self.tenant, _known, self, chunk_ids)
+        except NotFoundError:
+            return None  # the tenant is gone or going
+
+
+def _known(connection: Connection, tenant_id: str, shelf: Shelf, chunk_ids: Sequence[str]) -> set[str] | None:
+    """Which of these the ledger has, live or staged; None when it does not know of the place."""
+    if tenant_id != shelf.place.tenant_id:
+        return None  # another tenant has the name by now
+    marks = index_feed.marks(connection, tenant_id, shelf.provider.name)
+    if shelf.space.id not in {mark.space_id for mark in marks}:
+        return None
+    return index_feed.known_among(connection, tenant_id, shelf.kb_id, chunk_ids)

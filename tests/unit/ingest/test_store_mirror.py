@@ -1,0 +1,110 @@
+"""A wave that goes to an index elsewhere first: what happens to its documents meanwhile is their own affair."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+from tests.unit.ingest.kit import Kit, item
+
+from ragstone.core.protocols import Transaction
+from ragstone.core.settings import Adapter
+from ragstone.core.types import KnowledgeBase
+from ragstone.core.vectors import Place
+from ragstone.ingest import store as store_module
+from ragstone.ingest.prepare import Prepared
+from ragstone.stores.database import Connection
+from ragstone.stores.vectors.derived import DerivedIndex
+from ragstone.stores.vectors.memory import MemoryProvider
+
+NAMES = ("pier", "buoy", "gull")
+
+
+class Interrupted(DerivedIndex):
+    """Something happens to the first document of a wave once the engine has it."""
+
+    what = ""
+
+    async def prepare(self, tenant: str, kb: KnowledgeBase, staged: Sequence[tuple[str, int]]) -> None:
+        await super().prepare(tenant, kb, staged)
+        what, self.what = self.what, ""
+        if what == "deleted":
+            async with self._ledger.transaction(tenant) as tx:
+                await tx.delete(staged[0][0])
+        elif what == "kb deleted":
+            async with self._ledger.transaction(tenant) as tx:
+                await tx.delete_kb(kb.name)
+        elif what == "taken over":
+            await self._ledger.write(tenant, _supersede, staged[0][0])
+
+
+def _supersede(connection: Connection, tenant_id: str, document_id: str) -> None:
+    """As a newer version that went live leaves it."""
+    connection.execute("DELETE FROM chunks WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id))
+    connection.execute(
+        "DELETE FROM versions WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id)
+    )
+
+
+class MirroredKit(Kit):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.provider = MemoryProvider(Adapter(kind="memory"), folder, "collection")
+        self.index = Interrupted(self.ledger, self.provider)
+        self.ledger.mirrors = (self.index,)
+
+    async def held(self) -> int:
+        space = (await self.kb()).space
+        assert space is not None
+        tenant_id = await self.ledger.read("t", lambda _, identity: identity)
+        return await self.provider.count(Place(tenant_id, f"s{space.id}", space.dimension))
+
+
+@pytest.fixture
+async def kit(data_dir: Path) -> AsyncIterator[MirroredKit]:
+    kit = MirroredKit(data_dir)
+    await kit.run([item("mast")])
+    yield kit
+    await kit.index.close()
+    await kit.ledger.close()
+
+
+@pytest.mark.parametrize("what", ["deleted", "taken over"])
+async def test_a_document_that_goes_meanwhile_takes_no_other_with_it(kit: MirroredKit, what: str) -> None:
+    kit.index.what = what
+    report = await kit.run([item(name) for name in NAMES])
+    assert (report.added, [(one.uri, one.code) for one in report.failed]) == (2, [(item("pier").uri, "gone")])
+    assert await kit.names() == ["buoy", "gull", "mast"]
+
+
+async def test_a_kb_that_goes_meanwhile_leaves_nothing_of_the_wave(kit: MirroredKit) -> None:
+    kit.index.what = "kb deleted"
+    report = await kit.run([item(name) for name in NAMES])
+    assert (report.added, [one.code for one in report.failed]) == (0, ["gone"] * 3)
+    assert await kit.ledger.kbs("t") == []
+
+
+async def test_what_is_no_longer_wanted_is_not_left_staged(
+    kit: MirroredKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted, calls = store_module._wanted, []
+
+    async def cancelled_meanwhile(tx: Transaction, wave: Sequence[Prepared]) -> list[Prepared]:
+        calls.append(wave)
+        return (await wanted(tx, wave))[len(calls) - 1 :]
+
+    monkeypatch.setattr(store_module, "_wanted", cancelled_meanwhile)
+    report = await kit.run([item(name) for name in NAMES])
+    assert (len(calls), report.added, [one.code for one in report.failed]) == (2, 2, ["gone"])
+    assert await kit.ledger.read("t", _staged_texts) == []
+    assert await kit.held() == 3
+
+
+def _staged_texts(connection: Connection, tenant_id: str) -> list[str]:
+    rows = connection.execute(
+        "SELECT c.content FROM chunks c JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id "
+        "WHERE c.tenant_id = ? AND c.version <> d.version",
+        (tenant_id,),
+    )
+    return [text for (text,) in rows]
