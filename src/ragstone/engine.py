@@ -360,12 +360,16 @@ class Engine:
         return self.settings.kb if kb is None else kb
 
     async def _kb(self, tenant: str | None, kb: str | None) -> KnowledgeBase:
-        name = self._name(kb)
-        found = await self._parts.ledger.kb(await self._owner(tenant), name)
+        owner, name = await self._owner(tenant), self._name(kb)
+        found = await self._parts.ledger.kb(owner, name)
         if found is None:
-            raise NotFoundError(
-                f"there is no knowledge base '{name}' yet", hint="make it with: ragstone ingest PATH"
-            )
+            whose, hint = "", "make it with: ragstone ingest PATH"
+            if owner != "default":
+                whose, hint = (
+                    f" in tenant '{owner}'",
+                    f"{hint} --tenant {owner}; all there are: ragstone tenants",
+                )
+            raise NotFoundError(f"there is no knowledge base '{name}' yet{whose}", hint=hint)
         return found
 
     @property

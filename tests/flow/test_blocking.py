@@ -80,6 +80,8 @@ def test_what_is_taken_in_now_and_worked_on_later(
         assert {notice.uri for notice in notices} == {"ferry.txt", "source:wiki"}
         intake.mark_read([notice.id for notice in notices])
         assert intake.notices(unread=True) == []
+        assert intake.sync_all() == []
+        intake.pause("wiki", paused=False)
         assert [job.source for job in intake.sync_all()] == ["wiki"]
         intake.work(only="default")
         assert intake.remove_source("wiki") == 1

@@ -59,6 +59,10 @@ class StoreSettings(Section):
 
     @model_validator(mode="after")
     def _indexes_fit_the_ledger(self) -> StoreSettings:
+        if not self.ledger.kind:
+            # An address says enough.
+            kind = "postgres" if self.ledger.dsn else "sqlite"
+            object.__setattr__(self, "ledger", self.ledger.model_copy(update={"kind": kind}))
         own = OWN_INDEXES.get(self.ledger.kind)
         if own is None:
             return self  # an unknown ledger is refused by name where it is opened

@@ -6,6 +6,7 @@ import hashlib
 import logging
 import queue
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from ragstone.models.runtime import BUILD, Ids
 logger = logging.getLogger(__name__)
 
 CONVERTER = "openvino.tools.ovc"
+_IMPORTING = threading.Lock()
 
 
 class OpenVinoRuntime:
@@ -74,9 +76,11 @@ class OpenVinoRuntime:
 
 def import_openvino() -> Any:
     """Import OpenVINO without its model converter, which reports every import to its maker."""
-    loaded = sys.modules.get("openvino")
-    if loaded is not None:
-        return loaded
+    with _IMPORTING:  # two models may be loaded at once, and half an OpenVINO is in `sys.modules` already
+        return sys.modules["openvino"] if "openvino" in sys.modules else _import_without_converter()
+
+
+def _import_without_converter() -> Any:
     blocked = CONVERTER not in sys.modules
     if blocked:
         sys.modules[CONVERTER] = None  # type: ignore[assignment]  # how Python spells "do not import"

@@ -108,12 +108,14 @@ def test_kbs_are_listed_with_their_counts(filled: Cli) -> None:
 
 
 def test_a_kb_is_deleted(filled: Cli) -> None:
-    ran = filled("kb", "delete", "default", "--json")
+    refused = filled("kb", "delete", "default")
+    assert (refused.code, "add --yes" in refused.err) == (2, True)
+    ran = filled("kb", "delete", "default", "--yes", "--json")
     (receipt,) = ran.json["receipts"]
     assert (ran.code, ran.json["deleted"], ran.json["documents"]) == (0, "default", 3)
     assert (receipt["complete"], receipt["removed"]["ledger"]["documents"]) == (True, 3)
     assert filled("kb", "list", "--json").json == {"kbs": []}
-    assert filled("kb", "delete", "default").code == 4
+    assert filled("kb", "delete", "default", "--yes").code == 4
 
 
 @pytest.mark.parametrize(("answer", "code", "left"), [(False, 1, 3), (True, 0, 0)])

@@ -123,7 +123,7 @@ def test_the_time_of_each_stage(cli: Cli, pages: Path) -> None:
     lines = [line.split() for line in ran.out.splitlines()]
     start = lines.index(["stage", "ms", "in", "out"])
     assert [line[0] for line in lines[start + 1 : start + 9]] == list(STAGES)
-    cli("kb", "delete", "default")
+    cli("kb", "delete", "default", "--yes")
     shape = cli("ingest", pages, "--json").json
     assert [stage["stage"] for stage in shape["stages"]] == list(STAGES)
     assert (shape["removed"], shape["moved"], shape["duplicates"], shape["warnings"]) == (0, 0, 0, [])

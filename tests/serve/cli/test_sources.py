@@ -282,7 +282,7 @@ def test_a_source_rests_and_goes_on(cli: Cli, pages: Path) -> None:
 @pytest.mark.parametrize(("flags", "left"), [((), 0), (("--keep-documents",), 3)])
 def test_a_source_is_removed(sourced: Cli, flags: tuple[str, ...], left: int) -> None:
     sourced("sources", "sync", "wiki")
-    ran = sourced("sources", "remove", "wiki", *flags, "--json")
+    ran = sourced("sources", "remove", "wiki", *flags, "--yes", "--json")
     assert (ran.code, ran.json["removed"], ran.json["documents"]) == (0, "wiki", 3 - left)
     assert [receipt["complete"] for receipt in ran.json["receipts"]] == [True] * (not left)
     assert sourced("stats", "--json").json["documents"] == left

@@ -65,3 +65,9 @@ def test_overlap_must_be_smaller_than_size() -> None:
     assert ChunkingSettings(size=100, overlap=99).overlap == 99
     with pytest.raises(ValidationError, match=r"overlap \(100\) must be smaller than size \(100\)"):
         ChunkingSettings(size=100, overlap=100)
+
+
+def test_an_address_of_the_ledger_says_which_ledger_it_is() -> None:
+    store = Settings.model_validate({"store": {"ledger": {"dsn": "postgresql://db/x"}}}).store
+    assert (store.ledger.kind, store.vectors.kind, store.lexical.kind) == ("postgres", "pgvector", "postgres")
+    assert Settings.model_validate({"store": {"ledger": {}}}).store.ledger.kind == "sqlite"

@@ -276,3 +276,14 @@ async def test_granite_embeds_a_query_from_its_package(
     assert made.model == "granite-embedding-30m-english@6a1cc24734a5"
     assert caplog.records == []
     await embedder.close()
+
+
+def test_openvino_may_be_imported_by_several_threads_at_once() -> None:
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from ragstone.models.openvino_runtime import import_openvino\n"
+        "with ThreadPoolExecutor(4) as pool:\n"
+        "    print({bool(one.__version__) for one in pool.map(lambda _: import_openvino(), range(4))})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("{True}\n", "")

@@ -103,7 +103,7 @@ def _draw(out: Console, report: MoveReport) -> None:
         out.print(
             text(
                 f"{move.tenant}: {held} compared, {move.written:,} written; "
-                f"{counted(move.searches, 'search')} agree by {move.agreement:.1%}."
+                f"sampled searches ({move.searches:,}) agree by {move.agreement:.1%}."
             )
         )
         for remark in move.remarks:

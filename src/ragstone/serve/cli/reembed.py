@@ -174,6 +174,11 @@ def _draw(out: Console, report: ReembedReport) -> None:
     )
     if report.replaced:
         out.print(text(f"{report.replaced} was live before; go back with: ragstone reembed --rollback"))
+        out.print(
+            text(
+                f"Next: set embedding.model to {report.model.split('@')[0]}, for what is ingested from now on."
+            )
+        )
 
 
 def _draw_comparison(out: Console, comparison: SpaceComparison) -> None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from ragstone.core.errors import NotFoundError
+from ragstone.core.errors import InputError, NotFoundError
 from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.output import console, say, write_json
 
@@ -106,11 +106,16 @@ class Session:
 
     def confirms(self, question: str, *, yes: bool) -> bool:
         """Whether to go on: asks on a terminal, unless the answer was given with `--yes`."""
-        if yes or self.options.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if yes:
             return True
+        if self.options.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise InputError(f"{question} There is nobody to ask here", hint="add --yes")
         import typer
 
-        return typer.confirm(question, err=True)
+        if typer.confirm(question, err=True):
+            return True
+        self.remark("note", "nothing was removed")
+        return False
 
 
 async def _say_later(message: str) -> None:

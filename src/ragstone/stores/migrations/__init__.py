@@ -10,6 +10,8 @@ import sqlite3
 from pathlib import Path
 from typing import Literal
 
+from ragstone.core.errors import StoreError
+
 HEADS = {"control": "0004", "tenant": "0005"}
 Schema = Literal["control", "tenant"]
 
@@ -22,6 +24,11 @@ def is_current(connection: sqlite3.Connection, schema: Schema) -> bool:
     if not found[0]:
         return False
     row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    if row is not None and row[0].isdigit() and row[0] > HEADS[schema]:
+        raise StoreError(
+            f"this data was written by a newer Ragstone (schema {row[0]}, known here: {HEADS[schema]})",
+            hint="upgrade ragstone",
+        )
     return row is not None and row[0] == HEADS[schema]
 
 
