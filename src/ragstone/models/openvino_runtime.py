@@ -77,7 +77,7 @@ class OpenVinoRuntime:
 def import_openvino() -> Any:
     """Import OpenVINO without its model converter, which reports every import to its maker."""
     with _IMPORTING:  # two models may be loaded at once, and half an OpenVINO is in `sys.modules` already
-        return sys.modules["openvino"] if "openvino" in sys.modules else _import_without_converter()
+        return sys.modules.get("openvino") or _import_without_converter()
 
 
 def _import_without_converter() -> Any:

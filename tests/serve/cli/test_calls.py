@@ -194,6 +194,8 @@ def test_ctrl_c_in_the_middle_of_an_ingest(tmp_path: Path) -> None:
     (pages / "a.txt").write_text("words")
     # Stops once the engine is open and work is going on: that is when the signal is sent.
     code = (
+        # Whoever starts the tests in the background has them ignore this signal, and so would this child.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys, ragstone.ingest.pipeline as p\n"
         "from ragstone.serve.cli.main import run\n"
         "async def slow(self, task):\n"
