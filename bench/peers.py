@@ -15,8 +15,9 @@ from bench.report import Row, folder_mb, percentiles, resident_mb
 from bench.searching import pipeline_over
 from ragstone.core.analyzer import analyze
 from ragstone.core.ids import content_hash, document_id
+from ragstone.core.model_types import EmbeddingModel, Embeddings
 from ragstone.core.settings import Settings
-from ragstone.core.types import Chunk, EmbeddingModel, Embeddings, NewVersion, Role
+from ragstone.core.types import Chunk, NewVersion, Role
 from ragstone.evaluate.metrics import score
 from ragstone.query.request import SearchRequest
 from ragstone.stores.opening import Stores, open_stores

@@ -8,7 +8,8 @@ import numpy as np
 
 from ragstone.core.analyzer import analyze
 from ragstone.core.ids import content_hash, document_id
-from ragstone.core.types import Chunk, EmbeddingModel, Embeddings, Matrix, NewVersion, Role
+from ragstone.core.model_types import EmbeddingModel, Embeddings
+from ragstone.core.types import Chunk, Matrix, NewVersion, Role
 from ragstone.stores.opening import Stores
 
 DIMENSION = 384

@@ -17,7 +17,7 @@ from ragstone.core.errors import InputError
 from ragstone.core.jobs import DocumentStatus, Job, Notice, SourceRecord
 from ragstone.core.settings import Adapter, Settings
 from ragstone.core.spaces import SpaceRecord
-from ragstone.core.tenants import Quotas, Tenant, TenantBook, Usage
+from ragstone.core.tenants import UNLIMITED, Quotas, Tenant, TenantBook, Usage
 from ragstone.core.types import (
     Document,
     Explanation,
@@ -273,7 +273,7 @@ class BlockingTenants:
         self._book = book
         self._run = run
 
-    def create(self, name: str, quotas: Quotas = Quotas()) -> Tenant:  # noqa: B008
+    def create(self, name: str, quotas: Quotas = UNLIMITED) -> Tenant:
         return self._run(self._book.create(name, quotas))
 
     def get(self, name: str) -> Tenant | None:

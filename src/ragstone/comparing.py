@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ragstone.core.errors import NotFoundError
-from ragstone.core.protocols import Ledger
+from ragstone.core.ledger import Ledger
 from ragstone.core.types import KnowledgeBase, SearchResult, Space
 from ragstone.evaluate.dataset import Dataset
 from ragstone.evaluate.known_items import known_items

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import lru_cache
 from pathlib import Path
@@ -13,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ragstone.core.answers import Answer
 from ragstone.core.collections import Collection, collection_name
 from ragstone.core.erasure import Receipt, Target, TargetKind
-from ragstone.core.errors import NotFoundError
+from ragstone.core.errors import NotFoundError, unknown_kb
 from ragstone.core.filters import parse_filter
-from ragstone.core.settings import Fusion, RetrievalSettings, Settings
+from ragstone.core.settings import Fusion, Settings
 from ragstone.core.spaces import SpaceRecord
 from ragstone.core.tenants import TenantBook
 from ragstone.core.types import (
@@ -31,7 +30,6 @@ from ragstone.core.types import (
     Stats,
 )
 from ragstone.parts import Parts
-from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import Arm, checked_count, search_request
 
 if TYPE_CHECKING:
@@ -55,7 +53,7 @@ class Engine:
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self.settings = settings
         self._parts = parts
-        self._pipeline = lru_cache(MOST_PIPELINES)(self._search_pipeline)
+        self._pipeline = lru_cache(MOST_PIPELINES)(lambda one: parts.search_pipeline(one, settings.reranking))
         """What searches, by settings: tenants may have their own."""
 
     async def ingest(
@@ -66,7 +64,9 @@ class Engine:
         on_progress: OnProgress | None = None,
     ) -> IngestReport:
         """Take in files and folders; what has not changed since is left alone, what is gone from a folder goes."""
-        items, listings = await self._found(paths)
+        from ragstone.ingest.sources.listing import found_at
+
+        items, listings = await found_at(paths, self.settings.limits)
         return await self.ingest_items(
             items, tenant=tenant, kb=kb, on_progress=on_progress, listings=listings
         )
@@ -101,8 +101,9 @@ class Engine:
     ) -> IngestReport:
         """What `ingest` would do, without a model and without writing anything."""
         from ragstone.ingest.preview import preview
+        from ragstone.ingest.sources.listing import found_at
 
-        items, listings = await self._found(paths)
+        items, listings = await found_at(paths, self.settings.limits)
         owner = await self._owner(tenant)
         scope = await self._parts.ledger.kb(owner, self._name(kb))
         return await preview(
@@ -325,28 +326,6 @@ class Engine:
     ) -> None:
         await self.close()
 
-    def _search_pipeline(self, retrieval: RetrievalSettings) -> SearchPipeline:
-        parts = self._parts
-        return SearchPipeline(
-            parts.ledger,
-            parts.vectors,
-            parts.lexical,
-            parts.embedders.of,
-            parts.reranker,
-            retrieval,
-            self.settings.reranking,
-        )
-
-    async def _found(self, paths: Sequence[str | Path]) -> tuple[Iterator[Item | Failure], list[Listing]]:
-        """What there is at these paths, and what is listed under those that are folders."""
-        from ragstone.ingest.sources.files import read_files
-        from ragstone.ingest.sources.listing import folder_listings
-
-        limits = self.settings.limits
-        named = [Path(path) for path in paths]
-        items = read_files(named, limits.file_mb * 1024 * 1024, limits)
-        return items, await asyncio.to_thread(folder_listings, named, limits)
-
     def _tenant(self, tenant: str | None) -> str:
         # Only None means the default: an empty name is a mistake that must not reach somebody's data.
         return self.settings.tenant if tenant is None else tenant
@@ -363,13 +342,7 @@ class Engine:
         owner, name = await self._owner(tenant), self._name(kb)
         found = await self._parts.ledger.kb(owner, name)
         if found is None:
-            whose, hint = "", "make it with: ragstone ingest PATH"
-            if owner != "default":
-                whose, hint = (
-                    f" in tenant '{owner}'",
-                    f"{hint} --tenant {owner}; all there are: ragstone tenants",
-                )
-            raise NotFoundError(f"there is no knowledge base '{name}' yet{whose}", hint=hint)
+            raise unknown_kb(name, owner)
         return found
 
     @property

@@ -21,7 +21,7 @@ from ragstone.core.jobs import (
     SourceBook,
     SourceRecord,
 )
-from ragstone.core.protocols import Ledger
+from ragstone.core.ledger import Ledger
 from ragstone.core.settings import Settings
 from ragstone.core.types import Failure, Item, KnowledgeBase, Metadata
 from ragstone.gate import Gate
@@ -29,8 +29,7 @@ from ragstone.ingest.arrivals import Arrivals
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import Preparer, unusable
 from ragstone.ingest.schedule import next_run
-from ragstone.ingest.sources.files import read_files
-from ragstone.ingest.sources.listing import folder_listings
+from ragstone.ingest.sources.listing import found_at
 from ragstone.ingest.sync import new_jobs
 from ragstone.ingest.tally import Tally
 from ragstone.ingest.task import Group, Task
@@ -117,15 +116,13 @@ class Intake:
         What is live already and has not changed is given back as it is; what is gone from a folder goes.
         """
         owner, name = await self._scope(tenant, kb)
-        limits = self._settings.limits
         await self._gate.write(owner)
         async with self._ledger.transaction(owner) as tx:
             scope = await tx.open_kb(name)
         seed = await self._gate.seed(owner)
         arrivals = Arrivals(self._ledger, self._preparer(), owner, scope, Tally(), seed=seed)
-        named = [Path(path) for path in paths]
-        entries = read_files(named, limits.file_mb * 1024 * 1024, limits)
-        for listing in await asyncio.to_thread(folder_listings, named, limits):
+        entries, listings = await found_at(paths, self._settings.limits)
+        for listing in listings:
             await arrivals.expect(listing)
         queued, failed = [], []
         while batch := await asyncio.to_thread(lambda: list(islice(entries, BATCH))):

@@ -6,10 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ragstone.core.protocols import LLM, Embedder, Ledger, LexicalIndex, Reranker, VectorIndex
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import LLM, Embedder, LexicalIndex, Reranker, VectorIndex
+from ragstone.core.settings import RerankingSettings, RetrievalSettings
 from ragstone.core.tenants import TenantBook
 from ragstone.gate import Gate
 from ragstone.models.shelf import EmbedderShelf
+from ragstone.query.pipeline import SearchPipeline
 
 if TYPE_CHECKING:
     from ragstone.answer import Answerer
@@ -48,3 +51,9 @@ class Parts:
     gate: Gate
     tenants: TenantBook
     closing: list[Closing]
+
+    def search_pipeline(self, retrieval: RetrievalSettings, reranking: RerankingSettings) -> SearchPipeline:
+        """What searches in a way that the settings ask for."""
+        return SearchPipeline(
+            self.ledger, self.vectors, self.lexical, self.embedders.of, self.reranker, retrieval, reranking
+        )

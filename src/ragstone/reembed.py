@@ -15,8 +15,9 @@ from typing import Literal, TypedDict
 
 from ragstone.comparing import SpaceComparer
 from ragstone.core.clock import now
-from ragstone.core.errors import InputError, ModelError, NotFoundError, StoreBusy
-from ragstone.core.protocols import Embedder, Ledger
+from ragstone.core.errors import InputError, ModelError, NotFoundError, StoreBusy, unknown_kb
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import Embedder
 from ragstone.core.spaces import GRACE_DAYS, ReembedMode, SpaceBook, SpaceRecord
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.evaluate.dataset import load_queries
@@ -163,9 +164,7 @@ class Reembedder:
     async def _kb(self, tenant: str, name: str) -> KnowledgeBase:
         found = await self._ledger.kb(tenant, name)
         if found is None:
-            raise NotFoundError(
-                f"there is no knowledge base '{name}' yet", hint="make it with: ragstone ingest PATH"
-            )
+            raise unknown_kb(name, tenant)
         return found
 
     async def _fill_live(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tests.conformance import postgres_server
 
-from ragstone.core.protocols import Ledger, LexicalIndex
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import LexicalIndex
 from ragstone.stores.ledger.postgres import PostgresLedger
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.lexical.bm25 import ResidentBm25Index

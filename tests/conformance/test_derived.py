@@ -11,7 +11,8 @@ from tests.conformance.derived import open_derived
 
 from ragstone.core.errors import StoreBusy
 from ragstone.core.filters import Filter, parse_filter
-from ragstone.core.protocols import Ledger, VectorIndex
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import VectorIndex
 from ragstone.core.settings import Adapter
 from ragstone.core.types import Candidate, Vector
 from ragstone.core.vectors import Place, Point

@@ -14,7 +14,8 @@ from tests.conformance import postgres_server
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.filters import Filter, parse_filter
-from ragstone.core.protocols import Ledger, VectorIndex
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import VectorIndex
 from ragstone.core.types import Candidate, KnowledgeBase, Vector
 from ragstone.stores.ledger.postgres import PostgresLedger
 from ragstone.stores.ledger.space_book import SqlSpaceBook

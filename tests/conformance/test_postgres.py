@@ -8,7 +8,7 @@ import pytest
 from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 
-from ragstone.core.protocols import Ledger
+from ragstone.core.ledger import Ledger
 from ragstone.stores.ledger.postgres import PostgresLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.testing.ledger_suite import LedgerSuite

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tests.conformance import postgres_server
 
-from ragstone.core.protocols import Ledger, LexicalIndex
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import LexicalIndex
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.postgres import PostgresLedger

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core.protocols import Ledger, LexicalIndex, VectorIndex
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import LexicalIndex, VectorIndex
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
 from ragstone.stores.residents import Residents

@@ -13,7 +13,8 @@ from typing import Any
 
 from tests.unit.ingest.move_kit import MoveKit
 
-from ragstone.core.types import Embeddings, Role
+from ragstone.core.model_types import Embeddings
+from ragstone.core.types import Role
 from ragstone.ingest import fill
 from ragstone.testing.fakes import FakeEmbedder
 

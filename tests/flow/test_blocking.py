@@ -13,8 +13,9 @@ import pytest
 from ragstone import Item, Ragstone, Settings
 from ragstone.blocking import BlockingIntake
 from ragstone.core.errors import InputError, RagstoneError, SettingsError
+from ragstone.core.model_types import Embeddings
 from ragstone.core.registry import UnknownAdapter
-from ragstone.core.types import Embeddings, Failure, Role
+from ragstone.core.types import Failure, Role
 from ragstone.ingest.tally import Progress
 from ragstone.intake import Intake
 from ragstone.testing.fakes import FakeEmbedder

@@ -10,8 +10,9 @@ import pytest
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
 from ragstone.core.errors import InputError, ModelError, ModelMismatch, NotFoundError, SettingsError
+from ragstone.core.model_types import Embeddings
 from ragstone.core.settings import EmbeddingSettings
-from ragstone.core.types import Embeddings, Role
+from ragstone.core.types import Role
 from ragstone.models.fallback import FallbackEmbedder
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker
 

@@ -12,9 +12,10 @@ from ragstone.answer.evidence import UNRELATED, Evidence, closeness, coverage, n
 from ragstone.answer.plain import has_image, has_link, strip_hidden
 from ragstone.core.analyzer import analyze
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError
+from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder
 from ragstone.core.sentences import sentence_spans
-from ragstone.core.types import Embeddings, Hit
+from ragstone.core.types import Hit
 
 KEEP = 0.85
 """Share of the best sentence's score that a further one needs to be said too."""

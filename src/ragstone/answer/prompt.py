@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ragstone.answer.pack import Passage
 from ragstone.answer.plain import plain
-from ragstone.core.types import Message
+from ragstone.core.model_types import Message
 
 DECLINED = "NO ANSWER"
 

@@ -6,30 +6,20 @@ I/O is async; pure computation (parsing, chunking, counting) is not.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from ragstone.core.filters import Filter
-from ragstone.core.jobs import DocumentStatus, Job, JobProgress, NewJob, Ticket
+from ragstone.core.model_types import EmbeddingModel, Embeddings, Message
 from ragstone.core.types import (
     Candidate,
     Chunk,
-    Document,
-    EmbeddingModel,
-    Embeddings,
     Json,
     KnowledgeBase,
-    LiveChunk,
-    Matrix,
-    Message,
-    NewVersion,
     Page,
     Parsed,
     Role,
     SearchResult,
-    Space,
-    Stats,
     Vector,
 )
 
@@ -135,249 +125,7 @@ class LexicalIndex(Protocol):
         ...
 
 
-class Transaction(Protocol):
-    """A unit of work: all of it commits, or none of it."""
-
-    async def open_kb(self, name: str) -> KnowledgeBase:
-        """The kb of that name, made if it does not exist."""
-        ...
-
-    async def open_space(self, kb: KnowledgeBase, model: str, dimension: int) -> KnowledgeBase:
-        """Give a kb without a live Space one of this model; a live Space of another model is refused."""
-        ...
-
-    async def stage(self, kb: KnowledgeBase, version: NewVersion) -> int:
-        """Write a version that nobody sees yet and return its number."""
-        ...
-
-    async def activate(self, kb: KnowledgeBase, document_id: str, version: int) -> None:
-        """Make a staged version the live one and remove the one it replaces."""
-        ...
-
-    async def stage_all(self, kb: KnowledgeBase, versions: Sequence[NewVersion]) -> list[int]:
-        """Stage several versions; their numbers."""
-        ...
-
-    async def activate_all(self, kb: KnowledgeBase, versions: Sequence[tuple[str, int]]) -> None:
-        """Make staged versions live, by document id and number."""
-        ...
-
-    async def discard_all(self, kb: KnowledgeBase, versions: Sequence[tuple[str, int]]) -> None:
-        """Remove staged versions that are not to go live."""
-        ...
-
-    async def keep_vectors(
-        self,
-        kb: KnowledgeBase,
-        model: str,
-        staged: Sequence[tuple[str, int]],
-        vectors: Sequence[Matrix],
-    ) -> None:
-        """Write vectors of staged versions, by id and number, into a Space of their own model, if there is one."""
-        ...
-
-    async def delete(self, document_id: str) -> bool:
-        """Remove a document and what came in with it, with versions, jobs and files; False when there is none."""
-        ...
-
-    async def delete_kb(self, name: str) -> int:
-        """Remove a kb with everything in it; the number of documents that went."""
-        ...
-
-    async def delete_source(self, kb: KnowledgeBase, name: str) -> int:
-        """Remove a source, its jobs and what it brought, all at once; the number of documents that went."""
-        ...
-
-    async def has_document(self, document_id: str) -> bool:
-        """Whether there is such a document, live or not yet."""
-        ...
-
-    async def existing(self, document_ids: Sequence[str]) -> set[str]:
-        """Those of the documents that there are, live or not yet."""
-        ...
-
-    async def move(self, document_id: str, external_id: str, uri: str) -> None:
-        """Find the same document under another external id from now on."""
-        ...
-
-    async def enqueue(self, kb: KnowledgeBase, job: NewJob) -> Job:
-        """Queue a job; one that waits to make the same document from the same content is returned instead."""
-        ...
-
-    async def enqueue_all(self, kb: KnowledgeBase, jobs: Sequence[NewJob]) -> list[Job]:
-        """Queue several jobs."""
-        ...
-
-    async def holds(self, ticket: Ticket) -> bool:
-        """Whether the job is still this worker's."""
-        ...
-
-    async def holding(self, tickets: Sequence[Ticket]) -> set[Ticket]:
-        """Those of the jobs that are still this worker's."""
-        ...
-
-    async def complete_all(self, finished: Mapping[Ticket, JobProgress]) -> None:
-        """End jobs well whose tickets are still good; the others are somebody else's to end."""
-        ...
-
-    async def complete(self, ticket: Ticket, progress: JobProgress) -> None:
-        """End a job well, together with what else is in the transaction; `LeaseLost` when the ticket is void."""
-        ...
-
-    async def identify(self, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
-        """The id of a document by what its source calls it, live or not yet."""
-        ...
-
-    async def set_recipe(self, document_id: str, recipe: str) -> None:
-        """Say what made the live version, once all that came in with it is there."""
-        ...
-
-    async def advance(self, source_id: str, cursor: Json) -> None:
-        """Remember how far a source has been read; `LeaseLost` when it was removed."""
-        ...
-
-    async def save_part(self, document_id: str, made_from: str, part: str, data: bytes) -> None:
-        """Keep a part of an unfinished document; `made_from` names its content and the way it is made."""
-        ...
-
-
-class Ledger(Protocol):
-    """The source of truth: documents, versions, chunks, vectors and the change feed, per tenant."""
-
-    def transaction(self, tenant: str) -> AbstractAsyncContextManager[Transaction]: ...
-
-    async def kb(self, tenant: str, name: str) -> KnowledgeBase | None: ...
-
-    async def kbs(self, tenant: str) -> list[KnowledgeBase]: ...
-
-    async def space(self, tenant: str, kb: KnowledgeBase) -> Space | None:
-        """The live Space as it is now."""
-        ...
-
-    async def find(
-        self, tenant: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
-    ) -> Mapping[str, Document]:
-        """The documents of a source by external id; ids without a document are left out."""
-        ...
-
-    async def document(self, tenant: str, document_id: str) -> Document | None: ...
-
-    async def documents(
-        self,
-        tenant: str,
-        kb: KnowledgeBase,
-        *,
-        where: Filter | None = None,
-        after: str = "",
-        limit: int = 100,
-    ) -> list[Document]:
-        """A page of documents in order of id, starting behind `after`."""
-        ...
-
-    async def text(self, tenant: str, document_id: str) -> str:
-        """The live version's text, that citation offsets point into."""
-        ...
-
-    async def chunks(
-        self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
-    ) -> Mapping[str, LiveChunk]:
-        """Read candidates back: what is foreign, stale or deleted is not in the answer."""
-        ...
-
-    async def document_chunks(self, tenant: str, document_id: str) -> list[LiveChunk]:
-        """All live chunks of a document in order."""
-        ...
-
-    async def known_vectors(
-        self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]
-    ) -> Mapping[str, Vector]:
-        """Vectors of the live Space for contextual texts it already holds: equal text is not embedded again."""
-        ...
-
-    async def status(self, tenant: str, document_id: str) -> DocumentStatus | None:
-        """What has become of a document, also of one that is not live yet."""
-        ...
-
-    async def belongings(
-        self, tenant: str, kb: KnowledgeBase, source: str, under: str = ""
-    ) -> Mapping[str, tuple[str, str]]:
-        """Id and content hash of a source's documents by external id, of those that begin with `under`.
-
-        The hash of one that is not live yet is empty.
-        """
-        ...
-
-    async def identify(self, tenant: str, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
-        """The id of a document by what its source calls it, live or not yet."""
-        ...
-
-    async def children(self, tenant: str, document_id: str) -> list[str]:
-        """Documents that came in with this one."""
-        ...
-
-    async def part(self, tenant: str, document_id: str, made_from: str, part: str) -> bytes | None:
-        """A part that `save_part` kept."""
-        ...
-
-    async def resembling(
-        self, tenant: str, kb: KnowledgeBase, bands: Sequence[int], but: str
-    ) -> Mapping[str, bytes]:
-        """Signatures of live documents that share a band, by document id."""
-        ...
-
-    async def newest_jobs(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, Job]:
-        """The last job there was for each document."""
-        ...
-
-    async def keep_originals(self, tenant: str, contents: Sequence[tuple[str, bytes]]) -> list[str]:
-        """Write files of documents down for good; their names."""
-        ...
-
-    async def originals(self, tenant: str, named: Sequence[tuple[str, str]]) -> list[bytes | None]:
-        """Files by document id and name; None for one that is gone."""
-        ...
-
-    async def drop_originals(self, tenant: str, named: Sequence[tuple[str, str]]) -> None: ...
-
-    async def sweep(self, tenant: str) -> None:
-        """Remove what a crash left behind."""
-        ...
-
-    async def stats(self, tenant: str, kb: KnowledgeBase) -> Stats: ...
-
-    async def sequence(self, tenant: str) -> int:
-        """The last commit's place in the change feed."""
-        ...
-
-    async def source_types(self, tenant: str) -> list[tuple[str, int, int]]:
-        """Source types of live documents, with how many documents and chunks there are of each."""
-        ...
-
-    @property
-    def mirrored(self) -> bool:
-        """Whether an index elsewhere follows: then what is staged has to be prepared before it is activated."""
-        ...
-
-    async def prepare(self, tenant: str, kb: KnowledgeBase, staged: Sequence[tuple[str, int]]) -> None:
-        """Have every index elsewhere take in staged versions, by document id and number."""
-        ...
-
-    async def close(self) -> None: ...
-
-
 class Retriever(Protocol):
     """Anything that answers a query with hits: the runner in `evaluate` measures these."""
 
     async def retrieve(self, query: str, k: int) -> SearchResult: ...
-
-
-class Mirror(Protocol):
-    """An index outside the ledger, from the writer's side: what is to go live is there before it does."""
-
-    async def prepare(self, tenant: str, kb: KnowledgeBase, staged: Sequence[tuple[str, int]]) -> None:
-        """Take in staged document versions, by id and number; they can be found from now on, but nobody looks."""
-        ...
-
-    async def settle(self, tenant: str) -> None:
-        """Let go of what is live no more, and catch up with what was missed."""
-        ...

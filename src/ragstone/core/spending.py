@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_bill: ContextVar[Counter[str] | None] = ContextVar("ragstone_bill", default=None)
+_bill: ContextVar[dict[str, float] | None] = ContextVar("ragstone_bill", default=None)
 
 
 @contextmanager
-def billed() -> Iterator[Counter[str]]:
+def billed() -> Iterator[dict[str, float]]:
     """Collects what is spent inside the block and in tasks that it starts: US dollars by kind."""
-    bill: Counter[str] = Counter()
+    bill: dict[str, float] = defaultdict(float)
     before = _bill.set(bill)
     try:
         yield bill
@@ -25,4 +25,4 @@ def spent(kind: str, usd: float) -> None:
     """Something was paid for."""
     bill = _bill.get()
     if bill is not None and usd > 0:
-        bill[kind] += usd  # type: ignore[assignment]  # a Counter counts in any number
+        bill[kind] += usd

@@ -39,6 +39,7 @@ class Quotas:
         return any(self.of(name) is not None for name in STOCK)
 
 
+UNLIMITED = Quotas()
 QUOTA_NAMES: tuple[QuotaName, ...] = get_args(QuotaName)
 LONGEST_DAYS = 36_500
 
@@ -74,7 +75,7 @@ class Tenant:
     name: str
     state: TenantState
     created_at: datetime
-    quotas: Quotas = Quotas()
+    quotas: Quotas = UNLIMITED
     retention_days: int | None = None
     """Documents that were not updated for longer are deleted; None keeps them."""
     settings: Metadata = field(default_factory=dict)

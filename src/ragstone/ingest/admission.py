@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 
 from ragstone.core.errors import QuotaExceeded
-from ragstone.core.protocols import Ledger
+from ragstone.core.ledger import Ledger
 from ragstone.core.tenants import Admission
 from ragstone.core.types import Failure
 from ragstone.ingest.prepare import Prepared

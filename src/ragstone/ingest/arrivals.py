@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import content_hash, document_id, opaque_id
 from ragstone.core.jobs import Ticket
-from ragstone.core.protocols import Ledger, Transaction
+from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.types import Document, KnowledgeBase
 from ragstone.ingest.prepare import Preparer
 from ragstone.ingest.tally import Tally

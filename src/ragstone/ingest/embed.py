@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
-from ragstone.core.protocols import Embedder, Ledger
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import Embedder
 from ragstone.core.types import KnowledgeBase, Matrix, Vector
 from ragstone.ingest.belt import LONG_CHUNKS
 from ragstone.ingest.parts import LedgerParts

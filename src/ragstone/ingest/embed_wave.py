@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragstone.core.errors import ModelMismatch, ModelUnavailable
-from ragstone.core.protocols import Ledger
+from ragstone.core.ledger import Ledger
 from ragstone.core.tenants import Admission
 from ragstone.ingest.embed import Embedded, embed
 from ragstone.ingest.model_choice import ModelChoice

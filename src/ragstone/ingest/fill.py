@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from ragstone.core.clock import now
 from ragstone.core.errors import ModelError, ModelMismatch, QuotaExceeded, TenantSuspended
-from ragstone.core.protocols import Embedder, Ledger
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import Embedder
 from ragstone.core.spaces import EmbedderFor, Lacking, Rows, SpaceBook
 from ragstone.core.tenants import Admission
 from ragstone.core.types import KnowledgeBase, Space, Vector

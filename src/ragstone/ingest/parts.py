@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ragstone.core.protocols import Ledger
+from ragstone.core.ledger import Ledger
 from ragstone.ingest.task import Task
 
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 
 from ragstone.core.errors import LeaseLost, NotFoundError, RagstoneError
 from ragstone.core.ids import content_hash
-from ragstone.core.protocols import Embedder, Ledger
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import Embedder
 from ragstone.core.settings import LimitSettings
 from ragstone.core.tenants import Admission
 from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ragstone.core.protocols import Ledger
+from ragstone.core.ledger import Ledger
 from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase
 from ragstone.ingest.arrivals import Listing

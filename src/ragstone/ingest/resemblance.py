@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from ragstone.core.protocols import Ledger
+from ragstone.core.ledger import Ledger
 from ragstone.core.types import KnowledgeBase
 from ragstone.ingest.enrich.near_duplicates import NEAR, similarity
 from ragstone.ingest.prepare import Prepared

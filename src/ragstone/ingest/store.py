@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ragstone.core.errors import NotFoundError, RagstoneError
 from ragstone.core.jobs import JobProgress, Ticket
-from ragstone.core.protocols import Ledger, Transaction
+from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.types import Failure, KnowledgeBase, Matrix, NewVersion
 from ragstone.ingest.embed import Embedded
 from ragstone.ingest.prepare import Prepared

@@ -10,7 +10,8 @@ from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.errors import LeaseLost, SourceError
 from ragstone.core.ids import content_hash
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority, SourceRecord, Ticket
-from ragstone.core.protocols import Ledger, Source
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import Source
 from ragstone.core.types import Failure, Item, KnowledgeBase, Page
 from ragstone.ingest.arrivals import Arrivals, Listing
 from ragstone.ingest.parsers.cleaning import one_line

@@ -11,7 +11,8 @@ from typing import Any
 from ragstone.core.clock import now
 from ragstone.core.errors import FetchError, NotFoundError, RagstoneError, SourceError
 from ragstone.core.jobs import Job, NewJob, Priority, Queue, SourceBook, SourceRecord
-from ragstone.core.protocols import Ledger, Source
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import Source
 from ragstone.core.tenants import TenantBook
 from ragstone.ingest.fill import SpaceUpkeep
 from ragstone.ingest.notify import Webhook

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ragstone.core.analyzer import analyze
 from ragstone.core.filters import parse_filter
-from ragstone.core.protocols import Ledger, LexicalIndex, VectorIndex
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import LexicalIndex, VectorIndex
 from ragstone.core.types import Candidate, KnowledgeBase, Matrix
 from ragstone.ingest.embed import Embedded
 from ragstone.ingest.prepare import Prepared

@@ -20,7 +20,7 @@ from ragstone.core.errors import (
 )
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, JobKind, JobProgress, Queue, Ticket
-from ragstone.core.protocols import Ledger
+from ragstone.core.ledger import Ledger
 from ragstone.core.settings import JobSettings
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.rota import Rota

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ragstone.core.model_types import EmbeddingModel, Embeddings
 from ragstone.core.protocols import Embedder, Tokenizer
-from ragstone.core.types import EmbeddingModel, Embeddings, Role, Vector
+from ragstone.core.types import Role, Vector
 from ragstone.models.tokens_of import tokenizer_of
 
 SECONDS = 300.0

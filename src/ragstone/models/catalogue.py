@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragstone.core.errors import ModelMismatch, ModelUnavailable
-from ragstone.core.types import EmbeddingModel
+from ragstone.core.model_types import EmbeddingModel
 
 DEFAULT = "granite-embedding-30m-english"
 STATIC = "wordllama-256"

@@ -6,8 +6,9 @@ import logging
 from collections.abc import Sequence
 
 from ragstone.core.errors import ModelError, ModelMismatch
+from ragstone.core.model_types import EmbeddingModel, Embeddings
 from ragstone.core.protocols import Embedder, Tokenizer
-from ragstone.core.types import EmbeddingModel, Embeddings, Role
+from ragstone.core.types import Role
 from ragstone.models.tokens_of import tokenizer_of
 
 logger = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from ragstone.core.errors import RemoteError
+from ragstone.core.model_types import Message
 from ragstone.core.settings import RemoteModel
-from ragstone.core.types import Message
 from ragstone.models.openai_client import CallFailed, OpenAIService
 
 CUT_OFF = "raise llm.max_tokens"

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from ragstone.core.errors import ModelError, ModelUnavailable
-from ragstone.core.types import EmbeddingModel, Embeddings, Matrix, Role, Vector
+from ragstone.core.model_types import EmbeddingModel, Embeddings
+from ragstone.core.types import Matrix, Role, Vector
 from ragstone.models.artefacts import cache_folder
 from ragstone.models.batches import unit_rows
 from ragstone.models.catalogue import STATIC, canonical_name, check_dimension, known_model

@@ -9,7 +9,7 @@ from ragstone.core.analyzer import analyze, analyze_query
 from ragstone.core.clock import canonical
 from ragstone.core.errors import NotFoundError
 from ragstone.core.filters import matches
-from ragstone.core.protocols import Ledger
+from ragstone.core.ledger import Ledger
 from ragstone.core.types import Candidate, Document, Explanation, Json, KnowledgeBase, LiveChunk
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest

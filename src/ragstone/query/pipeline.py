@@ -14,7 +14,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ragstone.core.errors import ModelError, ModelMismatch, RagstoneError, RemoteError, StoreError
-from ragstone.core.protocols import Embedder, Ledger, LexicalIndex, Reranker, VectorIndex
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import Embedder, LexicalIndex, Reranker, VectorIndex
 from ragstone.core.settings import RerankingSettings, RetrievalSettings
 from ragstone.core.types import Candidate, Hit, KnowledgeBase, LiveChunk, SearchResult
 from ragstone.query.fusion import Fused, fuse

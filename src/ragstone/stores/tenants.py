@@ -14,6 +14,7 @@ from ragstone.core.ids import check_name
 from ragstone.core.tenant_settings import packed_settings
 from ragstone.core.tenants import (
     STOCK,
+    UNLIMITED,
     QuotaName,
     Quotas,
     Reservation,
@@ -49,7 +50,7 @@ class SqlTenantBook:
         self._counted: dict[str, tuple[int, Stock]] = {}
         """What each tenant had at which place in its change feed."""
 
-    async def create(self, name: str, quotas: Quotas = Quotas()) -> Tenant:  # noqa: B008
+    async def create(self, name: str, quotas: Quotas = UNLIMITED) -> Tenant:
         made = await self._ledger.control_write(
             lambda connection: tenant_rows.create(connection, name, quotas, self._clock())
         )

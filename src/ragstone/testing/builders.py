@@ -9,8 +9,8 @@ import numpy as np
 
 from ragstone.core.analyzer import analyze
 from ragstone.core.ids import content_hash, document_id
+from ragstone.core.ledger import Ledger
 from ragstone.core.metadata import clean_metadata
-from ragstone.core.protocols import Ledger
 from ragstone.core.types import Chunk, KnowledgeBase, Matrix, Metadata, NewVersion
 
 MODEL = "test-model@1"

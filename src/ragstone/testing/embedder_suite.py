@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
+from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder
-from ragstone.core.types import Embeddings, Matrix
+from ragstone.core.types import Matrix
 
 TEXTS = [
     "The cat sat on the mat.",

@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 
 from ragstone.core.filters import Filter, parse_filter
-from ragstone.core.protocols import Ledger, LexicalIndex
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import LexicalIndex
 from ragstone.core.types import KnowledgeBase, NewVersion
 from ragstone.testing.builders import delete, make_version, put
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from ragstone.core.analyzer import analyze, analyze_query
 from ragstone.core.filters import Filter, matches, parse_filter
-from ragstone.core.protocols import Ledger, LexicalIndex
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import LexicalIndex
 from ragstone.core.types import KnowledgeBase
 from ragstone.testing.builders import delete, make_version, put
 from ragstone.testing.keyword_suite import KeywordSuite, Stores, some_documents

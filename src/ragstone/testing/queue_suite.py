@@ -21,7 +21,7 @@ import pytest
 from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import content_hash, document_id
 from ragstone.core.jobs import Job, JobProgress, NewJob, Priority, Queue
-from ragstone.core.protocols import Ledger
+from ragstone.core.ledger import Ledger
 
 T = "acme"
 LONG, OVER = 60.0, -1.0

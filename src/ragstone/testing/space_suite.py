@@ -18,7 +18,7 @@ import pytest
 
 from ragstone.core.clock import now
 from ragstone.core.errors import ModelMismatch, NotFoundError
-from ragstone.core.protocols import Ledger
+from ragstone.core.ledger import Ledger
 from ragstone.core.spaces import Lacking, Rows, SpaceBook
 from ragstone.core.types import KnowledgeBase
 from ragstone.testing.builders import MODEL, delete, make_version, put, unit_vectors

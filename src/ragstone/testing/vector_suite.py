@@ -21,7 +21,8 @@ import pytest
 
 from ragstone.core.errors import ModelMismatch
 from ragstone.core.filters import parse_filter
-from ragstone.core.protocols import Ledger, VectorIndex
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import VectorIndex
 from ragstone.core.types import Matrix, Vector
 from ragstone.testing.builders import DIMENSION, delete, make_version, put, unit_vectors
 from ragstone.testing.oracles import check_ranking

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from ragstone.core.analyzer import analyze
-from ragstone.core.types import EmbeddingModel, Embeddings, Hit, Role
+from ragstone.core.model_types import EmbeddingModel, Embeddings
+from ragstone.core.types import Hit, Role
 
 
 class WordEmbedder:

@@ -8,9 +8,10 @@ from ragstone.answer import Answerer
 from ragstone.answer.cite import NO_EVIDENCE, dangling_marks
 from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError, SettingsError
+from ragstone.core.model_types import EmbeddingModel, Embeddings, Message
 from ragstone.core.protocols import Embedder
 from ragstone.core.settings import AnswerSettings, LLMSettings
-from ragstone.core.types import EmbeddingModel, Embeddings, Hit, Message, Role
+from ragstone.core.types import Hit, Role
 
 MakeHit = Callable[..., Hit]
 QUESTION = "At which temperature does the pump stop?"

@@ -8,8 +8,9 @@ import pytest
 from ragstone.answer.compose import Composition, best_quotes, compose, verify_reply
 from ragstone.answer.pack import Passage, pack
 from ragstone.core.errors import RemoteError
+from ragstone.core.model_types import Message
 from ragstone.core.tokens import WordTokenizer
-from ragstone.core.types import Hit, Message
+from ragstone.core.types import Hit
 
 PUMPS = "Pumps are quiet. The pump stops at 80 degrees. It is blue."
 FANS = "Fans never stop before midnight. A fan draws 40 watts."

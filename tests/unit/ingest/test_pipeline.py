@@ -10,7 +10,8 @@ import pytest
 from tests.unit.ingest.kit import Kit, counts, item
 
 from ragstone.core.errors import StoreFull
-from ragstone.core.types import Document, Embeddings, Failure, Item, Role
+from ragstone.core.model_types import Embeddings
+from ragstone.core.types import Document, Failure, Item, Role
 from ragstone.ingest.belt import WAVE_CHUNKS
 from ragstone.ingest.entries import LOOK_UP
 from ragstone.ingest.tally import Progress

@@ -8,7 +8,8 @@ import pytest
 from tests.unit.ingest.kit import Kit, counts, item
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
-from ragstone.core.types import Embeddings, Role
+from ragstone.core.model_types import Embeddings
+from ragstone.core.types import Role
 from ragstone.ingest.belt import WAVE_CHUNKS
 from ragstone.models.fallback import FallbackEmbedder
 from ragstone.stores.residents import Residents

@@ -13,8 +13,9 @@ from tests.unit.ingest.kit import Kit, counts, item
 from ragstone.core.errors import RemoteError
 from ragstone.core.ids import document_id
 from ragstone.core.jobs import STAGES
+from ragstone.core.model_types import Embeddings
 from ragstone.core.settings import EnrichSettings
-from ragstone.core.types import Block, Candidate, Embeddings, Item, Parsed, Role
+from ragstone.core.types import Block, Candidate, Item, Parsed, Role
 from ragstone.ingest.arrivals import Listing
 from ragstone.ingest.belt import LONG_CHUNKS
 from ragstone.ingest.extract import SLICE_PAGES, extract

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.unit.ingest.kit import Kit, item
 
-from ragstone.core.protocols import Transaction
+from ragstone.core.ledger import Transaction
 from ragstone.core.settings import Adapter
 from ragstone.core.types import KnowledgeBase
 from ragstone.core.vectors import Place

@@ -12,8 +12,9 @@ from tests.unit.ingest.kit import Kit
 from ragstone.core.errors import ModelUnavailable, RemoteError, StoreCorrupt, StoreFull
 from ragstone.core.ids import document_id
 from ragstone.core.jobs import Job, NewJob, Priority
+from ragstone.core.model_types import Embeddings
 from ragstone.core.settings import JobSettings
-from ragstone.core.types import Embeddings, Item, Role
+from ragstone.core.types import Item, Role
 from ragstone.ingest.belt import LONG_CHUNKS
 from ragstone.ingest.sync import SyncReport, new_jobs
 from ragstone.ingest.task import Group, Task

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from ragstone.core.errors import RemoteError
+from ragstone.core.model_types import Message
 from ragstone.core.settings import LLMSettings, RemoteModel
-from ragstone.core.types import Message
 from ragstone.models.llm import OpenAILLM
 from ragstone.testing.openai_double import OpenAIDouble, Reply, chat_reply, json_reply, stream_reply
 

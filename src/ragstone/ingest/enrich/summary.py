@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ragstone.core.errors import RemoteError
+from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM
 from ragstone.core.sentences import sentence_spans
-from ragstone.core.types import Message, Parsed
+from ragstone.core.types import Parsed
 from ragstone.ingest.enrich.reading import Reading, Sentence, read
 from ragstone.ingest.parsers.cleaning import one_line
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ragstone.core.errors import RagstoneError
 from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.arrivals import Listing
-from ragstone.ingest.sources.files import SOURCE
+from ragstone.ingest.sources.files import SOURCE, read_files
 from ragstone.ingest.sources.reading import list_documents
 from ragstone.ingest.sources.walk import as_text, find, real
+
+
+async def found_at(
+    paths: Sequence[str | Path], limits: LimitSettings
+) -> tuple[Iterator[Item | Failure], list[Listing]]:
+    """What there is at these paths, and what is listed under those that are folders."""
+    named = [Path(path) for path in paths]
+    items = read_files(named, limits.file_mb * 1024 * 1024, limits)
+    return items, await asyncio.to_thread(folder_listings, named, limits)
 
 
 def folder_listings(paths: Sequence[Path], limits: LimitSettings) -> list[Listing]:

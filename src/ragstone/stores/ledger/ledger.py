@@ -14,7 +14,7 @@ from ragstone.core.clock import now
 from ragstone.core.errors import NotFoundError, RagstoneError, SettingsError, StoreError
 from ragstone.core.filters import Filter
 from ragstone.core.jobs import DocumentStatus, Job
-from ragstone.core.protocols import Mirror
+from ragstone.core.ledger import Mirror
 from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.database import Connection
@@ -41,7 +41,7 @@ class UnknownTenant(NotFoundError):
 
 
 class SqlLedger(ABC):
-    """Implements `core.protocols.Ledger` over rows; a database adds how to reach them."""
+    """Implements `core.ledger.Ledger` over rows; a database adds how to reach them."""
 
     mirrors: Sequence[Mirror] = ()
     """Indexes elsewhere that follow this ledger."""

@@ -62,7 +62,7 @@ class Erased(NamedTuple):
 
 
 class SqlTransaction:
-    """Implements `core.protocols.Transaction`."""
+    """Implements `core.ledger.Transaction`."""
 
     def __init__(self, unit: UnitOfWork, check_dimension: Callable[[int], None]) -> None:
         self._unit = unit

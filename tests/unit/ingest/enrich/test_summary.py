@@ -7,8 +7,8 @@ import pytest
 from tests.unit.ingest.enrich.texts import document, reading
 
 from ragstone.core.errors import RemoteError
+from ragstone.core.model_types import Message
 from ragstone.core.settings import RemoteModel
-from ragstone.core.types import Message
 from ragstone.ingest.enrich.summary import MAX_CHARS, Summary, extract, summarize
 from ragstone.models.llm import OpenAILLM
 from ragstone.testing.fakes import FakeLLM

@@ -1,0 +1,46 @@
+"""What models take and give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ragstone.core.types import Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """Facts about an embedding model."""
+
+    name: str
+    dimension: int
+    max_tokens: int
+    revision: str = ""
+    """Part of a hash of the weights, where they are at hand."""
+    price_per_million: float = 0.0
+    latency_ms: float | None = None
+    mteb: float | None = None
+    local: bool = True
+
+    @property
+    def id(self) -> str:
+        """What is stored with every Space: equal ids mean comparable vectors."""
+        return f"{self.name}@{self.revision}" if self.revision else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """Vectors in the order of the texts, and the model that really made them."""
+
+    vectors: Matrix
+    model: str
+    failed: tuple[int, ...] = ()
+    """Positions whose text the model refused; their rows are zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation with an LLM."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
