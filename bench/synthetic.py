@@ -80,6 +80,7 @@ async def fill(stores: Stores, chunks: int, seed: int = 1) -> None:
         await stores.ledger.prepare("default", kb, made)
         async with stores.ledger.transaction("default") as tx:
             await tx.activate_all(kb, made)
+    await stores.ledger.sweep("default")  # which makes the indexes that a store builds when it has enough
 
 
 def _version(number: int, text: SyntheticText, embedder: SyntheticEmbedder) -> NewVersion:

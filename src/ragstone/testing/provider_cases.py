@@ -74,16 +74,24 @@ def stored(points: Iterable[Point]) -> dict[str, str]:
 
 def check_nearest(found: Sequence[Candidate], vectors: Mapping[str, Vector], query: Vector, k: int) -> None:
     """Assert that `found` holds nearly all of the k nearest, with cosine scores, best first, none twice."""
+    found_of, nearest = checked_nearest(found, vectors, query, k)
+    assert found_of >= RECALL * nearest, f"{found_of} of the {nearest} nearest among {found}"
+
+
+def checked_nearest(
+    found: Sequence[Candidate], vectors: Mapping[str, Vector], query: Vector, k: int
+) -> tuple[int, int]:
+    """How many of the k nearest were found, and how many there are; the form of `found` is asserted."""
     cosines = {name: float(row @ query) for name, row in vectors.items()}
     ids = [one.chunk_id for one in found]
     best = sorted(cosines, key=lambda name: -cosines[name])[:k]
     assert len(set(ids)) == len(ids), f"an id came twice: {ids}"
-    assert len(set(ids) & set(best)) >= RECALL * len(best), f"{ids} instead of {best}"
     assert len(ids) <= k
     for one in found:
         assert abs(one.score - cosines[one.chunk_id]) <= TOLERANCE, f"{one} is {cosines[one.chunk_id]}"
     scores = [one.score for one in found]
     assert scores == sorted(scores, reverse=True)
+    return len(set(ids) & set(best)), len(best)
 
 
 async def passing(provider: VectorProvider, place: Place, query: Vector, raw: Mapping[str, Json]) -> set[str]:

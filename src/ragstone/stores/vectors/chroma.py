@@ -33,6 +33,8 @@ T = TypeVar("T")
 Collection = Any
 BATCH = 256
 PAGE = 10_000
+GRAPH = {"space": "cosine", "max_neighbors": 48, "ef_construction": 200, "ef_search": 400}
+"""Denser than Chroma's default, which missed one of ten nearest where tenants share a collection."""
 DIMENSION = "ragstone:dimension"
 """Chroma learns the dimension from the first vector only, so that it is written down with the collection."""
 
@@ -127,7 +129,7 @@ class ChromaProvider:
     def _make(self, place: Place, client: Client) -> Collection:
         model = client.create_collection(
             self._collection(place),
-            configuration={"hnsw": {"space": "cosine"}},
+            configuration={"hnsw": GRAPH},
             metadata={DIMENSION: place.dimension},
             get_or_create=True,
         )
