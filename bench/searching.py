@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragstone.core.protocols import Embedder
-from ragstone.core.settings import RerankingSettings, RetrievalSettings
+from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.stores.opening import Stores
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LLM, Embedder, LexicalIndex, Reranker, VectorIndex
-from ragstone.core.settings import RerankingSettings, RetrievalSettings
+from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
 from ragstone.core.tenants import TenantBook
 from ragstone.gate import Gate
 from ragstone.models.shelf import EmbedderShelf

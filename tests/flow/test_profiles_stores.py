@@ -16,7 +16,8 @@ from tests.serve.cli import conftest as command_line
 
 from ragstone import open_engine
 from ragstone.configure import load_settings
-from ragstone.core.settings import EmbeddingSettings, RerankingSettings, Settings
+from ragstone.core.query_settings import RerankingSettings
+from ragstone.core.settings import EmbeddingSettings, Settings
 from ragstone.stores.vectors.derived import DerivedIndex, place_of
 from ragstone.testing.fakes import FakeEmbedder, FakeReranker
 

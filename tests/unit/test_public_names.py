@@ -53,8 +53,8 @@ def test_importing_the_package_loads_nothing_heavy(statement: str) -> None:
 def _methods(kind: type) -> dict[str, inspect.Signature]:
     return {
         name: inspect.signature(value)
-        for name, value in vars(kind).items()
-        if inspect.isfunction(value) and not name.startswith("_")
+        for name, value in inspect.getmembers(kind, inspect.isfunction)
+        if not name.startswith("_")
     }
 
 

@@ -9,10 +9,11 @@ from ragstone.answer.cite import Statement, assemble, check_format
 from ragstone.answer.compose import compose
 from ragstone.answer.extract import Extractor
 from ragstone.answer.pack import pack
+from ragstone.core.answer_settings import AnswerSettings
 from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import LLM, Embedder, Tokenizer
-from ragstone.core.settings import AnswerSettings, LLMSettings
+from ragstone.core.settings import LLMSettings
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Hit
 

@@ -38,6 +38,17 @@ class Embeddings:
     """Positions whose text the model refused; their rows are zero."""
 
 
+Relation = Literal["entails", "contradicts", "neutral"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entailment:
+    """What a premise means for a hypothesis, and how sure the model is of it, from 0 to 1."""
+
+    relation: Relation
+    score: float
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One turn of a conversation with an LLM."""

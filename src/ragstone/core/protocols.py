@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from ragstone.core.filters import Filter
-from ragstone.core.model_types import EmbeddingModel, Embeddings, Message
+from ragstone.core.model_types import EmbeddingModel, Embeddings, Entailment, Message
 from ragstone.core.types import (
     Candidate,
     Chunk,
@@ -83,6 +83,19 @@ class Reranker(Protocol):
 
     async def score(self, query: str, passages: Sequence[str]) -> Sequence[float]:
         """One score per passage between 0 and 1."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Entailer(Protocol):
+    """Says what passages mean for a claim."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def label(self, premises: Sequence[str], hypothesis: str) -> Sequence[Entailment]:
+        """One judgement per premise, in order. Raises `ModelError` or `RemoteError` when none could be made."""
         ...
 
     async def close(self) -> None: ...

@@ -9,22 +9,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
-from ragstone.core.types import Mode
+from ragstone.core.answer_settings import AnswerSettings
+from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
+from ragstone.core.section import Section
 from ragstone.core.vectors import Isolation
 
 OWN_INDEXES = {"sqlite": ("sqlite", "sqlite"), "postgres": ("pgvector", "postgres")}
 """The indexes for meaning and for words that live in a ledger's own database."""
 LIVES_IN = {"sqlite": "sqlite", "pgvector": "postgres", "postgres": "postgres", "postgres_fts": "postgres"}
 ProfileName = Literal["default", "ghostwriter", "takaro", "tulia", "kosmos", "rpg"]
-Fusion = Literal["zscore", "rrf", "weighted", "weighted_rrf"]
-
-
-class Section(BaseModel):
-    """A part of the tree: unknown keys are errors, and nothing changes after it is built."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
 
 class Adapter(Section):
@@ -143,36 +138,6 @@ class EmbeddingSettings(Section):
     remote: RemoteModel = RemoteModel()
     fallback: str | None = None
     """Model to switch to when the first one fails; used only in a Space of its own."""
-
-
-class RetrievalSettings(Section):
-    mode: Mode = "balanced"
-    k: int = Field(default=10, ge=1, le=1000)
-    arms: Literal["hybrid", "dense", "lexical"] = "hybrid"
-    candidates: int = Field(default=100, ge=1, le=10_000)
-    """How many each arm brings."""
-    fusion: Fusion = "zscore"
-    dense_weight: float = Field(default=0.7, ge=0, le=1)
-    """The dense arm's say in a weighted fusion; at most 0.2 for a query that is nothing but names."""
-    rrf_k: int = Field(default=60, ge=1)
-    min_similarity: float = Field(default=0.0, ge=-1, le=1)
-    """Cosine under which the dense arm's candidates are dropped before fusion."""
-    min_score: float = Field(default=0.0, ge=0, le=1)
-
-
-class RerankingSettings(Section):
-    kind: Literal["none", "cross_encoder"] = "none"
-    model: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
-    path: Path | None = None
-    candidates: int = Field(default=50, ge=1, le=1000)
-    threshold: float = Field(default=0.0, ge=0, le=1)
-
-
-class AnswerSettings(Section):
-    max_sentences: int = Field(default=4, ge=1, le=50)
-    passages: int = Field(default=6, ge=1, le=100)
-    max_context_tokens: int = Field(default=4000, ge=100)
-    citation_format: str = "[{index}]"
 
 
 class LLMSettings(RemoteModel):

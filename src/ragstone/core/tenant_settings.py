@@ -11,8 +11,9 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from ragstone.core.errors import SettingsError
+from ragstone.core.query_settings import RetrievalSettings
 from ragstone.core.registry import nearest
-from ragstone.core.settings import ProfileName, RetrievalSettings, Settings
+from ragstone.core.settings import ProfileName, Settings
 from ragstone.core.types import Json, Metadata
 
 RETRIEVAL, MODEL, PROFILE, FLAGS = "retrieval.", "embedding.model", "profile", "flags."

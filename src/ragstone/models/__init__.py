@@ -6,7 +6,8 @@ from pathlib import Path
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import LLM, Embedder, Reranker, Tokenizer
-from ragstone.core.settings import EmbeddingSettings, LLMSettings, RerankingSettings
+from ragstone.core.query_settings import RerankingSettings
+from ragstone.core.settings import EmbeddingSettings, LLMSettings
 from ragstone.models.catalogue import STATIC, canonical_name, known_model, model_info
 from ragstone.models.tokens_of import tokenizer_of
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ragstone.core.settings import Fusion
+from ragstone.core.query_settings import Fusion
 from ragstone.core.types import Candidate
 
 Arms = Mapping[str, Sequence[Candidate]]

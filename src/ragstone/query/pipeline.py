@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from ragstone.core.errors import ModelError, ModelMismatch, RagstoneError, RemoteError, StoreError
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Embedder, LexicalIndex, Reranker, VectorIndex
-from ragstone.core.settings import RerankingSettings, RetrievalSettings
+from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
 from ragstone.core.types import Candidate, Hit, KnowledgeBase, LiveChunk, SearchResult
 from ragstone.query.fusion import Fused, fuse
 from ragstone.query.kind import NAME_WEIGHT, asks_for_names

@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeVar, get_args
 
 from ragstone.core.errors import InputError
 from ragstone.core.filters import Filter, parse_filter
-from ragstone.core.settings import Fusion, Settings
+from ragstone.core.query_settings import Fusion
+from ragstone.core.settings import Settings
 from ragstone.core.types import Mode
 
 Arm = Literal["hybrid", "dense", "lexical"]

@@ -13,7 +13,7 @@ import pytest
 
 from ragstone.core.errors import InputError, ModelError, NotFoundError, RagstoneError, SettingsError
 from ragstone.core.jobs import JobState
-from ragstone.core.settings import Fusion, RetrievalSettings
+from ragstone.core.query_settings import Fusion, RetrievalSettings
 from ragstone.core.types import Mode
 from ragstone.serve.cli import options
 from ragstone.serve.cli.exits import exit_code

@@ -6,11 +6,12 @@ import pytest
 
 from ragstone.answer import Answerer
 from ragstone.answer.cite import NO_EVIDENCE, dangling_marks
+from ragstone.core.answer_settings import AnswerSettings
 from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError, SettingsError
 from ragstone.core.model_types import EmbeddingModel, Embeddings, Message
 from ragstone.core.protocols import Embedder
-from ragstone.core.settings import AnswerSettings, LLMSettings
+from ragstone.core.settings import LLMSettings
 from ragstone.core.types import Hit, Role
 
 MakeHit = Callable[..., Hit]

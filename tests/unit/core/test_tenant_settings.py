@@ -8,7 +8,8 @@ import pytest
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.ids import content_hash
-from ragstone.core.settings import RetrievalSettings, Settings
+from ragstone.core.query_settings import RetrievalSettings
+from ragstone.core.settings import Settings
 from ragstone.core.tenant_settings import KEYS, applied, is_on, packed_settings
 from ragstone.core.types import Json
 

@@ -12,7 +12,7 @@ from tests.unit.ingest.kit import Kit
 from ragstone.core.errors import ModelError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder
-from ragstone.core.settings import RerankingSettings, RetrievalSettings
+from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
 from ragstone.core.spaces import GRACE_DAYS, SpaceRecord
 from ragstone.core.types import Role
 from ragstone.ingest.fill import SpaceFiller

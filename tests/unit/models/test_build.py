@@ -8,7 +8,8 @@ from safetensors.numpy import save_file
 from tests.unit.models.tiny import tiny_tensors, tiny_tokenizer, write_tiny_model
 
 from ragstone.core.errors import ModelUnavailable, SettingsError
-from ragstone.core.settings import EmbeddingSettings, LLMSettings, RemoteModel, RerankingSettings
+from ragstone.core.query_settings import RerankingSettings
+from ragstone.core.settings import EmbeddingSettings, LLMSettings, RemoteModel
 from ragstone.core.tokens import WordTokenizer
 from ragstone.models import build_embedder, build_llm, build_reranker, build_tokenizer, runtime, tokenizer_of
 from ragstone.models.cached import CachedEmbedder

@@ -10,7 +10,7 @@ from typing import Any
 
 from ragstone.core.errors import RagstoneError
 from ragstone.core.filters import Filter, matches
-from ragstone.core.settings import RerankingSettings, RetrievalSettings
+from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
 from ragstone.core.types import (
     Candidate,
     Chunk,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.core.settings import Fusion, RetrievalSettings
+from ragstone.core.query_settings import Fusion, RetrievalSettings
 from ragstone.core.types import Candidate
 from ragstone.query.fusion import STRATEGIES, fuse
 

@@ -26,7 +26,7 @@ from ragstone.core.errors import (
     StoreBusy,
     StoreError,
 )
-from ragstone.core.settings import Fusion, RerankingSettings, RetrievalSettings
+from ragstone.core.query_settings import Fusion, RerankingSettings, RetrievalSettings
 from ragstone.core.types import KnowledgeBase
 from ragstone.query import pipeline as pipeline_module
 from ragstone.query import trace as trace_module

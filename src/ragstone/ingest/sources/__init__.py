@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import Source
 from ragstone.core.registry import Registry, nearest
-from ragstone.core.settings import Section
+from ragstone.core.section import Section
 from ragstone.ingest.sources.context import SourceContext
 
 KINDS = {

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from ragstone.core.errors import SourceError
-from ragstone.core.settings import Section
+from ragstone.core.section import Section
 from ragstone.core.types import Item, Json, Page
 from ragstone.ingest.sources.archives import MEGABYTE
 from ragstone.ingest.sources.batches import in_batches

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from ragstone.core.errors import AddressRefused, FetchError, SourceError
-from ragstone.core.settings import Section
+from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import Fetched, PoliteFetcher, canonical_url, shown
 from ragstone.fetch.polite import Disallowed

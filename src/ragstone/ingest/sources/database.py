@@ -14,7 +14,7 @@ from ragstone.core.errors import SourceError
 from ragstone.core.filters import FIELD
 from ragstone.core.ids import content_hash
 from ragstone.core.registry import nearest
-from ragstone.core.settings import Section
+from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.archives import MEGABYTE
 from ragstone.ingest.sources.batches import split

@@ -13,7 +13,7 @@ from pydantic import Field
 from ragstone.core.clock import canonical
 from ragstone.core.errors import FetchError, RagstoneError
 from ragstone.core.ids import content_hash
-from ragstone.core.settings import Section
+from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import PoliteFetcher, shown
 from ragstone.fetch.retry import passes

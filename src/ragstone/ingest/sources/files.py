@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 from ragstone.core.errors import InputError, RagstoneError, SourceError
-from ragstone.core.settings import LimitSettings, Section
+from ragstone.core.section import Section
+from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.archives import MEGABYTE
 from ragstone.ingest.sources.batches import in_batches

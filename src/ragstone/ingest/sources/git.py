@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 from pydantic import AfterValidator
 
 from ragstone.core.ids import content_hash
-from ragstone.core.settings import Section
+from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.archives import MEGABYTE
 from ragstone.ingest.sources.batches import in_batches

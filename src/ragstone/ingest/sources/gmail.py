@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pydantic import SecretStr
 
 from ragstone.core.errors import FetchError, ParseError
-from ragstone.core.settings import Section
+from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.mail_gmail import WHO, GmailClient, GmailMessage, OAuthClient

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from pydantic import Field, SecretStr, field_validator
 
-from ragstone.core.settings import Section
+from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.imap_connection import Security, Server

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from ragstone.core.errors import SourceError
 from ragstone.core.ids import content_hash
-from ragstone.core.settings import Section
+from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.mail_items import MEDIA_TYPE, identity_of, read_head

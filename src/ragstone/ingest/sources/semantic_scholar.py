@@ -10,7 +10,7 @@ from pydantic import Field, SecretStr
 
 from ragstone.core.clock import parse_moment
 from ragstone.core.errors import FetchError, SourceError
-from ragstone.core.settings import Section
+from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import PoliteFetcher, shown
 from ragstone.ingest.parsers.cleaning import one_line

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from ragstone.core.errors import AddressRefused, FetchError, RagstoneError, SourceError
-from ragstone.core.settings import Section
+from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import PoliteFetcher, canonical_url, shown
 from ragstone.fetch.body import Damaged, TooLarge, unzip

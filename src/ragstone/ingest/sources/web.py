@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ragstone.core.settings import Section
+from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import PoliteFetcher, shown
 from ragstone.ingest.sources.context import SourceContext

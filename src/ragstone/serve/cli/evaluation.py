@@ -157,7 +157,7 @@ async def _others(engine: Engine, ids: set[str]) -> list[str]:
 
 async def _row(session: Session, settings: Settings, name: str, dataset: Dataset) -> Row:
     """Measure one system with an engine of its own: what another one has cached must not make it look fast."""
-    from ragstone.core.settings import RerankingSettings
+    from ragstone.core.query_settings import RerankingSettings
     from ragstone.evaluate.runner import evaluate as measure
 
     system = SYSTEMS[name]

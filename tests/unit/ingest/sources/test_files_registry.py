@@ -11,7 +11,7 @@ from tests.unit.ingest.sources.source_kit import context, items, pages, write
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.registry import UnknownAdapter
-from ragstone.core.settings import Section
+from ragstone.core.section import Section
 from ragstone.ingest.sources import KINDS, SOURCES, build_source
 
 

@@ -1,0 +1,1 @@
+"""Everything an agent is given: each tool once, and its forms for the frameworks."""

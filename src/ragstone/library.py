@@ -1,0 +1,170 @@
+"""What is kept, and its upkeep: documents, kbs, Spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, Unpack
+
+from ragstone.core.collections import Collection, collection_name
+from ragstone.core.erasure import Receipt, Target, TargetKind
+from ragstone.core.errors import NotFoundError, unknown_kb
+from ragstone.core.filters import parse_filter
+from ragstone.core.settings import Settings
+from ragstone.core.spaces import SpaceRecord
+from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Stats
+from ragstone.parts import Parts
+from ragstone.query.request import checked_count
+
+if TYPE_CHECKING:
+    from ragstone.reembed import CleanOptions, FillOptions, ReembedOptions, ReembedReport
+
+
+class Library:
+    """The half of an engine that looks after what is kept. `Engine` has the other half, and opens both."""
+
+    def __init__(self, settings: Settings, parts: Parts) -> None:
+        self.settings = settings
+        self._parts = parts
+
+    async def documents(
+        self,
+        *,
+        where: Mapping[str, Any] | None = None,
+        after: str = "",
+        limit: int = 100,
+        tenant: str | None = None,
+        kb: str | None = None,
+    ) -> list[Document]:
+        """A page of documents in order of id, starting behind `after`."""
+        checked_count("limit", limit, most=10_000)
+        scope = await self._kb(tenant, kb)
+        return await self._parts.ledger.documents(
+            self._tenant(tenant), scope, where=parse_filter(where), after=after, limit=limit
+        )
+
+    async def document(self, document_id: str, *, tenant: str | None = None) -> Document:
+        """One document, or `NotFoundError`."""
+        found = await self._parts.ledger.document(await self._owner(tenant), document_id)
+        if found is None:
+            raise NotFoundError(f"no document {document_id}", hint="list them with: ragstone documents")
+        return found
+
+    async def text(self, document_id: str, *, tenant: str | None = None) -> str:
+        """A document's text, that citation offsets point into."""
+        return await self._parts.ledger.text(await self._owner(tenant), document_id)
+
+    async def chunks(self, document_id: str, *, tenant: str | None = None) -> list[LiveChunk]:
+        """How a document was cut, in order."""
+        return await self._parts.ledger.document_chunks(await self._owner(tenant), document_id)
+
+    async def delete(self, document_id: str, *, tenant: str | None = None) -> bool:
+        """Remove a document with everything derived from it; False when there is none."""
+        owner = await self._owner(tenant)
+        if await self._parts.ledger.status(owner, document_id) is None:
+            return False
+        async with self._parts.ledger.transaction(owner) as tx:
+            return await tx.delete(document_id)
+
+    async def delete_kb(self, kb: str, *, tenant: str | None = None) -> int:
+        """Remove a kb; the number of documents that went with it."""
+        owner = await self._owner(tenant)
+        if await self._parts.ledger.kb(owner, kb) is None:
+            return 0
+        async with self._parts.ledger.transaction(owner) as tx:
+            return await tx.delete_kb(kb)
+
+    async def erase(
+        self, kind: TargetKind, *names: str, tenant: str | None = None, kb: str | None = None
+    ) -> list[Receipt]:
+        """Remove documents by id, or sources, kbs or tenants by name, everywhere; receipts of those that there were.
+
+        Slower than `delete`: what is removed is overwritten, and looked for in every store afterwards.
+        """
+        eraser = self._parts.eraser()
+        if kind == "tenant":
+            return [await eraser.erase_tenant(name) for name in names]
+        scope = self._name(kb) if kind == "source" else ""
+        return await eraser.erase(await self._owner(tenant), [Target(kind, name, scope) for name in names])
+
+    async def kbs(self, *, tenant: str | None = None) -> Sequence[KnowledgeBase]:
+        """All kbs of a tenant."""
+        return await self._parts.ledger.kbs(await self._owner(tenant))
+
+    async def reindex(self, *, tenant: str | None = None, kb: str | None = None) -> list[str]:
+        """Make the indexes of a kb anew while it is searched; which of `vectors` and `lexical` could be."""
+        return await self._parts.reindex(await self._owner(tenant), self._name(kb))
+
+    async def collections(self, *, tenant: str | None = None) -> list[Collection]:
+        """What a tenant has of each source type, by the names that people use, such as `emails_acme`."""
+        owner = await self._owner(tenant)
+        found = await self._parts.ledger.source_types(owner)
+        return [Collection(collection_name(kind, owner), kind, *counts) for kind, *counts in found]
+
+    async def stats(self, *, tenant: str | None = None, kb: str | None = None) -> Stats:
+        """Counts of live content."""
+        scope = await self._kb(tenant, kb)
+        return await self._parts.ledger.stats(self._tenant(tenant), scope)
+
+    async def reembed(
+        self,
+        model: str | None = None,
+        *,
+        tenant: str | None = None,
+        kb: str | None = None,
+        **options: Unpack[ReembedOptions],
+    ) -> ReembedReport:
+        """Move a kb to another model while it is searched and written to; the same again goes on where it stopped."""
+        owner = self._tenant(tenant)
+        await self._parts.gate.write(owner)
+        async with self._parts.gate.paying(owner):
+            return await self._parts.reembedder().run(owner, self._name(kb), model, **options)
+
+    async def rollback_space(
+        self, *, tenant: str | None = None, kb: str | None = None, **options: Unpack[FillOptions]
+    ) -> ReembedReport:
+        """Move a kb back to the Space that was live before, with all that came in since."""
+        owner = self._tenant(tenant)
+        await self._parts.gate.write(owner)
+        async with self._parts.gate.paying(owner):
+            return await self._parts.reembedder().rollback(owner, self._name(kb), **options)
+
+    async def spaces(self, *, tenant: str | None = None, kb: str | None = None) -> list[SpaceRecord]:
+        """The Spaces of a kb, oldest generation first."""
+        return await self._parts.reembedder().spaces(await self._owner(tenant), self._name(kb))
+
+    async def clean_spaces(
+        self, *, tenant: str | None = None, kb: str | None = None, **options: Unpack[CleanOptions]
+    ) -> int:
+        """Remove Spaces whose grace period is over, or all retired ones, or those being built; how many went."""
+        owner = await self._owner(tenant)
+        return await self._parts.reembedder().clean(owner, self._name(kb), **options)
+
+    async def close(self) -> None:
+        """Let go of models, children and files."""
+        async with AsyncExitStack() as stack:  # one that fails to close keeps none of the others open
+            for close in reversed(self._parts.closing):
+                stack.push_async_callback(close)
+
+    def _tenant(self, tenant: str | None) -> str:
+        # Only None means the default: an empty name is a mistake that must not reach somebody's data.
+        return self.settings.tenant if tenant is None else tenant
+
+    async def _owner(self, tenant: str | None) -> str:
+        """Who something is done for; a tenant that is suspended is refused."""
+        await self._parts.gate.read(self._tenant(tenant))
+        return self._tenant(tenant)
+
+    def _name(self, kb: str | None) -> str:
+        return self.settings.kb if kb is None else kb
+
+    async def _kb(self, tenant: str | None, kb: str | None) -> KnowledgeBase:
+        owner, name = await self._owner(tenant), self._name(kb)
+        found = await self._parts.ledger.kb(owner, name)
+        if found is None:
+            raise unknown_kb(name, owner)
+        return found
+
+    @property
+    def _model(self) -> str:
+        return self._parts.embedders.configured

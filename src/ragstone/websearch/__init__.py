@@ -1,0 +1,1 @@
+"""Asking the web: search services behind one interface, with a cache."""
