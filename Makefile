@@ -9,7 +9,7 @@ PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install -qq
 EDITABLE = $(PIP) --no-deps --no-build-isolation --editable .
 CODE = src tests bench scripts
 RESULTS = .pytest_cache/results.xml
-EXTRAS = tables ocr code postgres chroma qdrant milvus
+EXTRAS = tables ocr code postgres chroma qdrant milvus agents mcp
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
 .PHONY: help setup demo test check bench peers requirements lock clean
