@@ -1,9 +1,14 @@
-"""The same labelled collection on every store: quality must not depend on where the vectors are."""
+"""The same labelled collection on every store: quality must not depend on where the vectors are.
+
+The collection is embedded once, on SQLite. The other stores get its vectors the way a user would move them: a vector
+database is filled from the ledger when it is first named, PostgreSQL by `ragstone migrate`.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,26 +27,31 @@ def run(folder: Path) -> list[Row]:
     """`ragstone eval` with nothing changed but the store."""
     rows: list[Row] = []
     base: dict[str, float] = {}
-    for kind in KINDS:
-        print(f"  {kind} …", file=sys.stderr)
-        with tempfile.TemporaryDirectory() as place, _environment(kind, Path(place)) as environment:
-            command = [
-                sys.executable,
-                "-m",
-                "ragstone",
-                "eval",
-                str(folder),
-                "--json",
-                "--data-dir",
-                f"{place}/data",
-            ]
-            done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-        found = {row["system"]: row["ndcg@10"] for row in json.loads(done.stdout)["rows"]}
-        base = base or found
-        apart = max(abs(found[system] - base[system]) for system in base)
-        value = ", ".join(f"{system} {score:.4f}" for system, score in found.items())
-        rows.append(Row(PART, kind, f"nDCG@10 {value}", f"± {SAME}", apart <= SAME))
+    with tempfile.TemporaryDirectory() as place:
+        embedded = Path(place) / "sqlite" / "data"
+        for kind in KINDS:
+            print(f"  {kind} …", file=sys.stderr)
+            own = Path(place) / kind
+            own.mkdir()
+            if kind != "sqlite":
+                shutil.copytree(embedded, own / "data")
+            with _environment(kind, own) as environment:
+                found = _scores(folder, own / "data", environment)
+            base = base or found
+            apart = max(abs(found[system] - base[system]) for system in base)
+            value = ", ".join(f"{system} {score:.4f}" for system, score in found.items())
+            rows.append(Row(PART, kind, f"nDCG@10 {value}", f"± {SAME}", apart <= SAME))
     return rows
+
+
+def _scores(folder: Path, data: Path, environment: dict[str, str]) -> dict[str, float]:
+    done = _ragstone(["eval", str(folder), "--json", "--data-dir", str(data)], environment)
+    return {row["system"]: row["ndcg@10"] for row in json.loads(done)["rows"]}
+
+
+def _ragstone(arguments: list[str], environment: dict[str, str]) -> str:
+    command = [sys.executable, "-m", "ragstone", *arguments]
+    return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 @contextmanager
@@ -49,8 +59,9 @@ def _environment(kind: str, place: Path) -> Iterator[dict[str, str]]:
     if kind == "postgres":
         from tests.conformance.postgres_server import server
 
-        own = {"LEDGER": "postgres", "LEDGER__DSN": server(18).database(place)}
-        yield _with(own)
+        dsn = server(18).database(place)
+        _ragstone(["migrate", "--to", "postgres", "--dsn", dsn, "--data-dir", str(place / "data")], _with({}))
+        yield _with({"LEDGER": "postgres", "LEDGER__DSN": dsn})
     elif kind == "milvus":
         from tests.conformance.milvus_server import running
 
