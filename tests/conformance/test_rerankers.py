@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 from tests.unit.models.tiny import write_tiny_model
 
+from ragstone.core.model_types import Message
 from ragstone.models.cross_encoder import CrossEncoder
+from ragstone.models.llm_reranker import LLMReranker
 from ragstone.testing.fakes import FakeReranker
 from ragstone.testing.reranker_suite import RerankerSuite
 
@@ -16,6 +20,29 @@ from ragstone.testing.reranker_suite import RerankerSuite
 class TestFakeReranker(RerankerSuite):
     def make_reranker(self) -> FakeReranker:
         return FakeReranker()
+
+
+class Counting:
+    """A language model that gives points by the words a passage shares with the query."""
+
+    name = "counting"
+
+    async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> str:
+        asked = json.loads(messages[1].content)
+        words = set(asked["query"].split())
+        return json.dumps(
+            [{"id": one["id"], "points": len(words & set(one["text"].split()))} for one in asked["passages"]]
+        )
+
+    def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str]:
+        raise NotImplementedError
+
+    async def close(self) -> None: ...
+
+
+class TestLLMReranker(RerankerSuite):
+    def make_reranker(self) -> LLMReranker:
+        return LLMReranker(Counting(), seconds=1)
 
 
 class CrossEncoderSuite(RerankerSuite):

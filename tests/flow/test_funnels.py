@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from ragstone import Item, Settings, load_settings, open_engine
-from ragstone.core.types import SearchResult
-from ragstone.testing.fakes import FakeEmbedder, FakeReranker
+from ragstone.core.errors import RemoteError, SettingsError
+from ragstone.core.query_settings import RerankingSettings
+from ragstone.core.settings import LLMSettings
+from ragstone.core.types import Mode, SearchResult
+from ragstone.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker
 
 NOTICES = [
     Item("notices", str(number), f"notices/{number}", f"Harbour notice {number}: the ferry is late.")
@@ -41,7 +46,7 @@ async def test_ghostwriter_fuses_100_and_100_reranks_50_and_returns_10(
     result = await search(settings)
     stages = left(result)
     assert (stages["dense"], stages["lexical"], stages["read_back"]) == (100, 100, 50)
-    assert [len(passages) for _, passages in judge.calls] == [50]
+    assert sum(len(passages) for _, passages in judge.calls) == 50
     assert len(result.hits) == 10
     assert (settings.retrieval.fusion, settings.reranking.kind) == ("rrf", "cross_encoder")
 
@@ -64,17 +69,97 @@ async def test_kosmos_takes_20_above_the_similarity_threshold(
     assert settings.retrieval.min_similarity == 0.5
     stages = left(await search(settings))
     assert (stages["dense"], stages["lexical"], stages["read_back"]) == (20, 20, 20)
-    assert [len(passages) for _, passages in judge.calls] == [20]
+    assert sum(len(passages) for _, passages in judge.calls) == 20
     async with open_engine(settings) as engine:
         far = await engine.search("an unrelated question of somebody", mode="thorough")
     assert left(far)["dense"] == 0
 
 
-@pytest.mark.req("R-HYB-13")
+@pytest.mark.req("R-HYB-13", "R-HYB-29")
 async def test_rpg_returns_10(fake_model: FakeEmbedder, data_dir: Path) -> None:
-    assert len((await search(profile("rpg", data_dir))).hits) == 10
+    settings = profile("rpg", data_dir)
+    assert len((await search(settings)).hits) == 10
+    own = settings.retrieval
+    assert (own.fusion, own.dense_weight, own.rrf_k, own.arms) == ("rrf", 0.5, 60, "hybrid")
 
 
-async def test_takaro_fuses_20_and_20_and_returns_5(fake_model: FakeEmbedder, data_dir: Path) -> None:
+@pytest.mark.req("R-HYB-25")
+async def test_a_tenant_s_setting_falls_back_to_pure_vector_search(
+    fake_model: FakeEmbedder, data_dir: Path
+) -> None:
+    async with open_engine(profile("takaro", data_dir)) as engine:
+        await engine.ingest_items(NOTICES)
+        await engine.tenants.set_settings("default", {"retrieval.arms": "dense"})
+        pure = await engine.search("ferry")
+        await engine.tenants.set_settings("default", {})
+        both = await engine.search("ferry")
+    assert ("lexical" in left(pure), "dense" in left(pure)) == (False, True)
+    assert {"lexical", "dense"} <= left(both).keys()
+
+
+def last_one_first(count: int) -> str:
+    return json.dumps([{"id": n, "points": 10 * n / count} for n in range(count, 0, -1)])
+
+
+@pytest.mark.req("R-RRK-05", "R-RRK-07", "R-MOD-03")
+async def test_takaro_fuses_20_and_20_has_an_llm_rank_20_and_returns_5(
+    fake_model: FakeEmbedder, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llm = FakeLLM([last_one_first(20)])
+    asked: list[LLMSettings] = []
+    monkeypatch.setattr("ragstone.models.build_llm", lambda settings: asked.append(settings) or llm)
     result = await search(profile("takaro", data_dir))
     assert (left(result)["dense"], left(result)["lexical"], len(result.hits)) == (20, 20, 5)
+    assert [hit.scores["rerank"] for hit in result.hits] == [1.0, 0.95, 0.9, 0.85, 0.8]
+    assert [hit.score for hit in result.hits] == [1.0, 0.95, 0.9, 0.85, 0.8]
+    assert len(json.loads(llm.requests[0][1].content)["passages"]) == 20
+    assert result.degraded == ()
+    assert (asked[0].model, asked[0].base_url) == (
+        "meta-llama/llama-3.1-8b-instruct",
+        "https://openrouter.ai/api/v1",
+    )
+
+
+@pytest.mark.req("R-RRK-10", "R-RRK-06", "R-MOD-02")
+async def test_takaro_keeps_the_fused_order_when_the_llm_fails_or_is_not_asked(
+    fake_model: FakeEmbedder, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llm = FakeLLM(["I liked passage 3 best", RemoteError("no answer")])
+    monkeypatch.setattr("ragstone.models.build_llm", lambda _: llm)
+    async with open_engine(profile("takaro", data_dir)) as engine:
+        await engine.ingest_items(NOTICES)
+        found = {mode: await engine.search("late ferry", mode=mode) for mode in get_args(Mode)}
+        again = await engine.search("late ferry", mode="thorough")
+    orders = [[hit.chunk_id for hit in result.hits] for result in (*found.values(), again)]
+    assert all(order == orders[0] for order in orders)
+    assert len(orders[0]) == 5
+    assert len(llm.requests) == 2
+    assert found["balanced"].degraded == ()
+    assert found["thorough"].degraded == ("rerank: fake gave no ranking: the reply holds no list",)
+    assert again.degraded == ("rerank: no answer",)
+
+
+@pytest.mark.req("R-RRK-01", "R-RRK-02", "R-RRK-12", "R-RRK-13")
+@pytest.mark.parametrize(
+    ("name", "kind", "model", "candidates", "threshold", "k"),
+    [
+        ("ghostwriter", "cross_encoder", "cross-encoder/ms-marco-MiniLM-L-12-v2", 50, 0.0, 10),
+        ("kosmos", "cross_encoder", "cross-encoder/ms-marco-MiniLM-L-6-v2", 20, 0.3, 10),
+        ("takaro", "llm", "meta-llama/llama-3.1-8b-instruct", 20, 0.0, 5),
+        ("tulia", "none", None, 50, 0.0, 5),
+        ("rpg", "none", None, 50, 0.0, 10),
+        ("default", "none", None, 50, 0.0, 10),
+    ],
+)
+def test_every_profile_has_its_reranker(
+    name: str, kind: str, model: str | None, candidates: int, threshold: float, k: int, tmp_path: Path
+) -> None:
+    settings = profile(name, tmp_path)
+    own = settings.reranking
+    assert (own.kind, own.model, own.candidates, own.threshold) == (kind, model, candidates, threshold)
+    assert (settings.retrieval.k, own.then.kind) == (k, "none")
+
+
+def test_an_llm_reranker_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"neither reranking\.model nor llm\.model"):
+        open_engine(Settings(data_dir=tmp_path, reranking=RerankingSettings(kind="llm")))

@@ -5,12 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ragstone.core.section import Section
 from ragstone.core.types import Mode
 
 Fusion = Literal["zscore", "rrf", "weighted", "weighted_rrf"]
+Transform = Literal[
+    "normalize",
+    "stop_words",
+    "stem",
+    "synonyms",
+    "entities",
+    "decompose",
+    "feedback",
+    "rewrite",
+    "expand",
+    "hyde",
+    "subqueries",
+]
+CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 
 
 class RetrievalSettings(Section):
@@ -26,11 +40,44 @@ class RetrievalSettings(Section):
     min_similarity: float = Field(default=0.0, ge=-1, le=1)
     """Cosine under which the dense arm's candidates are dropped before fusion."""
     min_score: float = Field(default=0.0, ge=0, le=1)
+    timeout: float = Field(default=2.0, gt=0, le=60)
+    """Seconds after which one retrieval gives what it has found so far."""
+    neighbours: int = Field(default=0, ge=0, le=5)
+    """Chunks before and after a hit whose text is given with it, as `context`."""
+    parents: bool = False
+    """Give the section that a hit stands in with it, as `context`."""
+    collapse: float | None = Field(default=None, gt=0, le=1)
+    """Share of common text from which a passage is left out as a copy of a better one."""
+    diversity: float = Field(default=0.0, ge=0, lt=1)
+    """How much a passage that is unlike those before it counts against one that fits the query better."""
+    transforms: tuple[Transform, ...] = ()
+    """What a query goes through before it is searched for."""
+    dictionary: Path | None = None
+    """A YAML or JSON file of terms and what else they are called, for `synonyms`."""
+    wordnet: Path | None = None
+    """A folder with WordNet's database files, for `synonyms`."""
+    routing: Literal["off", "auto"] = "off"
+    """Whether a query decides how it is searched for: not at all, cheaply, deeply, or on the web as well."""
+    sufficient: float = Field(default=0.4, ge=0, le=1)
+    """How far the best passage must be about the query for routing not to ask the web."""
 
 
-class RerankingSettings(Section):
-    kind: Literal["none", "cross_encoder"] = "none"
-    model: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
+class RerankingStage(Section):
+    kind: Literal["none", "cross_encoder", "llm"] = "none"
+    model: str | None = None
+    """By default cross-encoder/ms-marco-MiniLM-L-6-v2 for a cross-encoder and `llm.model` for an LLM."""
     path: Path | None = None
     candidates: int = Field(default=50, ge=1, le=1000)
+    """How many of the best are scored again."""
     threshold: float = Field(default=0.0, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _model_by_kind(self) -> RerankingStage:
+        if self.kind == "cross_encoder" and self.model is None:
+            object.__setattr__(self, "model", CROSS_ENCODER)
+        return self
+
+
+class RerankingSettings(RerankingStage):
+    then: RerankingStage = RerankingStage(candidates=10)
+    """A second stage, over the best of the first."""

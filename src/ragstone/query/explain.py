@@ -11,11 +11,14 @@ from ragstone.core.errors import NotFoundError
 from ragstone.core.filters import matches
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import Candidate, Document, Explanation, Json, KnowledgeBase, LiveChunk
-from ragstone.query.pipeline import SearchPipeline
+from ragstone.query.pipeline import Course, SearchPipeline
 from ragstone.query.request import SearchRequest
+from ragstone.query.search import Search
 from ragstone.query.trace import Recorder
 
 Step = Mapping[str, Json]
+PATIENCE = 60.0
+"""Seconds for looking at all that an arm has."""
 
 
 async def explain(
@@ -35,31 +38,63 @@ async def explain(
         )
     chunks = await ledger.document_chunks(tenant, document_id)
     own = {chunk.id for chunk in chunks}
-    everything = (await ledger.stats(tenant, kb)).chunks or 1
-    record = Recorder(request.mode)
+    search = pipeline.begin(tenant, kb, request)
+    course = await pipeline.run(search)
     passes = _passes(request, document, chunks)
-    depth = pipeline.depth(request)
-    reach = await pipeline.arms(
-        tenant, kb, request if passes else replace(request, where=None), everything, record
-    )
-    stages = [
-        _arm_step(arm, candidates, own, depth, chunks, request.query) for arm, candidates in reach.items()
-    ]
-    filtered = ("filter", "the filter does not let it through")
-    lost = _lost_in_arms(stages, document, record) if passes else filtered
-    result = await pipeline.search(tenant, kb, request)
-    at = next((n for n, hit in enumerate(result.hits, 1) if hit.document_id == document_id), None)
-    fused = pipeline.fused(request, await pipeline.arms(tenant, kb, request, depth, record))
-    place = next((n for n, item in enumerate(fused, 1) if item.chunk_id in own), None)
-    if place:
-        stages.append({"stage": "fuse", "rank": place, "score": round(fused[place - 1].score, 6)})
-    stages.append({"stage": "result", "rank": at, "k": request.k})
+    steps = await _arm_steps(ledger, pipeline, search, course, chunks, passes=passes)
+    steps += _later_steps(course, own, search.record)
+    lost = None if passes else ("filter", "the filter does not let it through")
+    lost = lost or _lost_in_arms(steps, document, search.record)
+    at = _place([item.chunk.id for item in course.chosen], own)
+    steps.append({"stage": "result", "rank": at, "k": request.k})
     if at:
         return Explanation(
-            request.query, document_id, document.title, True, "", f"found at rank {at}", tuple(stages)
+            request.query, document_id, document.title, True, "", f"found at rank {at}", tuple(steps)
         )
-    stage, reason = lost or _lost_after_fusion(place, request, pipeline.reranked)
-    return Explanation(request.query, document_id, document.title, False, stage, reason, tuple(stages))
+    stage, reason = lost or _lost_after_arms(course, own, request)
+    return Explanation(request.query, document_id, document.title, False, stage, reason, tuple(steps))
+
+
+async def _arm_steps(
+    ledger: Ledger,
+    pipeline: SearchPipeline,
+    search: Search,
+    course: Course,
+    chunks: Sequence[LiveChunk],
+    *,
+    passes: bool,
+) -> list[Step]:
+    """Where the document stands in each arm when all that the arm has is looked at."""
+    everything = (await ledger.stats(search.tenant, search.kb)).chunks or 1
+    request = search.request if passes else replace(search.request, where=None)
+    # Looking at everything may take longer than a search.
+    deep = Search(search.tenant, search.kb, request, Recorder(request.mode, PATIENCE))
+    reach = await pipeline.arms(deep, course.variants, everything)
+    for note in deep.record.degraded:
+        search.record.degrade(note)
+    depth = pipeline.depth(search.request)
+    own = {chunk.id for chunk in chunks}
+    words = " ".join(course.variants.lexical)
+    return [_arm_step(arm, found, own, depth, chunks, words) for arm, found in reach.items()]
+
+
+def _later_steps(course: Course, own: set[str], record: Recorder) -> list[Step]:
+    """Where the document stands after each stage that put candidates in an order."""
+    steps: list[Step] = []
+    place = _place([item.chunk_id for item in course.fused], own)
+    if place:
+        steps.append({"stage": "fuse", "rank": place, "score": round(course.fused[place - 1].score, 6)})
+    reranks = [stage for stage in record.stages if stage.stage.startswith("rerank")]
+    if reranks:
+        place = _place([item.chunk.id for item in course.ranked], own)
+        score = round(course.ranked[place - 1].score, 6) if place else None
+        skipped = [f"{stage.stage}: {stage.skipped}" for stage in reranks if stage.skipped]
+        steps.append({"stage": "rerank", "rank": place, "score": score, "skipped": skipped})
+    return steps
+
+
+def _place(ids: Sequence[str], own: set[str]) -> int | None:
+    return next((rank for rank, chunk_id in enumerate(ids, start=1) if chunk_id in own), None)
 
 
 def _passes(request: SearchRequest, document: Document, chunks: Sequence[LiveChunk]) -> bool:
@@ -114,10 +149,11 @@ def _arm_step(
 
 
 def _lost_in_arms(steps: Sequence[Step], document: Document, record: Recorder) -> tuple[str, str] | None:
-    if any(step["reached"] for step in steps):
+    arms = [step for step in steps if "reached" in step]
+    if any(step["reached"] for step in arms):
         return None
     reasons = []
-    for step in steps:
+    for step in arms:
         if step["rank"] is not None:
             reasons.append(f"{step['stage']}: rank {step['rank']}, of which {step['candidates']} are kept")
         elif step["stage"] == "lexical":
@@ -129,11 +165,21 @@ def _lost_in_arms(steps: Sequence[Step], document: Document, record: Recorder) -
     return "arms", "; ".join(reasons + record.degraded)
 
 
-def _lost_after_fusion(place: int | None, request: SearchRequest, reranked: int) -> tuple[str, str]:
+def _lost_after_arms(course: Course, own: set[str], request: SearchRequest) -> tuple[str, str]:
+    place = _place([item.chunk_id for item in course.fused], own)
     if place is None:
         return "fuse", "the index changed while this was looked at: ask again"
-    if place <= reranked:
-        return "rerank", "the reranker put it lower, or under its threshold"
-    if place > request.k:
+    found = _place([item.chunk.id for item in course.found], own)
+    if found is None:
+        read = f"{len(course.found)} were read" if course.ranked is not course.found else ""
+        return "pack", f"rank {place} after fusion; {read or f'{request.k} were asked for'}"
+    ranked = _place([item.chunk.id for item in course.ranked], own)
+    if ranked is None:
+        return "rerank", "the reranker scored it under its threshold"
+    if course.ranked[ranked - 1].score < request.min_score:
+        return "pack", f"its score is under min_score {request.min_score}"
+    if len(course.chosen) < request.k or ranked <= request.k:
+        return "select", "it is too much like a better passage"
+    if course.ranked is course.found:
         return "pack", f"rank {place} after fusion; {request.k} were asked for"
-    return "pack", f"its score is under min_score {request.min_score}"
+    return "rerank", f"rank {place} after fusion, {ranked} after reranking; {request.k} were asked for"

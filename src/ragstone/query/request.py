@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 from ragstone.core.errors import InputError
 from ragstone.core.filters import Filter, parse_filter
-from ragstone.core.query_settings import Fusion
+from ragstone.core.query_settings import Fusion, Transform
 from ragstone.core.settings import Settings
 from ragstone.core.types import Mode
 
@@ -29,6 +29,8 @@ class SearchRequest:
     candidates: int
     min_score: float = 0.0
     where: Filter | None = None
+    strategy: Transform | None = None
+    """The one transform to use in place of those of the settings."""
 
 
 def search_request(
@@ -40,6 +42,7 @@ def search_request(
     arms: Arm | None = None,
     fusion: Fusion | None = None,
     min_score: float | None = None,
+    strategy: str | None = None,
 ) -> SearchRequest:
     """What was asked for, checked; the settings say the rest."""
     retrieval = settings.retrieval
@@ -52,6 +55,7 @@ def search_request(
         candidates=retrieval.candidates,
         min_score=retrieval.min_score if min_score is None else min_score,
         where=parse_filter(where),
+        strategy=checked_strategy(strategy),
     )
 
 
@@ -65,6 +69,11 @@ def checked_query(query: str, limit: int) -> str:
     if len(text) > limit:
         raise InputError(f"the query has {len(text)} characters; at most {limit} are allowed")
     return text
+
+
+def checked_strategy(name: str | None) -> Transform | None:
+    """A transform by name, or an error that lists them; None for none in particular."""
+    return None if name is None else cast("Transform", checked_choice("strategy", name, get_args(Transform)))
 
 
 def checked_count(name: str, value: int, most: int = MOST_HITS) -> int:

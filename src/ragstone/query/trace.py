@@ -10,23 +10,28 @@ from dataclasses import dataclass
 from ragstone.core.types import Mode, Stage
 
 DEADLINES_MS: dict[Mode, float] = {"fast": 200.0, "balanced": 500.0, "thorough": 2000.0}
+HARD_SECONDS = 2.0
+KEPT_FOR_READING = 0.1
+"""Share of the hard limit that no arm may use: what was found has to be read as well."""
 
 
 @dataclass
 class Span:
-    """A stage while it runs: it fills in its counts."""
+    """A stage while it runs: it fills in its counts, and what part of its work it left undone."""
 
     entered: int = 0
     left: int = 0
+    skipped: str = ""
 
 
 class Recorder:
-    """Collects the stages of one search and keeps its clock."""
+    """Collects the stages of one search and keeps its clock: a deadline for what is optional, a hard limit for all."""
 
-    def __init__(self, mode: Mode) -> None:
+    def __init__(self, mode: Mode, seconds: float = HARD_SECONDS) -> None:
         self._started = time.perf_counter()
         self._excused = 0.0
-        self._limit = DEADLINES_MS[mode]
+        self._hard = seconds * 1000
+        self._limit = min(DEADLINES_MS[mode], self._hard)
         self.stages: list[Stage] = []
         self.degraded: list[str] = []
 
@@ -39,7 +44,7 @@ class Recorder:
             yield span
         finally:
             spent = (time.perf_counter() - started) * 1000
-            self.stages.append(Stage(name, round(spent, 3), span.entered, span.left))
+            self.stages.append(Stage(name, round(spent, 3), span.entered, span.left, span.skipped))
 
     def skip(self, name: str, entered: int, reason: str) -> None:
         """Record a stage that did not run, and why."""
@@ -62,3 +67,13 @@ class Recorder:
     def left_ms(self) -> float:
         """What remains for optional stages."""
         return self._limit - (self.elapsed_ms - self._excused)
+
+    @property
+    def search_seconds(self) -> float:
+        """What remains for an arm before it is given up."""
+        return max(self._hard * (1 - KEPT_FOR_READING) - (self.elapsed_ms - self._excused), 0.0) / 1000
+
+    @property
+    def read_seconds(self) -> float:
+        """What remains before the search ends with what it has."""
+        return max(self._hard - (self.elapsed_ms - self._excused), 0.0) / 1000

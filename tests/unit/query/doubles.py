@@ -10,6 +10,7 @@ from typing import Any
 
 from ragstone.core.errors import RagstoneError
 from ragstone.core.filters import Filter, matches
+from ragstone.core.protocols import Reranker
 from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
 from ragstone.core.types import (
     Candidate,
@@ -19,9 +20,11 @@ from ragstone.core.types import (
     LiveChunk,
     Space,
     Stats,
+    Vector,
 )
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest
+from ragstone.query.transform import Transformer
 from ragstone.testing.fakes import FakeEmbedder
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -35,6 +38,8 @@ class Index:
     metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     error: RagstoneError | None = None
     barrier: asyncio.Barrier | None = None
+    hangs: bool = False
+    by_query: Mapping[str, list[Candidate]] = field(default_factory=dict)
     asked: list[int] = field(default_factory=list)
 
     async def search(
@@ -43,9 +48,12 @@ class Index:
         self.asked.append(k)
         if self.barrier:
             await self.barrier.wait()
+        if self.hangs:
+            await asyncio.Event().wait()
         if self.error:
             raise self.error
-        kept = [one for one in self.found if matches(where, self.metadata.get(one.chunk_id, {}))]
+        found = self.by_query.get(str(query), self.found)
+        kept = [one for one in found if matches(where, self.metadata.get(one.chunk_id, {}))]
         return kept[:k]
 
 
@@ -57,6 +65,8 @@ class Shelf:
     ) -> None:
         self.texts = dict(texts)
         self.embedded = True
+        self.apart = False
+        """Whether chunks of a document stand one after the other."""
         self.metadata = metadata or {}
 
     async def chunks(
@@ -91,17 +101,24 @@ class Shelf:
     async def document_chunks(self, tenant: str, document_id: str) -> list[LiveChunk]:
         return [self._live(name) for name in sorted(self.texts) if name.partition("#")[0] == document_id]
 
+    async def known_vectors(
+        self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]
+    ) -> Mapping[str, Vector]:
+        embedded = await EMBEDDER.embed(texts)
+        return dict(zip(texts, embedded.vectors, strict=True))
+
     async def stats(self, tenant: str, kb: KnowledgeBase) -> Stats:
         return Stats(0, len(self.texts), 0, 0, 0, 0, "")
 
     def _live(self, name: str) -> LiveChunk:
         document, _, number = name.partition("#")
         text = self.texts[name]
+        start = 7 + 100 * int(number) * self.apart
         chunk = Chunk(
             index=int(number),
             text=text,
-            start=7,
-            end=7 + len(text),
+            start=start,
+            end=start + len(text),
             context="Part: ",
             page=int(number) + 1,
             section=("Guide", "Part"),
@@ -169,7 +186,9 @@ def make_pipeline(
     lexical: Index,
     *,
     embedder_for: Callable[[str], Awaitable[Any]] = fake_embedder,
-    reranker: Judge | None = None,
+    reranker: Reranker | None = None,
+    second_reranker: Reranker | None = None,
+    transformer: Transformer | None = None,
     retrieval: RetrievalSettings | None = None,
     reranking: RerankingSettings | None = None,
 ) -> SearchPipeline:
@@ -181,6 +200,8 @@ def make_pipeline(
         reranker,
         retrieval or RetrievalSettings(),
         reranking or RerankingSettings(),
+        second_reranker=second_reranker,
+        transformer=transformer,
     )
 
 

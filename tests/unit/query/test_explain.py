@@ -9,7 +9,7 @@ from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, f
 
 from ragstone.core.errors import ModelUnavailable, NotFoundError
 from ragstone.core.filters import parse_filter
-from ragstone.core.query_settings import RerankingSettings
+from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
 from ragstone.core.types import Explanation
 from ragstone.query.explain import explain
 from ragstone.query.request import SearchRequest
@@ -125,7 +125,28 @@ async def test_lost_to_the_reranker() -> None:
     settings = RerankingSettings(kind="cross_encoder", threshold=0.5)
     lost = await explained("a", ask(), reranker=judge, reranking=settings)
     assert (lost.found, lost.lost_at) == (False, "rerank")
-    assert lost.reason == "the reranker put it lower, or under its threshold"
+    assert lost.reason == "the reranker scored it under its threshold"
+
+
+async def test_lost_to_a_reranker_that_puts_it_lower() -> None:
+    judge = Judge({text: 0.1 if text == "alpha words" else 0.9 for text in TEXTS.values()})
+    settings = RerankingSettings(kind="cross_encoder")
+    lost = await explained("a", ask(k=2), reranker=judge, reranking=settings)
+    assert (lost.lost_at, lost.reason) == (
+        "rerank",
+        "rank 1 after fusion, 4 after reranking; 2 were asked for",
+    )
+    step = next(stage for stage in lost.stages if stage["stage"] == "rerank")
+    assert (step["rank"], step["score"], step["skipped"]) == (4, 0.1, [])
+
+
+async def test_lost_to_a_better_passage_that_is_the_same() -> None:
+    shelf = Shelf({"a#0": "the ferry leaves at nine", "b#0": "the ferry leaves at nine"})
+    search = make_pipeline(
+        shelf, Index(candidates("a#0", "b#0")), Index([]), retrieval=RetrievalSettings(collapse=0.9)
+    )
+    lost = await explain(shelf, search, "default", KB, ask(), "b")
+    assert (lost.lost_at, lost.reason) == ("select", "it is too much like a better passage")
 
 
 async def test_lost_because_the_filter_left_only_a_chunk_that_no_arm_knows() -> None:
@@ -156,9 +177,10 @@ async def test_the_index_changed_meanwhile() -> None:
 
     async def vanishing(*arguments: Any) -> Any:
         found = await reach(*arguments)
-        index.found = []
+        index.found = candidates("a#0")
         return found
 
+    index.found = []
     search.arms = vanishing  # type: ignore[method-assign]
     lost = await explain(shelf, search, "default", KB, ask(), "a")
     assert (lost.found, lost.lost_at) == (False, "fuse")

@@ -28,7 +28,8 @@ from ragstone.core.errors import (
 )
 from ragstone.core.query_settings import Fusion, RerankingSettings, RetrievalSettings
 from ragstone.core.types import KnowledgeBase
-from ragstone.query import pipeline as pipeline_module
+from ragstone.query import arms as arms_module
+from ragstone.query import rerank as rerank_module
 from ragstone.query import trace as trace_module
 from ragstone.query.request import Arm
 from ragstone.testing.fakes import FakeEmbedder
@@ -44,11 +45,12 @@ def texts_of(names: list[str]) -> dict[str, float]:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(pipeline_module, "time", clock)
-    monkeypatch.setattr(trace_module, "time", clock)
+    for module in (arms_module, rerank_module, trace_module):
+        monkeypatch.setattr(module, "time", clock)
     return clock
 
 
+@pytest.mark.req("R-HYB-20")
 async def test_a_hit_says_what_and_where_and_why() -> None:
     shelf = Shelf({"a#1": "some text"}, {"a": {"year": 2026}})
     search = make_pipeline(shelf, Index(candidates("a#1", start=0.75)), Index(candidates("a#1", start=4.5)))
@@ -222,11 +224,11 @@ async def test_min_similarity_acts_on_cosine_before_fusion() -> None:
 async def test_min_score_is_on_a_scale_of_0_to_1(fusion: Fusion) -> None:
     dense, lexical = Index(candidates("a#0", "b#0")), Index(candidates("a#0", "c#0", start=20, step=5))
     search = make_pipeline(SHELF, dense, lexical, retrieval=RetrievalSettings(dense_weight=0.5))
-    every = (await search.search("default", KB, ask(fusion=fusion))).hits
+    every = (await search.search("default", KB, ask("words", fusion=fusion))).hits
     assert every[0].chunk_id == "a#0"
     assert all(0 <= hit.score <= 1 for hit in every)
     assert every[0].score > 0.6
-    some = (await search.search("default", KB, ask(fusion=fusion, min_score=0.6))).hits
+    some = (await search.search("default", KB, ask("words", fusion=fusion, min_score=0.6))).hits
     assert [hit.chunk_id for hit in some] == ["a#0"]
 
 

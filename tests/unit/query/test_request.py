@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from ragstone.core.errors import InputError
+from ragstone.core.query_settings import Transform
 from ragstone.query.request import checked_choice, checked_count, checked_query
+from ragstone.serve.cli import options
 
 
 @pytest.mark.parametrize(
@@ -49,3 +53,7 @@ def test_a_choice_is_one_of_a_few_words() -> None:
     assert checked_choice("mode", "fast", ("fast", "slow")) == "fast"
     with pytest.raises(InputError, match="mode is 'quick'; it must be one of: fast, slow"):
         checked_choice("mode", "quick", ("fast", "slow"))
+
+
+def test_the_command_line_offers_every_strategy() -> None:
+    assert get_args(options.Strategy) == get_args(Transform)

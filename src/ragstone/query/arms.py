@@ -1,0 +1,121 @@
+"""The two arms, at the same time: by meaning and by word.
+
+No arm is cut for the mode's deadline. One that hangs is given up shortly before the hard limit and named in
+`degraded`; loading a model is not counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from ragstone.core.errors import ModelError, ModelMismatch, RemoteError, StoreError
+from ragstone.core.protocols import Embedder, LexicalIndex, VectorIndex
+from ragstone.core.types import Candidate, Vector
+from ragstone.query.search import Search
+from ragstone.query.transform.variants import Variants
+
+logger = logging.getLogger(__name__)
+EmbedderFor = Callable[[str], Awaitable[Embedder]]
+"""Gives the embedder of a Space's model, or raises `ModelError`."""
+
+
+class Arms:
+    """Finds candidates. Keeps nothing between searches but which models are warm."""
+
+    def __init__(
+        self, vectors: VectorIndex, lexical: LexicalIndex, embedder_for: EmbedderFor, min_similarity: float
+    ) -> None:
+        self._vectors = vectors
+        self._lexical = lexical
+        self._embedder_for = embedder_for
+        self._floor = min_similarity
+        self._warm: set[str] = set()
+
+    async def run(self, search: Search, variants: Variants, k: int) -> Mapping[str, list[Candidate]]:
+        """Each arm's k best candidates; an arm that failed is missing and named in `degraded`."""
+        runs: dict[str, Awaitable[list[Candidate] | None]] = {}
+        if search.request.arms != "lexical":
+            runs["dense"] = self._by_meaning(search, variants.dense, k)
+        if search.request.arms != "dense":
+            runs["lexical"] = self._by_word(search, variants.lexical, k)
+        lists = await asyncio.gather(*runs.values())
+        return {arm: found for arm, found in zip(runs, lists, strict=True) if found is not None}
+
+    async def _by_meaning(self, search: Search, texts: Sequence[str], k: int) -> list[Candidate] | None:
+        record, kb, where = search.record, search.kb, search.request.where
+        if kb.space is None:
+            record.skip("dense", 0, "nothing is embedded yet")
+            return None
+        try:
+            vectors = await self._embedded(search, kb.space.model, texts)
+            with record.stage("dense", len(vectors)) as span:
+                async with asyncio.timeout(record.search_seconds):
+                    lists = await asyncio.gather(
+                        *(self._vectors.search(search.tenant, kb, vector, k, where) for vector in vectors)
+                    )
+                found = best_of(lists, k)
+                if self._floor > 0:
+                    found = [candidate for candidate in found if candidate.score >= self._floor]
+                span.left = len(found)
+            return found
+        except TimeoutError:
+            logger.warning("dense search of kb '%s' did not come back in time", kb.name)
+            record.degrade("dense: out of time")
+        except ModelError as error:
+            # C-07: better by word alone than by vectors of another space.
+            logger.warning("dense search of kb '%s' is off: %s", kb.name, error)
+            record.degrade(f"dense: {error}")
+        except (StoreError, RemoteError) as error:
+            logger.warning("Vector store unavailable: %s", error)
+            record.degrade(f"dense: {error}")
+        return None
+
+    async def _embedded(self, search: Search, model: str, texts: Sequence[str]) -> list[Vector]:
+        """The texts' vectors, made in one call."""
+        with search.record.stage("embed_query", len(texts)) as span:
+            started = time.perf_counter()
+            embedder = await self._embedder_for(model)
+            # Only a model on this machine has to be loaded; one behind an address may just be gone.
+            cold = embedder.model.local and embedder.model.id not in self._warm
+            async with asyncio.timeout(None if cold else search.record.search_seconds):
+                embedded = await embedder.embed(texts, "query")
+            if embedded.model != model:
+                raise ModelMismatch(f"{embedded.model} answered instead of {model}")
+            if cold:
+                self._warm.add(embedder.model.id)
+                search.record.excuse((time.perf_counter() - started) * 1000)
+            vectors = [row for n, row in enumerate(embedded.vectors) if n not in embedded.failed]
+            if not vectors:
+                raise ModelError(f"{model} could make nothing of the query")
+            span.left = len(vectors)
+        return vectors
+
+    async def _by_word(self, search: Search, texts: Sequence[str], k: int) -> list[Candidate] | None:
+        record, kb, where = search.record, search.kb, search.request.where
+        try:
+            with record.stage("lexical", len(texts)) as span:
+                async with asyncio.timeout(record.search_seconds):
+                    lists = await asyncio.gather(
+                        *(self._lexical.search(search.tenant, kb, text, k, where) for text in texts)
+                    )
+                found = best_of(lists, k)
+                span.left = len(found)
+            return found
+        except TimeoutError:
+            logger.warning("search by word of kb '%s' did not come back in time", kb.name)
+            record.degrade("lexical: out of time")
+            return None
+
+
+def best_of(lists: Sequence[list[Candidate]], k: int) -> list[Candidate]:
+    """What several ways to ask found, each chunk once with its best score, as one list of k."""
+    if len(lists) == 1:
+        return lists[0]
+    best: dict[str, float] = {}
+    for chunk_id, score in (candidate for found in lists for candidate in found):
+        best[chunk_id] = max(score, best.get(chunk_id, score))
+    ranked = sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [Candidate(chunk_id, score) for chunk_id, score in ranked[:k]]

@@ -1,0 +1,31 @@
+"""The passages that were chosen, as hits."""
+
+from __future__ import annotations
+
+from ragstone.core.types import Hit
+from ragstone.query.search import Found
+
+
+def packed(item: Found, context: str = "") -> Hit:
+    """A hit: the passage, where it stands, and how each stage scored it."""
+    live = item.chunk
+    return Hit(
+        chunk_id=live.id,
+        document_id=live.document_id,
+        title=live.title,
+        uri=live.uri,
+        section=" > ".join(live.chunk.section),
+        page=live.chunk.page,
+        text=live.chunk.text,
+        score=round(item.score, 6),
+        scores={name: round(value, 6) for name, value in item.fused.scores.items()},
+        metadata={
+            **live.metadata,
+            **live.chunk.metadata,
+            "source": live.source,
+            "chunk_index": live.chunk.index,
+        },
+        start=live.chunk.start,
+        end=live.chunk.end,
+        context=context,
+    )

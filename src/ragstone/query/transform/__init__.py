@@ -1,0 +1,8 @@
+"""What is searched for in place of the words that were typed."""
+
+from __future__ import annotations
+
+from ragstone.query.transform.transformer import LLM_TRANSFORMS, Transformer, build_transformer
+from ragstone.query.transform.variants import Variants, unchanged
+
+__all__ = ["LLM_TRANSFORMS", "Transformer", "Variants", "build_transformer", "unchanged"]

@@ -1,0 +1,48 @@
+"""Words of the first passages found, added to the query: relevance feedback that nobody had to give."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from ragstone.core.analyzer import STOP_WORDS, analyze, analyze_query
+from ragstone.query.transform.proposal import Proposal
+
+FEEDBACK_PASSAGES = 10
+FEEDBACK_WORDS = 5
+_READ = 20_000
+"""Characters of a passage that are looked at."""
+_WORD = re.compile(r"[^\W\d_]{3,40}+")
+
+
+def feedback(query: str, passages: Sequence[str]) -> Proposal:
+    """The words that the first passages have in common beyond the query's own, the most telling first.
+
+    A word's weight is its share of a passage, summed over the passages, each with less say than the one before
+    it, as in a relevance model; a word of a single passage says more about that passage than about the query.
+    """
+    asked = set(analyze_query(query))
+    weights: defaultdict[str, float] = defaultdict(float)
+    seen_in: Counter[str] = Counter()
+    spelling: dict[str, str] = {}
+    for rank, passage in enumerate(passages[:FEEDBACK_PASSAGES]):
+        stems = _stems(passage[:_READ], spelling)
+        for stem, count in stems.items():
+            weights[stem] += count / stems.total() / math.log2(rank + 2)
+            seen_in[stem] += 1
+    common = [stem for stem in weights if stem not in asked and seen_in[stem] > 1]
+    best = sorted(common, key=lambda stem: (-weights[stem] * math.log(seen_in[stem]), stem))
+    return Proposal(words=tuple(spelling[stem] for stem in best[:FEEDBACK_WORDS]))
+
+
+def _stems(passage: str, spelling: dict[str, str]) -> Counter[str]:
+    """How often each stem occurs; `spelling` keeps the first word of each."""
+    stems: Counter[str] = Counter()
+    for word in _WORD.findall(passage.lower()):
+        if word not in STOP_WORDS:
+            stem = analyze(word)[0]
+            stems[stem] += 1
+            spelling.setdefault(stem, word)
+    return stems

@@ -1,0 +1,60 @@
+"""What one transform makes of a query, and how several are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from ragstone.query.transform.variants import Variants
+
+MOST_VARIANTS = 5
+"""Texts that an arm is searched with, the first one included."""
+MOST_WORDS = 16
+"""Words and phrases that are added to a query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What one transform would search for instead, or as well."""
+
+    instead: str = ""
+    """Takes the place of the query in both arms."""
+    also: tuple[str, ...] = ()
+    """Further texts for both arms."""
+    meaning: tuple[str, ...] = ()
+    """Further texts for the dense arm alone."""
+    words: tuple[str, ...] = ()
+    """What is added to the text that is matched by word."""
+
+
+def combine(
+    query: str,
+    proposals: Sequence[Proposal],
+    notes: Sequence[str] = (),
+    clean: Callable[[str], str] = str,
+) -> Variants:
+    """All proposals as one set of texts; `clean` acts on what is embedded."""
+    main = next((one.instead for one in reversed(proposals) if one.instead), query)
+    words = _unheard(main, (word for one in proposals for word in one.words))
+    also = [text for one in proposals for text in one.also]
+    meaning = [text for one in proposals for text in one.meaning]
+    by_word = " ".join((main, *words))
+    return Variants(
+        query=query,
+        rewritten=" | ".join(_distinct((by_word, *also, *meaning))),
+        dense=_distinct(clean(text) for text in (main, *also, *meaning)),
+        lexical=_distinct((by_word, *also)),
+        notes=tuple(notes),
+    )
+
+
+def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    seen = {text.casefold(): text for text in reversed([text for text in texts if text.strip()])}
+    return tuple(reversed(seen.values()))[:MOST_VARIANTS]
+
+
+def _unheard(main: str, words: Iterable[str]) -> tuple[str, ...]:
+    """Words that the text does not have yet, each once."""
+    said = f" {main.casefold()} "
+    kept = {word.casefold(): word for word in words if f" {word.casefold()} " not in said}
+    return tuple(kept.values())[:MOST_WORDS]

@@ -1,0 +1,48 @@
+"""Nothing found is a result; nothing searched is an error."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragstone.core.errors import SearchFailed
+from ragstone.core.types import SearchResult
+from ragstone.query.answered import require_an_answer
+from ragstone.query.request import Arm
+
+DENSE, LEXICAL = "dense: the store is away", "lexical: out of time"
+
+
+def result(*degraded: str) -> SearchResult:
+    return SearchResult("dogs", "dogs", "balanced", (), (), degraded, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("arms", "degraded", "message", "hint"),
+    [
+        ("dense", (DENSE,), "the store is away", "until then search with --arms lexical"),
+        (
+            "dense",
+            ("rerank: out of time", DENSE),
+            "the store is away",
+            "until then search with --arms lexical",
+        ),
+        ("lexical", (LEXICAL,), "out of time", "until then search with --arms dense"),
+        ("hybrid", (DENSE, LEXICAL), "the store is away", "ragstone doctor"),
+    ],
+)
+def test_no_arm_that_was_asked_could_be_searched(
+    arms: Arm, degraded: tuple[str, ...], message: str, hint: str
+) -> None:
+    with pytest.raises(SearchFailed, match=f"could not be done: {message}") as failed:
+        require_an_answer(arms, result(*degraded))
+    assert failed.value.hint.endswith(hint)
+    assert failed.value.retryable
+
+
+@pytest.mark.parametrize(
+    ("arms", "degraded"),
+    [("dense", ()), ("hybrid", (DENSE,)), ("hybrid", (LEXICAL,)), ("lexical", ("rerank: out of time",))],
+)
+def test_an_arm_that_found_nothing_has_answered(arms: Arm, degraded: tuple[str, ...]) -> None:
+    found = result(*degraded)
+    assert require_an_answer(arms, found) is found

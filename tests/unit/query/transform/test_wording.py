@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+
+from ragstone.query.transform.wording import cleaner, normalize, stemmed, without_stop_words
+
+
+@pytest.mark.req("R-QRY-12")
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("How Do I  BOOK?", "how do i book"),
+        ("Café Zürich…", "cafe zurich"),
+        ("ﬁle\tnames \n here.", "file names here"),
+        ("?!", "?!"),
+        ("ИЗМЕНИТЬ", "изменить"),
+    ],
+)
+def test_normalizing_lowers_and_folds(text: str, normal: str) -> None:
+    assert normalize(text) == normal
+
+
+@pytest.mark.req("R-QRY-12")
+def test_stop_words_go_only_when_asked_to_and_something_is_left() -> None:
+    assert without_stop_words("how do I install the Module?") == "install Module?"
+    assert without_stop_words("to be or not to be") == "to be or not to be"
+    assert "the" in normalize("Install the module").split()
+
+
+@pytest.mark.req("R-QRY-12")
+def test_stems_stand_for_words_and_names_stay_whole() -> None:
+    assert stemmed("installing modules of SKU-12345, please") == "instal modul of SKU-12345, pleas"
+
+
+def test_cleanings_act_together() -> None:
+    clean = cleaner(frozenset({"stem", "normalize", "stop_words", "hyde"}))
+    assert clean("How are the Modules INSTALLED?") == "modul instal"
+    assert cleaner(frozenset({"hyde"}))("How?") == "How?"
