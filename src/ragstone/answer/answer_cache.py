@@ -1,0 +1,159 @@
+"""Gives an answer again to nearly the same question, as long as everything it was made from is unchanged.
+
+Two questions are nearly the same when their vectors are, and their words do not say otherwise: the same numbers,
+names and negations, the words they share in the same order, and no new word that the passages do not know. A
+question that is wrongly taken for another one costs more than an answer that is made twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from ragstone.core.analyzer import analyze
+from ragstone.core.answers import Answer
+from ragstone.core.errors import ModelError, RemoteError
+from ragstone.core.ids import content_hash
+from ragstone.core.protocols import Embedder
+from ragstone.core.types import Hit, KnowledgeBase, LiveChunk, Vector
+from ragstone.core.web import is_web
+
+MOST_ANSWERS = 512
+WORD = re.compile(r"[\w'’]+")
+NEGATIONS = frozenset(["no", "not", "never", "none", "without", "cannot", "nothing", "neither", "nor"])
+
+
+class Chunks(Protocol):
+    """The part of a ledger that says what is live."""
+
+    async def chunks(
+        self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
+    ) -> Mapping[str, LiveChunk]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, where it was asked, and how an answer to it is made: only an equal way is of use."""
+
+    tenant: str
+    kb: KnowledgeBase
+    way: str
+    question: str
+    embedder: Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    question: str
+    vector: Vector
+    answer: Answer
+    evidence: Mapping[str, str]
+    """What each passage was, by chunk id."""
+    known: frozenset[str]
+    """All terms of the passages."""
+
+
+class AnswerCache:
+    """Answers in memory, each tenant's and kb's apart, least recently used out first."""
+
+    def __init__(self, ledger: Chunks, similarity: float) -> None:
+        self._ledger = ledger
+        self._similarity = similarity
+        self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+
+    async def find(self, asked: Asked) -> Answer | None:
+        """The answer to nearly the same question; None when there is none, or its evidence has changed."""
+        place = _place(asked)
+        near = [(key, kept) for key, kept in self._kept.items() if key[0] == place]
+        if not near:
+            return None
+        vector = await _vector(asked)
+        if vector is None:
+            return None
+        alike = [(float(kept.vector @ vector), key, kept) for key, kept in near]
+        for cosine, key, kept in sorted(alike, key=lambda one: -one[0]):
+            if cosine < self._similarity:
+                break
+            if not says_the_same(kept.question, asked.question, kept.known):
+                continue
+            if await self._stands(asked, kept):
+                self._kept.move_to_end(key)
+                return replace(kept.answer, question=asked.question)
+            self._kept.pop(key, None)
+        return None
+
+    async def keep(self, asked: Asked, hits: Sequence[Hit], answer: Answer) -> None:
+        """Remember an answer with what it was made from; one that is not whole, or is of the web, is not kept."""
+        if answer.status != "answered" or answer.degraded or any(is_web(hit.chunk_id) for hit in hits):
+            return
+        vector = await _vector(asked)
+        if vector is None:
+            return
+        evidence = {hit.chunk_id: _hash_of_hit(hit) for hit in hits}
+        known = frozenset(term for hit in hits for term in analyze(f"{hit.title}\n{hit.section}\n{hit.text}"))
+        kept = _Kept(asked.question, vector, answer, evidence, known)
+        self._kept[_place(asked), asked.question] = kept
+        while len(self._kept) > MOST_ANSWERS:
+            self._kept.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    async def _stands(self, asked: Asked, kept: _Kept) -> bool:
+        live = await self._ledger.chunks(asked.tenant, asked.kb, list(kept.evidence))
+        return {name: _hash_of_chunk(chunk) for name, chunk in live.items()} == kept.evidence
+
+
+def says_the_same(known: str, new: str, words: frozenset[str]) -> bool:
+    """Whether the words of two questions allow one answer; `words` are the terms that the passages know."""
+    if _anchors(known) != _anchors(new):
+        return False
+    before, after = analyze(known), analyze(new)
+    if set(after) - set(before) - words:
+        return False
+    shared = set(before) & set(after)
+    return _order(before, shared) == _order(after, shared)
+
+
+def _anchors(question: str) -> tuple[str, ...]:
+    """Numbers, names and negations, in order."""
+    words = WORD.findall(question)
+    return tuple(
+        word.casefold()
+        for place, word in enumerate(words)
+        if any(letter.isdigit() for letter in word)
+        or (place > 0 and word[0].isupper())
+        or word.casefold() in NEGATIONS
+        or word.casefold().replace("’", "'").endswith("n't")
+    )
+
+
+def _order(terms: Sequence[str], shared: set[str]) -> list[str]:
+    return list(dict.fromkeys(term for term in terms if term in shared))
+
+
+def _place(asked: Asked) -> str:
+    return content_hash(repr((asked.tenant, asked.kb, asked.way, asked.embedder.model.id)))
+
+
+async def _vector(asked: Asked) -> Vector | None:
+    with suppress(ModelError, RemoteError):  # the search that follows says so
+        embedded = await asked.embedder.embed([asked.question], "query")
+        if not embedded.failed:
+            vector: Vector = embedded.vectors[0]
+            return vector
+    return None
+
+
+def _hash_of_hit(hit: Hit) -> str:
+    return content_hash(repr((hit.text, hit.title, hit.uri, hit.section, hit.page, hit.start, hit.end)))
+
+
+def _hash_of_chunk(live: LiveChunk) -> str:
+    chunk = live.chunk
+    section = " > ".join(chunk.section)
+    return content_hash(repr((chunk.text, live.title, live.uri, section, chunk.page, chunk.start, chunk.end)))

@@ -1,0 +1,56 @@
+"""Settings of the web search and of what is remembered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, model_validator
+
+from ragstone.core.section import Section
+from ragstone.core.web import MOST_WEB_RESULTS
+
+
+class WebSettings(Section):
+    """A web search engine, and how much it is asked."""
+
+    kind: Literal["none", "searxng", "brave", "tavily", "google", "fixture"] = "none"
+    url: str | None = None
+    """Where it answers; only SearXNG has no address of its own."""
+    api_key: SecretStr | None = None
+    engine_id: str | None = None
+    """The id of a Google programmable search engine (`cx`)."""
+    path: Path | None = None
+    """The file of a fixture: a JSON object with lists of results by query."""
+    k: int = Field(default=3, ge=1, le=MOST_WEB_RESULTS)
+    timeout: float = Field(default=5.0, gt=0, le=60)
+    """Seconds that a web search may take, with all its attempts."""
+    retries: int = Field(default=1, ge=0, le=5)
+    cache_hours: float = Field(default=24.0, ge=0, le=8760)
+    """How long results are kept; 0 keeps none."""
+
+    @model_validator(mode="after")
+    def _has_what_it_needs(self) -> WebSettings:
+        needed = {
+            "searxng": ("url",),
+            "brave": ("api_key",),
+            "tavily": ("api_key",),
+            "google": ("api_key", "engine_id"),
+            "fixture": ("path",),
+        }
+        for name in needed.get(self.kind, ()):
+            if getattr(self, name) is None:
+                raise ValueError(f"web search with {self.kind} needs web.{name}")
+        return self
+
+
+class CacheSettings(Section):
+    """What is remembered of searches and answers; each tenant's own, and only while the kb has not changed."""
+
+    search_seconds: float = Field(default=60.0, ge=0, le=600)
+    """How long a result is given again for the same search; 0 keeps none. Names of tenants rest for longer."""
+    memory_mb: int = Field(default=32, ge=1)
+    answers: bool = False
+    """Whether an answer is given again to nearly the same question while every passage it cites is unchanged."""
+    answer_similarity: float = Field(default=0.95, ge=0.5, le=1)
+    """Cosine from which two questions are nearly the same."""

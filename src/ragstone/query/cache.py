@@ -1,0 +1,125 @@
+"""Remembers results for a minute, and only while nothing has changed.
+
+A result is kept under everything that it depends on: the tenant, the kb, its Space, the last commit's place in the
+change feed, the settings and the whole request. So a deleted passage cannot come back from here, and nobody is
+given what was found for another tenant.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from ragstone.core.ids import content_hash
+from ragstone.core.query_settings import RetrievalSettings
+from ragstone.core.types import KnowledgeBase, SearchResult, Stage
+from ragstone.query.request import SearchRequest
+
+MB = 1024 * 1024
+HIT_BYTES = 2_000
+"""What a hit takes beside its text: metadata, scores, names."""
+RESULT_BYTES = 4_000
+MOST_RESULTS = 1024
+_Key = tuple[str, int, str]
+
+
+class Sequenced(Protocol):
+    """The part of a ledger that says whether anything has changed."""
+
+    async def sequence(self, tenant: str) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    result: SearchResult
+    until: float
+    bytes: int
+
+
+class SearchCache:
+    """Results in memory, oldest out first. What is degraded or was cut short for time is not kept."""
+
+    def __init__(
+        self,
+        ledger: Sequenced,
+        *,
+        seconds: float = 60.0,
+        memory_mb: int = 32,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ledger = ledger
+        self._seconds = seconds
+        self._room = memory_mb * MB
+        self._clock = clock
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._bytes = 0
+
+    async def search(
+        self,
+        tenant: str,
+        kb: KnowledgeBase,
+        settings: RetrievalSettings,
+        request: SearchRequest,
+        search: Callable[[], Awaitable[SearchResult]],
+    ) -> SearchResult:
+        """The result of the same search a moment ago, or that of `search`."""
+        if not self._seconds:
+            return await search()
+        started = time.perf_counter()
+        # Read before the search: what is committed meanwhile makes the result one of the past.
+        sequence = await self._ledger.sequence(tenant)
+        self._tidy(tenant, sequence)
+        key = tenant, sequence, _fingerprint(kb, settings, request)
+        kept = self._kept.get(key)
+        if kept is not None:
+            return _again(kept.result, (time.perf_counter() - started) * 1000)
+        found = await search()
+        if _is_whole(found):
+            self._keep(key, found)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def _tidy(self, tenant: str, sequence: int) -> None:
+        """Let go of what is too old, and of what a tenant found before its last change."""
+        moment = self._clock()
+        gone = [
+            key
+            for key, kept in self._kept.items()
+            if kept.until <= moment or (key[0] == tenant and key[1] != sequence)
+        ]
+        for key in gone:
+            self._drop(key)
+
+    def _keep(self, key: _Key, found: SearchResult) -> None:
+        size = RESULT_BYTES + sum(HIT_BYTES + 4 * (len(hit.text) + len(hit.context)) for hit in found.hits)
+        if size > self._room:
+            return
+        if key in self._kept:
+            self._drop(key)
+        self._kept[key] = _Kept(found, self._clock() + self._seconds, size)
+        self._bytes += size
+        while self._bytes > self._room or len(self._kept) > MOST_RESULTS:
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, key: _Key) -> None:
+        self._bytes -= self._kept.pop(key).bytes
+
+
+def _fingerprint(kb: KnowledgeBase, settings: RetrievalSettings, request: SearchRequest) -> str:
+    # By their written form: to Python 1, 1.0 and True are equal, to a filter they are not.
+    return content_hash(repr((kb, settings, request)))
+
+
+def _is_whole(found: SearchResult) -> bool:
+    return not found.degraded and not any(stage.skipped for stage in found.trace)
+
+
+def _again(result: SearchResult, ms: float) -> SearchResult:
+    took = round(ms, 3)
+    stage = Stage("cache", took, 1, len(result.hits))
+    return replace(result, trace=(stage,), took_ms=took)

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from ragstone.answer import answer_cache
+from ragstone.answer.answer_cache import AnswerCache, Asked, says_the_same
+from ragstone.core.answers import Answer
+from ragstone.core.errors import ModelError
+from ragstone.core.types import Chunk, Hit, KnowledgeBase, LiveChunk, Space
+from ragstone.core.web import WebResult, web_hits
+from ragstone.testing.fakes import FakeEmbedder
+
+EMBEDDER = FakeEmbedder()
+KB = KnowledgeBase(1, "default", Space(1, EMBEDDER.model.id, 64, 1, "live"))
+QUESTION = "When does the ferry leave the north pier?"
+TEXT = "The ferry leaves the north pier at nine."
+HIT = Hit("c1", "d1", "Ferry", "ferry.md", "Guide > Times", 2, TEXT, 0.9, {}, {}, 7, 7 + len(TEXT))
+ANSWER = Answer(QUESTION, f"{TEXT} [1]", (), (), "answered")
+
+
+class Shelf:
+    """What is live: by tenant and chunk id."""
+
+    def __init__(self) -> None:
+        chunk = Chunk(0, TEXT, 7, 7 + len(TEXT), page=2, section=("Guide", "Times"))
+        live = LiveChunk("c1", "d1", 1, chunk, "Ferry", "ferry.md", "files", {})
+        self.live: dict[str, dict[str, LiveChunk]] = {"acme": {"c1": live}, "globex": {"c1": live}}
+
+    async def chunks(
+        self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
+    ) -> Mapping[str, LiveChunk]:
+        return {name: self.live[tenant][name] for name in chunk_ids if name in self.live[tenant]}
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture
+def cache(shelf: Shelf) -> AnswerCache:
+    return AnswerCache(shelf, 0.9)
+
+
+def asked(question: str = QUESTION, tenant: str = "acme", kb: KnowledgeBase = KB, way: str = "") -> Asked:
+    return Asked(tenant, kb, way, question, EMBEDDER)
+
+
+async def test_nearly_the_same_question_gets_the_answer_again(cache: AnswerCache) -> None:
+    await cache.keep(asked(), [HIT], ANSWER)
+    again = "when does the ferry leave the north pier"
+    assert await cache.find(asked(again)) == replace(ANSWER, question=again)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        asked("What does the museum show on Sundays?"),
+        asked(tenant="globex"),
+        asked(kb=replace(KB, id=2)),
+        asked(kb=replace(KB, space=None)),
+        asked(way="k=3"),
+    ],
+    ids=lambda one: one.question + one.tenant + one.way,
+)
+@pytest.mark.req("R-MOD-16")
+async def test_no_other_question_tenant_kb_or_way_does(cache: AnswerCache, other: Asked) -> None:
+    await cache.keep(asked(), [HIT], ANSWER)
+    assert await cache.find(other) is None
+    assert await cache.find(asked()) == ANSWER
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"chunk": Chunk(0, "The ferry leaves at ten.", 7, 31, page=2, section=("Guide", "Times"))},
+        {"chunk": Chunk(0, TEXT, 8, 8 + len(TEXT), page=2, section=("Guide", "Times"))},
+        {"uri": "moved/ferry.md"},
+        {"title": "Ships"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+async def test_an_answer_goes_exactly_when_its_evidence_changes(
+    cache: AnswerCache, shelf: Shelf, change: dict[str, object]
+) -> None:
+    await cache.keep(asked(), [HIT], ANSWER)
+    shelf.live["acme"]["new"] = shelf.live["acme"]["c1"]
+    assert await cache.find(asked()) == ANSWER
+    before = shelf.live["acme"]["c1"]
+    shelf.live["acme"]["c1"] = replace(before, **change)
+    assert await cache.find(asked()) is None
+    shelf.live["acme"]["c1"] = before
+    assert await cache.find(asked()) is None
+    assert len(cache) == 0
+
+
+async def test_a_deleted_passage_takes_its_answer_along(cache: AnswerCache, shelf: Shelf) -> None:
+    await cache.keep(asked(), [HIT], ANSWER)
+    del shelf.live["acme"]["c1"]
+    assert await cache.find(asked()) is None
+
+
+@pytest.mark.parametrize(
+    "less", [replace(ANSWER, status="no_evidence"), replace(ANSWER, degraded=("llm: it is down",))]
+)
+async def test_less_than_a_whole_answer_is_not_kept(cache: AnswerCache, less: Answer) -> None:
+    await cache.keep(asked(), [HIT], less)
+    assert len(cache) == 0
+
+
+async def test_an_answer_from_the_web_is_not_kept(cache: AnswerCache) -> None:
+    page = WebResult("Ferry", "https://ferry.example/", TEXT)
+    await cache.keep(asked(), [HIT, *web_hits([page])], ANSWER)
+    assert len(cache) == 0
+
+
+async def test_without_a_vector_nothing_is_kept_or_found(cache: AnswerCache) -> None:
+    broken = replace(asked(), embedder=FakeEmbedder(errors=[ModelError("broken")] * 2))
+    await cache.keep(broken, [HIT], ANSWER)
+    assert len(cache) == 0
+    await cache.keep(asked(), [HIT], ANSWER)
+    assert await cache.find(broken) is None
+
+
+async def test_memory_is_bounded(cache: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_cache, "MOST_ANSWERS", 2)
+    for number in range(4):
+        await cache.keep(asked(f"What is number {number}?"), [HIT], ANSWER)
+    assert len(cache) == 2
+
+
+KNOWN = frozenset({"ferri", "leav", "north", "pier", "refund"})
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("When does the ferry leave?", "when does the ferry leave"),
+        ("When does the ferry leave?", "Please, when is the ferry leaving?"),
+        ("When does the ferry leave?", "When does the ferry leave the north pier?"),
+    ],
+)
+def test_questions_that_say_the_same(before: str, after: str) -> None:
+    known = KNOWN | {"pleas"}
+    assert says_the_same(before, after, known)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("What did it cost in 2023?", "What did it cost in 2024?"),
+        ("Does the ferry leave the pier?", "Does the ferry not leave the pier?"),
+        ("Does the ferry leave the pier?", "Doesn't the ferry leave the pier?"),
+        ("Does Acme refund Globex?", "Does Globex refund Acme?"),
+        ("do cats chase dogs", "do dogs chase cats"),
+        ("refund of the ferry", "refund of the train"),
+        ("What does the Basic plan cost?", "What does the Pro plan cost?"),
+    ],
+)
+def test_questions_that_do_not(before: str, after: str) -> None:
+    assert not says_the_same(before, after, KNOWN)

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ragstone.core.filters import parse_filter
+from ragstone.core.query_settings import RetrievalSettings
+from ragstone.core.types import Hit, KnowledgeBase, SearchResult, Space, Stage
+from ragstone.query import cache as cache_module
+from ragstone.query.cache import SearchCache
+from ragstone.query.request import SearchRequest
+
+SPACE = Space(1, "model", 8, 1, "live")
+KB = KnowledgeBase(1, "default", SPACE)
+PLAIN = RetrievalSettings()
+REQUEST = SearchRequest("ferry", 10, "balanced", "hybrid", "rrf", 100)
+
+
+def found(text: str = "It leaves at nine.", **changes: Any) -> SearchResult:
+    hit = Hit("c", "d", "Ferry", "uri", "", None, text, 0.5, {}, {}, 0, len(text))
+    result = SearchResult("ferry", "ferry", "balanced", (hit,), (Stage("fuse", 3.0, 1, 1),), (), 9.0)
+    return replace(result, **changes)
+
+
+class Kb:
+    """A ledger's number, a clock, and searches that are counted."""
+
+    def __init__(self) -> None:
+        self.numbers = {"acme": 7, "globex": 7}
+        self.seconds = 0.0
+        self.searches = 0
+        self.result = found()
+
+    async def sequence(self, tenant: str) -> int:
+        return self.numbers[tenant]
+
+    async def search(self) -> SearchResult:
+        self.searches += 1
+        return self.result
+
+
+@pytest.fixture
+def kb() -> Kb:
+    return Kb()
+
+
+@pytest.fixture
+def cache(kb: Kb) -> SearchCache:
+    return SearchCache(kb, memory_mb=1, clock=lambda: kb.seconds)
+
+
+async def look(cache: SearchCache, kb: Kb, **changes: Any) -> SearchResult:
+    given = {"tenant": "acme", "place": KB, "settings": PLAIN, "request": REQUEST} | changes
+    return await cache.search(given["tenant"], given["place"], given["settings"], given["request"], kb.search)
+
+
+@pytest.mark.req("R-MOD-13", "R-MOD-14")
+async def test_the_same_search_is_answered_from_memory_for_a_minute(cache: SearchCache, kb: Kb) -> None:
+    first = await look(cache, kb)
+    kb.seconds = 59.9
+    again = await look(cache, kb)
+    assert (again.hits, again.query, again.mode) == (first.hits, first.query, first.mode)
+    assert [(one.stage, one.left) for one in again.trace] == [("cache", 1)]
+    assert kb.searches == 1
+    kb.seconds = 60.0
+    assert (await look(cache, kb)).trace == first.trace
+    assert kb.searches == 2
+
+
+@pytest.mark.req("R-MOD-16")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tenant": "globex"},
+        {"place": replace(KB, id=2)},
+        {"place": replace(KB, space=None)},
+        {"place": replace(KB, space=replace(SPACE, id=2))},
+        {"place": replace(KB, space=replace(SPACE, generation=2))},
+        {"settings": RetrievalSettings(dense_weight=0.5)},
+        {"settings": RetrievalSettings(min_similarity=0.1)},
+        {"request": replace(REQUEST, query="Ferry")},
+        {"request": replace(REQUEST, query="ferry ")},
+        {"request": replace(REQUEST, k=9)},
+        {"request": replace(REQUEST, mode="fast")},
+        {"request": replace(REQUEST, arms="dense")},
+        {"request": replace(REQUEST, fusion="zscore")},
+        {"request": replace(REQUEST, min_score=0.1)},
+        {"request": replace(REQUEST, where=parse_filter({"year": 2026}))},
+    ],
+    ids=repr,
+)
+async def test_whatever_differs_is_another_search(
+    cache: SearchCache, kb: Kb, changes: dict[str, Any]
+) -> None:
+    await look(cache, kb)
+    await look(cache, kb, **changes)
+    assert kb.searches == 2
+
+
+async def test_filters_that_python_takes_for_equal_are_told_apart(cache: SearchCache, kb: Kb) -> None:
+    for value in (1, True, 1.5, "1"):
+        await look(cache, kb, request=replace(REQUEST, where=parse_filter({"flag": value})))
+    assert kb.searches == 4
+
+
+@pytest.mark.req("R-MOD-15")
+async def test_a_commit_makes_all_of_the_tenants_results_go(cache: SearchCache, kb: Kb) -> None:
+    await look(cache, kb)
+    await look(cache, kb, tenant="globex")
+    kb.numbers["acme"] += 1
+    kb.result = found("It leaves at ten.")
+    assert (await look(cache, kb)).hits[0].text == "It leaves at ten."
+    assert (await look(cache, kb, tenant="globex")).hits[0].text == "It leaves at nine."
+    assert (len(cache), kb.searches) == (2, 3)
+
+
+async def test_what_was_found_while_the_kb_changed_is_of_the_past(cache: SearchCache, kb: Kb) -> None:
+    async def search() -> SearchResult:
+        kb.numbers["acme"] += 1
+        return found()
+
+    await cache.search("acme", KB, PLAIN, REQUEST, search)
+    await look(cache, kb)
+    assert kb.searches == 1
+
+
+@pytest.mark.parametrize(
+    "less", [{"degraded": ("dense: down",)}, {"trace": (Stage("rerank", 0.0, 1, 1, "needs about 900 ms"),)}]
+)
+async def test_less_than_a_whole_result_is_not_kept(cache: SearchCache, kb: Kb, less: dict[str, Any]) -> None:
+    kb.result = found(**less)
+    await look(cache, kb)
+    await look(cache, kb)
+    assert (len(cache), kb.searches) == (0, 2)
+
+
+async def test_memory_is_bounded(cache: SearchCache, kb: Kb, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb.result = found("x" * 100_000)
+    for number in range(5):
+        await look(cache, kb, request=replace(REQUEST, query=f"q{number}"))
+    assert len(cache) == 2
+    kb.result = found("x" * 300_000)
+    await look(cache, kb, request=replace(REQUEST, query="one that is too large"))
+    assert len(cache) == 2
+    await look(cache, kb, request=replace(REQUEST, query="q4"))
+    assert kb.searches == 6
+    monkeypatch.setattr(cache_module, "MOST_RESULTS", 3)
+    kb.result = found()
+    for number in range(9):
+        await look(cache, kb, request=replace(REQUEST, query=f"small{number}"))
+    assert len(cache) == 3
+
+
+async def test_no_time_means_no_cache(kb: Kb) -> None:
+    cache = SearchCache(kb, seconds=0)
+    await look(cache, kb)
+    await look(cache, kb)
+    assert (kb.searches, len(cache)) == (2, 0)

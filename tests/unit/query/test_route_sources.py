@@ -1,0 +1,150 @@
+"""One search over the kb and the web: which is asked when, and what a slow or broken one does to the other."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from ragstone.core.errors import InputError, RagstoneError, StoreError
+from ragstone.core.query_settings import RetrievalSettings
+from ragstone.core.types import Hit, KnowledgeBase, SearchResult, Stage
+from ragstone.core.web import WebFindings, WebResult
+from ragstone.query.cache import SearchCache
+from ragstone.query.request import SearchRequest
+from ragstone.query.sources import Searcher, Wish
+
+HIT = Hit("c", "d", "Ferry", "uri", "", None, "It leaves at nine.", 0.5, {}, {}, 0, 18)
+PAGE = WebResult("Ferry", "https://ferry.example/", "It leaves at ten.", "", "double")
+KB = KnowledgeBase(1, "default", None)
+TIMELY, PLAIN = "ferry times today", "which pier does the ferry to the northern islands leave from"
+
+
+class World:
+    """A kb and a web that note when they are asked; `sure` is how far the kb's passage is about the query."""
+
+    def __init__(self, *, sure: float = 1.0, hits: tuple[Hit, ...] = (HIT,)) -> None:
+        self.sure = sure
+        self.hits = hits
+        self.error: RagstoneError | None = None
+        self.problem = ""
+        self.asked: list[str] = []
+        self.together: asyncio.Barrier | None = None
+
+    async def sequence(self, tenant: str) -> int:
+        return 1
+
+    async def search(self, tenant: str, kb: KnowledgeBase, request: SearchRequest) -> SearchResult:
+        self.asked.append(f"kb:{request.mode}")
+        if self.together:
+            await self.together.wait()
+        if self.error:
+            raise self.error
+        return SearchResult(request.query, request.query, request.mode, self.hits, (), (), 1.0)
+
+    async def find(self, tenant: str, query: str) -> WebFindings:
+        self.asked.append(f"web:{tenant}:{query}")
+        if self.together:
+            await self.together.wait()
+        return WebFindings(query, () if self.problem else (PAGE,), problem=self.problem)
+
+    async def confidence(self, found: SearchResult) -> float:
+        return self.sure
+
+
+async def look(
+    world: World, query: str, *, web: bool = True, wish: Wish | None = None, **settings: Any
+) -> SearchResult:
+    pipeline: Any = world
+    searcher = Searcher(lambda _: pipeline, SearchCache(world, seconds=0), world.find if web else None)
+    retrieval = RetrievalSettings(**{"routing": "auto"} | settings)
+    request = SearchRequest(query, 10, "balanced", "hybrid", "rrf", 100)
+    return await searcher.search("acme", KB, retrieval, request, world.confidence, wish or Wish())
+
+
+@pytest.mark.req("R-MOD-18")
+async def test_kb_and_web_are_asked_at_the_same_time_for_what_changes() -> None:
+    world = World()
+    world.together = asyncio.Barrier(2)
+    found = await asyncio.wait_for(look(world, TIMELY), 30)
+    assert (found.route, found.hits, found.web) == ("web", (HIT,), (PAGE,))
+    assert [one.stage for one in found.trace] == ["web"]
+
+
+@pytest.mark.req("R-MOD-19")
+async def test_the_web_is_left_alone_when_the_kb_suffices() -> None:
+    world = World(sure=0.4)
+    found = await look(world, PLAIN)
+    assert (found.route, found.web, world.asked) == ("retrieve", (), ["kb:balanced"])
+    assert found.trace == (Stage("web", 0.0, 0, 0, "the passages suffice"),)
+
+
+@pytest.mark.req("R-MOD-19")
+@pytest.mark.parametrize(
+    ("sure", "hits", "sufficient"), [(0.39, (HIT,), 0.4), (0.8, (HIT,), 0.9), (1, (), 0)]
+)
+async def test_and_asked_when_it_does_not(sure: float, hits: tuple[Hit, ...], sufficient: float) -> None:
+    found = await look(World(sure=sure, hits=hits), PLAIN, sufficient=sufficient)
+    assert (found.route, found.hits, found.web) == ("web", hits, (PAGE,))
+
+
+@pytest.mark.req("R-MOD-12")
+async def test_small_talk_is_looked_for_nowhere_and_depth_follows_the_query() -> None:
+    world = World()
+    found = await look(world, "hello!")
+    assert (found.route, found.hits, found.trace[0].skipped) == ("none", (), "small talk")
+    await look(world, "opening hours")
+    await look(world, "compare the two ferries")
+    await look(world, "opening hours", wish=Wish(mode=True))
+    assert world.asked == ["kb:fast", "kb:thorough", "kb:balanced"]
+
+
+@pytest.mark.parametrize("query", ["hello!", TIMELY, "opening hours"])
+async def test_without_routing_a_search_is_a_search(query: str) -> None:
+    world = World(sure=0)
+    found = await look(world, query, routing="off")
+    assert (found.route, world.asked) == ("retrieve", ["kb:balanced"])
+
+
+@pytest.mark.parametrize("query", ["hello!", PLAIN])
+@pytest.mark.parametrize("routing", ["auto", "off"])
+async def test_who_asks_for_the_web_gets_it(query: str, routing: str) -> None:
+    found = await look(World(), query, routing=routing, wish=Wish(web=True))
+    assert (found.route, found.web) == ("web", (PAGE,))
+
+
+async def test_who_does_not_want_it_does_not() -> None:
+    world = World(sure=0)
+    assert (await look(world, TIMELY, wish=Wish(web=False))).web == ()
+    assert world.asked == ["kb:fast"]
+
+
+async def test_asking_for_a_web_that_is_not_set_up() -> None:
+    with pytest.raises(InputError, match=r"^no web search is set up$"):
+        await look(World(), PLAIN, web=False, wish=Wish(web=True))
+
+
+@pytest.mark.req("R-REL-04")
+async def test_a_web_that_fails_is_named_and_the_kb_answers() -> None:
+    world = World()
+    world.problem = "double is down"
+    found = await look(world, TIMELY)
+    assert (found.hits, found.web, found.degraded) == ((HIT,), (), ("web: double is down",))
+
+
+@pytest.mark.req("R-REL-03")
+@pytest.mark.parametrize("query", [TIMELY, PLAIN])
+async def test_a_kb_that_fails_is_named_and_the_web_answers(query: str) -> None:
+    world = World()
+    world.error = StoreError("the disk is gone")
+    found = await look(world, query)
+    assert (found.hits, found.web, found.degraded) == ((), (PAGE,), ("documents: the disk is gone",))
+
+
+@pytest.mark.parametrize("ask", [{"web": False}, {"routing": "off"}])
+async def test_with_no_other_source_its_failure_is_raised(ask: dict[str, Any]) -> None:
+    world = World()
+    world.error = StoreError("the disk is gone")
+    with pytest.raises(StoreError):
+        await look(world, PLAIN, **ask)
