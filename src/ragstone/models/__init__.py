@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import LLM, Embedder, Reranker, Tokenizer
-from ragstone.core.query_settings import RerankingSettings
+from ragstone.core.query_settings import CROSS_ENCODER, RerankingStage
 from ragstone.core.settings import EmbeddingSettings, LLMSettings
 from ragstone.models.catalogue import STATIC, canonical_name, known_model, model_info
 from ragstone.models.tokens_of import tokenizer_of
@@ -14,7 +14,15 @@ from ragstone.models.tokens_of import tokenizer_of
 LOCAL_BATCH = 32
 REMOTE_BATCH = 100
 
-__all__ = ["build_embedder", "build_llm", "build_reranker", "build_tokenizer", "model_info", "tokenizer_of"]
+__all__ = [
+    "build_embedder",
+    "build_llm",
+    "build_llm_reranker",
+    "build_reranker",
+    "build_tokenizer",
+    "model_info",
+    "tokenizer_of",
+]
 
 
 def build_embedder(settings: EmbeddingSettings, *, cache_dir: Path | None = None) -> Embedder:
@@ -36,13 +44,26 @@ def build_tokenizer(settings: EmbeddingSettings, *, cache_dir: Path | None = Non
     return tokenizer_of(_embedder(settings, cache_dir))
 
 
-def build_reranker(settings: RerankingSettings, *, cache_dir: Path | None = None) -> Reranker | None:
+def build_reranker(settings: RerankingStage, *, cache_dir: Path | None = None) -> Reranker | None:
     """The reranker the settings ask for; None when they ask for none."""
     if settings.kind == "none":
         return None
     from ragstone.models.cross_encoder import CrossEncoder
 
-    return CrossEncoder.open(settings.model, path=settings.path, cache_dir=cache_dir)
+    return CrossEncoder.open(settings.model or CROSS_ENCODER, path=settings.path, cache_dir=cache_dir)
+
+
+def build_llm_reranker(settings: RerankingStage, llm: LLMSettings) -> Reranker:
+    """A reranker that asks an LLM: at the address of `llm`, and its model unless the stage names one."""
+    from ragstone.models.llm_reranker import LLMReranker
+
+    model = build_llm(llm.model_copy(update={"model": settings.model or llm.model}))
+    if model is None:
+        raise SettingsError(
+            "reranking.kind is llm, and neither reranking.model nor llm.model names a model",
+            hint="set RAGSTONE_LLM__MODEL and RAGSTONE_LLM__BASE_URL, or reranking.kind to none",
+        )
+    return LLMReranker(model, seconds=llm.timeout)
 
 
 def build_llm(settings: LLMSettings) -> LLM | None:

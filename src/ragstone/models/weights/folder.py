@@ -70,6 +70,13 @@ class ModelFolder:
         document = said.get("document") or said.get("passage") or ""
         return {"query": said.get("query") or "", "document": document}
 
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What a classifier calls its classes, in the order of its outputs; none when it does not say."""
+        said = self._config.get("id2label") or {}
+        places = sorted((place for place in said if str(place).isdecimal()), key=int)
+        return tuple(str(said[place]) for place in places)
+
     def tokenizer_json(self) -> bytes:
         try:
             return (self.path / "tokenizer.json").read_bytes()

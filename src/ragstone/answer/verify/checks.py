@@ -1,0 +1,105 @@
+"""Explicit checks: what a sentence says for and against a claim without any model's opinion."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragstone.answer.verify.dates import Moment, moments
+from ragstone.answer.verify.opposites import direction, opposites
+from ragstone.answer.verify.polarity import denial_conflicts, hedged, overreaches, swapped
+from ragstone.answer.verify.quantities import Outcome, compare, quantities
+from ragstone.answer.verify.split import clauses
+from ragstone.core.analyzer import analyze, analyze_query
+
+_NAME = re.compile(r"\b(?:[A-Z][\w-]{0,40}|\w{0,20}\d\w{0,20}-?[A-Za-z]\w{0,20}|[a-z]{1,20}[A-Z]\w{0,40})")
+_ENDS_SENTENCE = re.compile(r"(?:^|[.!?:]\s+|[\"“‘(])$")
+_TITLE_CASE = 0.5
+"""Share of capitalised words from which capitals say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the checks found when they read a claim beside a sentence."""
+
+    conflicts: tuple[str, ...]
+    """Where the two cannot both be true if they speak of the same thing."""
+    gaps: tuple[str, ...]
+    """What the claim says and the sentence does not."""
+    turned: bool
+    """Whether one speaks of more where the other speaks of less."""
+    exact: bool
+    """Whether the claim states quantities or dates, and the sentence states them all."""
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        return (*self.conflicts, *self.gaps)
+
+
+def check(claim: str, sentence: str, around: str = "") -> Findings:
+    """Read a claim beside a sentence; `around` are headings above it, which may hold its subject."""
+    figures = [*_figures(claim, sentence), *_dates(claim, sentence)]
+    conflicts = [f"it says another {kind}" for kind, outcome in figures if outcome == "differs"]
+    gaps = [f"it does not say the {kind}" for kind, outcome in figures if outcome == "absent"]
+    nearest = _nearest(claim, sentence)
+    denied, opposed = denial_conflicts(claim, nearest), opposites(claim, nearest)
+    if denied != opposed:
+        conflicts.append("it says the opposite" if opposed else "one of the two denies it")
+    elif denied:
+        gaps.append("it says it in opposite words")
+    if swapped(claim, nearest):
+        conflicts.append("it compares the other way round")
+    if overreaches(claim, sentence):
+        gaps.append("it does not say it of all")
+    if hedged(sentence) and not hedged(claim):
+        gaps.append("it says only that it may be so")
+    gaps.extend(f"it does not name {name}" for name in missing_names(claim, f"{around}\n{sentence}"))
+    return Findings(
+        tuple(dict.fromkeys(conflicts)),
+        tuple(dict.fromkeys(gaps)),
+        direction(claim) * direction(nearest) < 0 and not denied,
+        bool(figures) and all(outcome == "same" for _, outcome in figures),
+    )
+
+
+def _figures(claim: str, sentence: str) -> list[tuple[str, Outcome]]:
+    stated = quantities(sentence)
+    return [("number", compare(claimed, stated)) for claimed in quantities(claim)]
+
+
+def _dates(claim: str, sentence: str) -> list[tuple[str, Outcome]]:
+    stated = moments(sentence)
+    return [("date", _compare_dates(claimed, stated)) for claimed in moments(claim)]
+
+
+def _compare_dates(claimed: Moment, stated: Sequence[Moment]) -> Outcome:
+    if any(claimed.fits(moment) for moment in stated):
+        return "same"
+    return "differs" if any(claimed.rivals(moment) for moment in stated) else "absent"
+
+
+def _nearest(claim: str, sentence: str) -> str:
+    """The clause that shares most terms with the claim, or the sentence where it needs more than one."""
+    wanted = set(analyze_query(claim))
+    return max(clauses(sentence)[::-1], key=lambda clause: len(wanted.intersection(analyze(clause))))
+
+
+def names(text: str) -> list[str]:
+    """Capitalised words, acronyms and identifiers; the word that begins a sentence is not among them."""
+    words = text.split()
+    capitals = sum(word[:1].isupper() for word in words)
+    if len(words) > 2 and capitals > _TITLE_CASE * len(words) + 1:
+        return []
+    return [
+        match.group()
+        for match in _NAME.finditer(text)
+        if not (_ENDS_SENTENCE.search(text[: match.start()][-3:]) and match.group()[1:].islower())
+        and len(match.group()) > 1
+    ]
+
+
+def missing_names(claim: str, text: str) -> list[str]:
+    """Names in a claim of which no part occurs in a text."""
+    known = set(analyze(text))
+    return [name for name in dict.fromkeys(names(claim)) if known and not known & set(analyze(name))]

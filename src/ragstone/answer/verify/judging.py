@@ -1,0 +1,96 @@
+"""What a sentence means for a claim, as two probabilities: that it says it, and that it says the opposite.
+
+Without an entailment model they come from two small logistic models over what was read: whether the sentence
+bears on the claim at all, and, if it does, whether it speaks against it. The weights were fitted on the
+training claims of SciFact with their cited abstracts, together with sentences of those abstracts and false twins
+of them; `python -m bench claims-fit` fits them again and prints them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragstone.answer.verify.reading import Reading
+from ragstone.core.claims import Stance
+from ragstone.core.model_types import Entailment
+
+BEARS = 0.5
+"""From which probability a sentence takes a stance."""
+LITERAL = 0.6
+"""Share of neighbouring terms in common from which a sentence begins to be a quotation."""
+
+BEARING_WEIGHTS = (-3.91, 5.08, 4.27, -0.83, -0.96)
+"""Constant, closeness, coverage, a name is missing, a number or date is missing."""
+AGAINST_WEIGHTS = (-0.88, -2.97, 3.03, 1.38, 2.73, 1.45)
+"""Constant, a quotation without conflict, denies, says the opposite, another number or date, turned direction."""
+_NAME_IS_MISSING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A sentence with the probabilities that it supports and that it refutes a claim."""
+
+    reading: Reading
+    support: float
+    refutation: float
+
+    @property
+    def stance(self) -> Stance:
+        if self.support + self.refutation < BEARS:
+            return "unknown"
+        return "supported" if self.support >= self.refutation else "refuted"
+
+    @property
+    def weight(self) -> float:
+        """How much it says either way."""
+        return max(self.support, self.refutation)
+
+
+def bearing_features(reading: Reading) -> list[float]:
+    """What tells whether a sentence bears on a claim."""
+    gaps = reading.findings.gaps
+    return [
+        1.0,
+        reading.closeness,
+        reading.coverage,
+        float(any("name" in gap for gap in gaps)),
+        float(any("number" in gap or "date" in gap for gap in gaps)),
+    ]
+
+
+def against_features(reading: Reading) -> list[float]:
+    """What tells whether a sentence that bears on a claim speaks against it."""
+    found = reading.findings
+    quoted = max(0.0, (reading.literal - LITERAL) / (1 - LITERAL))
+    return [
+        1.0,
+        0.0 if found.conflicts or found.turned else quoted,
+        float(any("denies" in conflict for conflict in found.conflicts)),
+        float(any("opposite" in conflict or "other way" in conflict for conflict in found.conflicts)),
+        float(any("another" in conflict for conflict in found.conflicts)),
+        float(found.turned),
+    ]
+
+
+def judged_by_checks(reading: Reading) -> Judgement:
+    """The judgement of the explicit checks and the embedding model."""
+    features = bearing_features(reading)
+    bears = _probability(BEARING_WEIGHTS, features)
+    against = _probability(AGAINST_WEIGHTS, against_features(reading))
+    # Another number said of something else refutes nothing.
+    elsewhere = features[_NAME_IS_MISSING] and reading.findings.conflicts
+    return Judgement(reading, bears * (1 - against), 0.0 if elsewhere else bears * against)
+
+
+def judged_by_entailment(reading: Reading, entailment: Entailment) -> Judgement:
+    """The judgement of an entailment model or an LLM."""
+    score = min(max(entailment.score, 0.0), 1.0)
+    support = score if entailment.relation == "entails" else 0.0
+    return Judgement(reading, support, score if entailment.relation == "contradicts" else 0.0)
+
+
+def _probability(weights: Sequence[float], features: Sequence[float]) -> float:
+    logit = sum(weight * feature for weight, feature in zip(weights, features, strict=True))
+    return 1 / (1 + math.exp(-max(min(logit, 60.0), -60.0)))

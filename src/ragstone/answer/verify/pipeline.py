@@ -1,0 +1,76 @@
+"""Claim in, verdict out: split → search → read → judge → weigh."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from ragstone.answer.verify.judging import Judgement, judged_by_checks, judged_by_entailment
+from ragstone.answer.verify.reading import Reader, Reading
+from ragstone.answer.verify.split import MAX_CHARS, split_claim
+from ragstone.answer.verify.verdict import JudgedPart, verdict
+from ragstone.core.claims import Verdict
+from ragstone.core.errors import InputError, ModelError, RemoteError
+from ragstone.core.protocols import Embedder, Entailer
+from ragstone.core.types import SearchResult
+
+logger = logging.getLogger(__name__)
+
+Search = Callable[[str], Awaitable[SearchResult]]
+CONSIDERED = 3
+"""Sentences whose say counts when only explicit checks judge: further ones bear too little on the claim."""
+KEEP = 0.7
+"""Share of the strongest sentence's strength under which another has no say: the first is what is meant."""
+PREMISES = 6
+"""Sentences that an entailment model reads."""
+CHECKS = "checks"
+
+
+class ClaimVerifier:
+    """Checks claims against what a search finds, with the strongest checker at hand."""
+
+    def __init__(self, embedder: Embedder, entailer: Callable[[], Entailer | None] = lambda: None) -> None:
+        self._reader = Reader(embedder)
+        self._entailer = entailer
+
+    async def verify(self, claim: str, search: Search) -> Verdict:
+        """A verdict on the claim. Nothing found is a verdict too."""
+        if len(claim) > MAX_CHARS:
+            raise InputError(
+                f"the claim has {len(claim)} characters; at most {MAX_CHARS} can be checked at once",
+                hint="check its statements one by one",
+            )
+        notes: list[str] = []
+        entailer = self._entailer()
+        checkers: set[str] = set()
+        parts = []
+        for text in split_claim(claim):
+            found = await search(text)
+            readings, missed = await self._reader.read(text, found.hits)
+            judgements, checker = await _judged(text, readings, entailer, notes)
+            notes += [*found.degraded, *missed]
+            checkers.add(checker)
+            parts.append(JudgedPart(text, judgements))
+        # Where the model failed on one part only, the verdict is no better than the weaker checker.
+        return verdict(claim, parts, CHECKS if CHECKS in checkers else checkers.pop(), notes)
+
+
+async def _judged(
+    claim: str, readings: Sequence[Reading], entailer: Entailer | None, notes: list[str]
+) -> tuple[tuple[Judgement, ...], str]:
+    """Judgements on the strongest sentences, and who made them."""
+    if entailer is not None:
+        chosen = readings[:PREMISES]
+        try:
+            labels = await entailer.label([reading.premise for reading in chosen], claim)
+            made = (judged_by_entailment(one, label) for one, label in zip(chosen, labels, strict=True))
+            return tuple(made), entailer.name
+        except (ModelError, RemoteError) as error:
+            logger.warning("checking a claim without %s: %s", entailer.name, error)
+            notes.append(f"entailment: {error}")
+    return tuple(judged_by_checks(reading) for reading in considered(readings)), CHECKS
+
+
+def considered(readings: Sequence[Reading]) -> list[Reading]:
+    """The sentences whose say counts, strongest first."""
+    return [one for one in readings[:CONSIDERED] if one.strength >= KEEP * readings[0].strength]

@@ -1,0 +1,136 @@
+"""The sentences of the passages that bear on a claim, each read beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ragstone.answer.cite import Quote
+from ragstone.answer.evidence import COVERAGE_WEIGHT, UNRELATED, closeness, coverage
+from ragstone.answer.plain import strip_hidden
+from ragstone.answer.verify.checks import Findings, check
+from ragstone.core.analyzer import analyze
+from ragstone.core.errors import ModelError, ModelMismatch, RemoteError
+from ragstone.core.model_types import Embeddings
+from ragstone.core.protocols import Embedder
+from ragstone.core.sentences import sentence_spans
+from ragstone.core.types import Hit, Matrix, Vector
+
+SHORTLIST = 16
+"""How many sentences the model compares with a claim."""
+REMEMBERED = 2000
+"""Sentences whose vectors are kept."""
+_MAX_CHARS = 1000
+_FEWEST_TERMS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A sentence read beside a claim."""
+
+    quote: Quote
+    closeness: float
+    """0 unrelated, 1 the same."""
+    coverage: float
+    """Weighted share of the claim's terms in the sentence and the headings above it."""
+    literal: float
+    """Share of the claim's neighbouring terms that stand next to each other here too."""
+    findings: Findings
+
+    @property
+    def strength(self) -> float:
+        """How much it bears on the claim, whatever it says about it."""
+        return self.closeness + COVERAGE_WEIGHT * self.coverage
+
+    @property
+    def premise(self) -> str:
+        """The sentence as a checker should read it: with its title and the sentence before it."""
+        hit, before = self.quote.hit, ""
+        for start, end in sentence_spans(hit.text[: self.quote.start]):
+            before = hit.text[start:end]
+        parts = (hit.title, before[-_MAX_CHARS:], self.quote.text)
+        return "\n".join(strip_hidden(part) for part in parts if part)
+
+
+class Reader:
+    """Reads passages beside claims; keeps what its model says of unrelated sentences."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._unrelated: Embeddings | None = None
+        self._known: dict[tuple[str, str], Vector] = {}
+
+    async def read(self, claim: str, hits: Sequence[Hit]) -> tuple[list[Reading], list[str]]:
+        """The sentences that bear most on the claim, strongest first, and what could not be done."""
+        quotes = list(sentences(hits))
+        covered = coverage(claim, quotes)
+        places = sorted(range(len(quotes)), key=lambda place: -covered[place] - quotes[place].hit.score)
+        chosen = places[:SHORTLIST]
+        notes: list[str] = []
+        near = [covered[place] for place in chosen]
+        try:
+            near = await self._closeness(claim, [quotes[place] for place in chosen])
+        except (ModelError, RemoteError) as error:
+            notes.append(f"verify: sentences compared by words only: {error}")
+        readings = [
+            _reading(claim, quotes[place], value, covered[place])
+            for place, value in zip(chosen, near, strict=True)
+        ]
+        return sorted(readings, key=lambda reading: -reading.strength), notes
+
+    async def _closeness(self, claim: str, quotes: Sequence[Quote]) -> list[float]:
+        if not quotes:
+            return []
+        asked = await self._embedder.embed([claim], "query")
+        if self._unrelated is None or self._unrelated.model != asked.model:
+            self._unrelated = await self._embedder.embed(UNRELATED)
+        vectors = await self._vectors(asked.model, [strip_hidden(quote.text) for quote in quotes])
+        if asked.model != self._unrelated.model:
+            raise _changed()
+        return closeness(asked.vectors[0], vectors, self._unrelated.vectors)
+
+    async def _vectors(self, model: str, texts: Sequence[str]) -> Matrix:
+        """Made once for a while: the claims of one article are read beside the same sentences again and again."""
+        known = {text: self._known[model, text] for text in texts if (model, text) in self._known}
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        if missing:
+            made = await self._embedder.embed(missing)
+            if made.model != model:
+                raise _changed()
+            known |= dict(zip(missing, made.vectors, strict=True))
+        if len(self._known) > REMEMBERED:
+            self._known.clear()
+        self._known |= {(model, text): vector for text, vector in known.items()}
+        return np.stack([known[text] for text in texts])
+
+
+def _changed() -> ModelMismatch:
+    return ModelMismatch("the embedding model changed while sentences were compared")
+
+
+def sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
+    """The sentences of the hits that state something, each place once."""
+    seen: set[tuple[str, int, int]] = set()
+    for hit in hits:
+        for start, end in sentence_spans(hit.text):
+            quote = Quote(hit, start, min(end, start + _MAX_CHARS))
+            stating = not quote.text.endswith("?") and len(analyze(quote.text)) >= _FEWEST_TERMS
+            if stating and quote.place not in seen:
+                seen.add(quote.place)
+                yield quote
+
+
+def _reading(claim: str, quote: Quote, near: float, covered: float) -> Reading:
+    headings = f"{quote.hit.title}\n{quote.hit.section}"
+    return Reading(quote, near, covered, literal(claim, quote.text), check(claim, quote.text, headings))
+
+
+def literal(claim: str, sentence: str) -> float:
+    """Share of the claim's neighbouring terms that are neighbours in the sentence."""
+    claimed, said = analyze(claim), analyze(sentence)
+    wanted = set(pairwise(claimed)) or {(term, term) for term in claimed}
+    found = set(pairwise(said)) | {(term, term) for term in said}
+    return len(wanted & found) / len(wanted) if wanted else 0.0

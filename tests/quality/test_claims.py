@@ -1,0 +1,72 @@
+"""Claims about the shipped corpus, with the default models: true sentences and twins that say something else.
+
+Measured when this was written: of 200 pairs no twin VERIFIED, and at least nine originals in ten VERIFIED or LIKELY.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from bench.twins import Pair, pairs
+
+from ragstone import Ragstone
+from ragstone.core.claims import Verdict
+from ragstone.core.sentences import sentence_spans
+from ragstone.samples import corpus_path
+
+PAIRS = 200
+LEAST_RIGHT = 0.6
+FEWEST_WORDS, MOST_WORDS = 5, 40
+
+
+@pytest.fixture(scope="module")
+def stone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ragstone]:
+    with Ragstone(data_dir=tmp_path_factory.mktemp("claims")) as stone:
+        assert stone.ingest(corpus_path()).failed == ()
+        yield stone
+
+
+@pytest.fixture(scope="module")
+def verdicts(stone: Ragstone) -> list[tuple[Pair, Verdict, Verdict]]:
+    """Each pair with the verdicts on the original and on the twin."""
+    chosen = list(pairs(_sentences(stone)))[:PAIRS]
+    assert len(chosen) == PAIRS
+    known = {text: stone.verify(text) for pair in chosen for text in (pair.original, pair.twin)}
+    return [(pair, known[pair.original], known[pair.twin]) for pair in chosen]
+
+
+def _sentences(stone: Ragstone) -> list[str]:
+    texts = [stone.text(document.id) for document in stone.documents()]
+    found = (" ".join(text[start:end].split()) for text in texts for start, end in sentence_spans(text))
+    return [
+        one
+        for one in dict.fromkeys(found)
+        if FEWEST_WORDS <= len(one.split()) <= MOST_WORDS and one.endswith(".")
+    ]
+
+
+@pytest.mark.parametrize("change", ["negated", "number"])
+def test_no_false_twin_is_verified(verdicts: list[tuple[Pair, Verdict, Verdict]], change: str) -> None:
+    twins = [(pair.twin, verdict.status) for pair, _, verdict in verdicts if pair.change == change]
+    assert len(twins) >= PAIRS // 4
+    assert [twin for twin, status in twins if status == "VERIFIED"] == []
+
+
+def test_most_true_sentences_are_at_least_likely(verdicts: list[tuple[Pair, Verdict, Verdict]]) -> None:
+    missed = [pair.original for pair, verdict, _ in verdicts if verdict.status == "UNVERIFIED"]
+    assert len(missed) <= (1 - LEAST_RIGHT) * PAIRS, missed
+
+
+@pytest.mark.parametrize(
+    ("claim", "stance"),
+    [
+        ("The crossing to Sula takes 55 minutes.", "supported"),
+        ("A bicycle costs 2 crowns, whatever the distance.", "supported"),
+        ("A bicycle costs 5 crowns.", "refuted"),
+        ("The fuel berth is open on 12 December 2025.", "refuted"),
+        ("The Eiffel Tower is 330 metres tall.", "unknown"),
+    ],
+)
+def test_claims_in_other_words(stone: Ragstone, claim: str, stance: str) -> None:
+    assert stone.verify(claim).stance == stance

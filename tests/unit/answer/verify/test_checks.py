@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import pytest
+
+from ragstone.answer.verify.checks import check, missing_names, names
+from ragstone.answer.verify.opposites import direction, opposites
+from ragstone.answer.verify.polarity import denial_conflicts, hedged, overreaches, swapped
+from ragstone.answer.verify.split import split_claim
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "conflicts"),
+    [
+        ("The pump does not stop.", "The pump stops.", True),
+        ("A boat sails on Tuesdays.", "No boat sails on Tuesdays.", True),
+        ("The pump does not stop.", "The pump never stops.", False),
+        ("The pump does not stop.", "The fan has no cover, and the pump cannot stop.", False),
+        ("The fan has a cover.", "The pump lacks oil, the fan has a cover.", False),
+        ("It never fails to open.", "It opens.", False),
+        ("No loss was not seen.", "No loss was seen.", True),
+        ("The master was on the bridge.", "The master wasn’t on the bridge.", True),
+    ],
+)
+def test_denials_are_compared_by_what_they_deny(claim: str, source: str, conflicts: bool) -> None:
+    assert denial_conflicts(claim, source) is conflicts
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("Prices are higher.", "Prices are lower.", True),
+        ("Prices are higher.", "Prices are higher or lower.", False),
+        ("The slip is open.", "The slip is closed.", True),
+        ("It is stable.", "It is unstable.", True),
+        ("It is stable.", "It is green.", False),
+    ],
+)
+def test_opposites(one: str, other: str, expected: bool) -> None:
+    assert opposites(one, other) is expected
+
+
+def test_directions() -> None:
+    assert [
+        direction(text) for text in ("It raises x.", "It reduces x.", "It raises and reduces x.", "x")
+    ] == [
+        1,
+        -1,
+        0,
+        0,
+    ]
+
+
+def test_a_comparison_the_other_way_round() -> None:
+    assert swapped("MV Eider is longer than MV Auk.", "MV Auk is longer than MV Eider.")
+    assert not swapped("MV Eider is longer than MV Auk.", "MV Eider is much longer than MV Auk.")
+    assert not swapped("MV Eider is longer than MV Auk.", "MV Auk is older than MV Eider.")
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "expected"),
+    [
+        ("All ferries carry cars.", "Some ferries carry cars.", True),
+        ("All ferries carry cars.", "Ferries carry cars.", True),
+        ("All ferries carry cars.", "Every ferry carries cars.", False),
+        ("Some ferries carry cars.", "All ferries carry cars.", False),
+        ("Most ferries carry cars.", "Some ferries carry cars.", True),
+    ],
+)
+def test_all_is_more_than_some(claim: str, source: str, expected: bool) -> None:
+    assert overreaches(claim, source) is expected
+
+
+def test_hedges() -> None:
+    assert hedged("It may rain.")
+    assert not hedged("It rains.")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The MV Tarrant sails to Sula.", ["MV", "Tarrant", "Sula"]),
+        ("Sheep sail.", []),
+        ("It lowers IL-6 and mTOR.", ["IL-6", "mTOR"]),
+        ("All Words Are Capitals Here", []),
+    ],
+)
+def test_names(text: str, found: list[str]) -> None:
+    assert names(text) == found
+
+
+def test_a_name_may_stand_in_the_heading() -> None:
+    assert missing_names("The boat to Sula leaves.", "It leaves.") == ["Sula"]
+    assert check("The boat to Sula leaves.", "The boat leaves.", "Sula").failed == ()
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "failed"),
+    [
+        ("The fare is 5 crowns.", "The fare is 5.00 crowns.", ()),
+        ("The fare is 6 crowns.", "The fare is 5.00 crowns.", ("it says another number",)),
+        ("The fare is 6 crowns.", "The fare is high.", ("it does not say the number",)),
+        ("It opened on 3 May 1974.", "It opened on 4 May 1974.", ("it says another date",)),
+        ("The slip is open.", "The slip is closed.", ("it says the opposite",)),
+        ("The slip is not open.", "The slip is open.", ("one of the two denies it",)),
+        ("The slip is not open.", "The slip is closed.", ("it says it in opposite words",)),
+        ("The slip is open.", "The slip may be open.", ("it says only that it may be so",)),
+        ("All slips are open.", "Some slips are open.", ("it does not say it of all",)),
+        ("The slip is open.", "The slip is open, but the quay is not open.", ()),
+    ],
+)
+def test_checks_say_what_failed(claim: str, source: str, failed: tuple[str, ...]) -> None:
+    assert check(claim, source).failed == failed
+
+
+@pytest.mark.parametrize(
+    ("claim", "parts"),
+    [
+        ("Salt and pepper are sold.", ["Salt and pepper are sold."]),
+        ("The slip is open; the quay is shut.", ["The slip is open", "the quay is shut."]),
+        ("The slip is open but the quay is shut.", ["The slip is open", "the quay is shut."]),
+        (
+            "The boat leaves at eight and arrives at nine.",
+            ["The boat leaves at eight", "The boat arrives at nine."],
+        ),
+        (
+            "It is run not by the board but by the councils.",
+            ["It is run not by the board but by the councils."],
+        ),
+        ("a is b; c is d; e is f; g is h; i is j", ["a is b", "c is d", "e is f", "g is h; i is j"]),
+        ("", [""]),
+    ],
+)
+def test_a_compound_claim_is_split(claim: str, parts: list[str]) -> None:
+    assert split_claim(claim) == parts
+
+
+@pytest.mark.parametrize(
+    "text", ["not " * 20_000, "a" * 100_000, "more than " * 10_000, "1-" * 50_000, "\x00\ud800" * 999]
+)
+def test_hostile_text_is_read_in_time_that_grows_with_its_length(text: str) -> None:
+    assert check("The boat is longer than 5 m.", text[:2000]).failed != ()

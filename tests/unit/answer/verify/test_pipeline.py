@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import pytest
+
+from ragstone.answer.verify import ClaimVerifier
+from ragstone.core.claims import Verdict
+from ragstone.core.errors import InputError, ModelError, RagstoneError
+from ragstone.core.model_types import Entailment
+from ragstone.core.types import Hit, SearchResult
+from ragstone.core.wire_claims import verify_json
+from ragstone.testing.fakes import FakeEmbedder
+
+FARE = "A single crossing costs 6 crowns."
+CLOSED = "The east slip is closed to launching."
+
+
+def hit(text: str, document: str = "d1", **changes: object) -> Hit:
+    facts = {"title": "", "uri": f"{document}.md", "score": 0.8, "metadata": {}} | changes
+    return Hit(
+        chunk_id=f"{document}-0",
+        document_id=document,
+        section="",
+        page=None,
+        text=text,
+        scores={},
+        start=10,
+        end=10 + len(text),
+        **facts,  # type: ignore[arg-type]
+    )
+
+
+def found(*hits: Hit) -> Callable[[str], Awaitable[SearchResult]]:
+    async def search(query: str) -> SearchResult:
+        return SearchResult(query, query, "balanced", hits, (), (), 0.0)
+
+    return search
+
+
+class Saying:
+    """An entailer that says one thing of every premise."""
+
+    name = "saying"
+
+    def __init__(self, said: Entailment | RagstoneError) -> None:
+        self.said = said
+        self.premises: list[str] = []
+
+    async def label(self, premises: Sequence[str], hypothesis: str) -> Sequence[Entailment]:
+        self.premises += premises
+        if isinstance(self.said, RagstoneError):
+            raise self.said
+        return [self.said] * len(premises)
+
+    async def close(self) -> None: ...
+
+
+async def verified(claim: str, *hits: Hit, entailer: Saying | None = None) -> Verdict:
+    return await ClaimVerifier(FakeEmbedder(), lambda: entailer).verify(claim, found(*hits))
+
+
+@pytest.mark.req("R-TOL-03")
+async def test_what_a_source_says_word_for_word_is_verified() -> None:
+    verdict = await verified(
+        FARE, hit(f"Welcome aboard. {FARE}", metadata={"source": "fares"}), hit("Dogs sleep.", "d2")
+    )
+    assert (verdict.status, verdict.confidence, verdict.stance) == ("VERIFIED", "high", "supported")
+    assert (verdict.sources, verdict.checker) == (1, "checks")
+    first = verdict.evidence[0]
+    assert (first.text, first.source, first.stance, first.relevance) == (FARE, "fares", "supported", 0.8)
+    assert (first.start, first.end) == (26, 26 + len(FARE))
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "A single crossing costs 7 crowns.",
+        "A single crossing does not cost 6 crowns.",
+        "A double crossing costs 7 crowns.",
+    ],
+)
+async def test_what_a_source_says_otherwise_is_never_verified(claim: str) -> None:
+    verdict = await verified(claim, hit(FARE))
+    assert (verdict.status, verdict.confidence, verdict.stance) == ("UNVERIFIED", "low", "refuted")
+
+
+async def test_sources_that_disagree_establish_nothing() -> None:
+    verdict = await verified(FARE, hit(FARE), hit(FARE.replace("6", "9"), "d2"))
+    assert (verdict.status, verdict.stance) == ("UNVERIFIED", "mixed")
+    assert {item.stance for item in verdict.evidence} == {"supported", "refuted"}
+
+
+async def test_another_number_said_of_something_else_refutes_nothing() -> None:
+    claim = "The crossing to Sula takes 55 minutes."
+    verdict = await verified(claim, hit(claim), hit("The crossing takes 85 minutes.", "d2", title="Hennay"))
+    assert (verdict.status, verdict.stance) == ("VERIFIED", "supported")
+
+
+async def test_a_compound_claim_is_as_good_as_its_weakest_part() -> None:
+    verdict = await verified(
+        f"{FARE[:-1]} but the east slip is open to launching.", hit(FARE), hit(CLOSED, "d2")
+    )
+    assert [(part.status, part.stance) for part in verdict.parts] == [
+        ("VERIFIED", "supported"),
+        ("UNVERIFIED", "refuted"),
+    ]
+    assert (verdict.status, verdict.stance, verdict.sources) == ("UNVERIFIED", "refuted", 0)
+
+
+@pytest.mark.req("R-TOL-05")
+async def test_nothing_found_is_a_verdict() -> None:
+    verdict = await verified(FARE)
+    assert verify_json(verdict) == {
+        "claim": FARE,
+        "status": "UNVERIFIED",
+        "confidence": "low",
+        "stance": "unknown",
+        "evidence": [],
+        "support": 0.0,
+        "sources": 0,
+        "parts": [{"text": FARE, "status": "UNVERIFIED", "stance": "unknown", "support": 0.0}],
+        "checker": "checks",
+        "degraded": [],
+    }
+
+
+async def test_copies_of_a_text_are_one_source() -> None:
+    other = "Passengers pay on board: a single crossing costs 6 crowns, bicycles included, all year round."
+    verdict = await verified(FARE, hit(FARE), hit(FARE, "d2"), hit(other, "d3"))
+    assert verdict.stance == "supported"
+    assert verdict.sources == 2
+
+
+async def test_at_most_three_pieces_of_evidence() -> None:
+    verdict = await verified(FARE, *(hit(f"{FARE} Ship {n}.", f"d{n}") for n in range(8)))
+    assert len(verdict.evidence) == 3
+
+
+@pytest.mark.req("R-TOL-04")
+@pytest.mark.parametrize(
+    ("score", "status", "confidence"),
+    [
+        (0.91, "VERIFIED", "high"),
+        (0.9, "LIKELY", "medium"),
+        (0.71, "LIKELY", "medium"),
+        (0.7, "UNVERIFIED", "low"),
+        (0.2, "UNVERIFIED", "low"),
+    ],
+)
+async def test_support_is_cut_at_nine_and_seven_tenths(score: float, status: str, confidence: str) -> None:
+    verdict = await verified(FARE, hit(FARE), entailer=Saying(Entailment("entails", score)))
+    assert (verdict.status, verdict.confidence, verdict.checker) == (status, confidence, "saying")
+
+
+async def test_a_failed_check_keeps_an_entailed_claim_from_being_verified() -> None:
+    entailer = Saying(Entailment("entails", 1.0))
+    verdict = await verified("A single crossing costs 7 crowns.", hit(FARE), entailer=entailer)
+    assert (verdict.status, verdict.evidence[0].failed) == ("LIKELY", ("it says another number",))
+
+
+async def test_a_contradiction_refutes() -> None:
+    verdict = await verified(FARE, hit(FARE), entailer=Saying(Entailment("contradicts", 0.95)))
+    assert (verdict.status, verdict.stance, verdict.support) == ("UNVERIFIED", "refuted", 0.0)
+
+
+async def test_the_checker_reads_the_title_and_the_sentence_before() -> None:
+    entailer = Saying(Entailment("neutral", 0.9))
+    await verified(
+        "It costs 6 crowns a day.", hit("Take the boat. It costs 6 crowns.", title="Fares"), entailer=entailer
+    )
+    assert entailer.premises[0] == "Fares\nTake the boat.\nIt costs 6 crowns."
+
+
+async def test_without_its_checker_the_explicit_checks_judge() -> None:
+    verdict = await verified(FARE, hit(FARE), entailer=Saying(ModelError("no weights")))
+    assert (verdict.status, verdict.checker) == ("VERIFIED", "checks")
+    assert verdict.degraded == ("entailment: no weights",)
+
+
+async def test_without_an_embedder_words_decide() -> None:
+    verifier = ClaimVerifier(FakeEmbedder(errors=[ModelError("no weights")]))
+    verdict = await verifier.verify(FARE, found(hit(FARE)))
+    assert (verdict.status, verdict.degraded) == (
+        "VERIFIED",
+        ("verify: sentences compared by words only: no weights",),
+    )
+
+
+async def test_a_claim_that_is_too_long_is_refused_rather_than_cut() -> None:
+    with pytest.raises(InputError, match="2001 characters"):
+        await verified("x" * 2001)
+
+
+@pytest.mark.parametrize("claim", ["\x00", "\ud800 is open", "?", "1"])
+async def test_odd_claims_get_a_verdict(claim: str) -> None:
+    assert (await verified(claim, hit(FARE))).status == "UNVERIFIED"
