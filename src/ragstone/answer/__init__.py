@@ -1,4 +1,4 @@
-"""Hits become an answer: pack → prompt → compose → check support, or quote the sentences; then cite."""
+"""Hits become an answer: pack → prompt → compose → check support, or quote the sentences; then cite and write."""
 
 from __future__ import annotations
 

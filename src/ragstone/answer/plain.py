@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _HIDDEN_RANGES = (
     (0x00, 0x08), (0x0B, 0x0C), (0x0E, 0x1F), (0x7F, 0x9F),  # controls
@@ -15,10 +16,9 @@ _HIDDEN = {code: None for first, last in _HIDDEN_RANGES for code in range(first,
 
 _MARKDOWN_LINK = re.compile(r"!?\[([^\[\]\n]{0,500})\]\([^()\s]{0,2000}(?:\s[^()\n]{0,500})?\)")
 _STRONG = re.compile(r"\*\*([^*\n]{1,500})\*\*")
-_REFERENCE = re.compile(
-    r"[a-z][a-z0-9+.-]{1,20}://|\bwww\.|\b(?:data|javascript|mailto|file|vbscript):\S", re.I
-)
+_REFERENCE = re.compile(r"://|\bwww\.|\b(?:https?|data|javascript|mailto|file|vbscript):\S", re.I)
 _BARE_ADDRESS = re.compile(r"(?<![\w.])(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}[/?]\S", re.I)
+_NAMED_PLACE = re.compile(r"(?<![\w.@-])(?:[\w.+-]{1,64}@)?(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?![\w(])")
 _MARKUP_LINK = re.compile(r"\]\s*[(\[:]|</?[a-z!]", re.I)
 _IMAGE = re.compile(r"!\[|<(?:img|svg|iframe|script|object|embed|link|style|video|audio)\b", re.I)
 
@@ -44,10 +44,16 @@ def has_image(text: str) -> bool:
 
 
 def has_address(text: str) -> bool:
-    """Whether the text names an address that a reader or a program could follow."""
-    return _REFERENCE.search(text) is not None or _BARE_ADDRESS.search(text) is not None
+    """Whether the text names an address that a reader or a program could follow, in whatever letters."""
+    folded = unicodedata.normalize("NFKC", text)
+    return _REFERENCE.search(folded) is not None or _BARE_ADDRESS.search(folded) is not None
 
 
 def has_link(text: str) -> bool:
     """Whether the text holds an address, link markup or a tag."""
-    return has_address(text) or _MARKUP_LINK.search(text) is not None
+    return has_address(text) or _MARKUP_LINK.search(unicodedata.normalize("NFKC", text)) is not None
+
+
+def named_places(text: str) -> set[str]:
+    """What could be read as a host or a mail address, such as `pumps.example` or `Node.js`."""
+    return {match.group().casefold() for match in _NAMED_PLACE.finditer(unicodedata.normalize("NFKC", text))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from ragstone.answer.plain import plain, strip_hidden
@@ -19,6 +20,17 @@ _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.I | re.S)
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.M)
 _EMPHASIS = re.compile(r"\*\*|__(?=\W|$)|(?<!\w)__|`")
 _SPACE_BEFORE_STOP = re.compile(r"\s+(?=[.,;:!?。！？](?:\W|$))")
+_FULL_WIDTH = re.compile(r"[！-～]+")
+_FULL_WIDTH_LATIN = re.compile(r"[Ａ-Ｚａ-ｚ]")
+_OPEN_MARK = re.compile(r"[\[【][^\[\]【】]{0,300}$")
+
+SETTLED = 60
+"""Characters that must follow a sentence before it is taken as read: its marks may stand behind its full stop, and
+where it ends is told by the words after it."""
+STEP = 24
+"""New characters that are worth another look."""
+MOST_CHARS = 100_000
+"""Of a reply: what is written beyond is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +50,57 @@ def declines(reply: str) -> bool:
 
 def read_reply(reply: str) -> list[CitedSentence]:
     """The sentences of a reply in order, with and without citations."""
-    text = _FENCE.sub("", _THOUGHT.sub("", strip_hidden(reply)))
+    text = _FENCE.sub("", _THOUGHT.sub("", _FULL_WIDTH.sub(_folded, strip_hidden(reply))))
     # "It stops. [2]" cites for the sentence before: the marks move in front of its stop.
     text = _MARKS_BEHIND_STOP.sub(r" \2\1 ", text)
     return [_cited(text[start:end]) for start, end in sentence_spans(text)]
 
 
+def _folded(run: re.Match[str]) -> str:
+    """Full-width Latin as plain Latin, so that an address in it is seen as one; punctuation alone stays as it is."""
+    return (
+        unicodedata.normalize("NFKC", run.group()) if _FULL_WIDTH_LATIN.search(run.group()) else run.group()
+    )
+
+
 def _cited(raw: str) -> CitedSentence:
     numbers = [int(digits) for mark in _MARK.findall(raw) for digits in re.findall(r"\d+", mark)]
     bare = _EMPHASIS.sub("", _MARK.sub("", raw))
-    return CitedSentence(_SPACE_BEFORE_STOP.sub("", plain(bare)), tuple(dict.fromkeys(numbers)), raw)
+    text = _SPACE_BEFORE_STOP.sub("", plain(bare)).lstrip(" :;,")
+    return CitedSentence(text, tuple(dict.fromkeys(numbers)), raw)
+
+
+class ReplyReader:
+    """Reads a reply while it is written: the same sentences as `read_reply`, each once nothing can change it."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._looked_at = 0
+        self._given = 0
+
+    def feed(self, part: str) -> list[CitedSentence]:
+        """The sentences that are settled now."""
+        self.text += part[: MOST_CHARS - len(self.text)]
+        # In growing steps, so that a long reply is not read over and over.
+        if len(self.text) - self._looked_at < max(STEP, self._looked_at // 16):
+            return []
+        self._looked_at = len(self.text)
+        return self._new(_settled(read_reply(_OPEN_MARK.sub("", self.text))))
+
+    def rest(self) -> list[CitedSentence]:
+        """The sentences that remain when nothing more comes."""
+        return self._new(read_reply(self.text))
+
+    def _new(self, sentences: list[CitedSentence]) -> list[CitedSentence]:
+        new = sentences[self._given :]
+        self._given += len(new)
+        return new
+
+
+def _settled(sentences: list[CitedSentence]) -> list[CitedSentence]:
+    """Those far enough from the end."""
+    behind = 0
+    while sentences and behind < SETTLED:
+        behind += len(sentences[-1].raw)
+        sentences = sentences[:-1]
+    return sentences

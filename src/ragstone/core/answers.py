@@ -1,4 +1,4 @@
-"""An answer and what each of its sentences stands on."""
+"""An answer, what each of its sentences stands on, and what it sends while it is being made."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 Support = Literal["quoted", "supported", "unsupported"]
+"""Word for word from its source; said by its source in other words; not said by it, and kept only as flagged."""
+
+SITE = "internet_site"
+"""Metadata of a hit that was found on the internet: the name of the site. A document of a kb has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,8 @@ class Citation:
     section: str
     start: int
     end: int
+    site: str = ""
+    """Where on the internet it was found; empty for what is in the knowledge base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,24 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A passage that was found too and says otherwise: `document.text[start:end] == quote`."""
+
+    sentence: str
+    """The sentence of the answer that it speaks against."""
+    quote: str
+    reason: str
+    chunk_id: str
+    document_id: str
+    title: str
+    uri: str
+    page: int | None
+    section: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Sentences, each with its sources; no sentence without one."""
 
@@ -43,3 +67,29 @@ class Answer:
     citations: tuple[Citation, ...]
     status: Literal["answered", "no_evidence"]
     degraded: tuple[str, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceReady:
+    """A sentence whose support has been checked; `text` is as the answer shows it, with its marks."""
+
+    sentence: Sentence
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CitationsReady:
+    """What the marks of the sentences stand for, once the last sentence is out."""
+
+    citations: tuple[Citation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReady:
+    """The whole answer: the last event."""
+
+    answer: Answer
+
+
+AnswerEvent = SentenceReady | CitationsReady | AnswerReady

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,3 +38,107 @@ def test_no_evidence_is_nothing_found(filled: Cli) -> None:
 def test_a_filter_takes_the_evidence_away(filled: Cli, where: str) -> None:
     ran = filled("ask", "In which year was the lighthouse painted?", "--where", where, "--json")
     assert all(citation["uri"] == "pages/fares.md" for citation in ran.json["citations"])
+
+
+def test_events_come_a_line_each(filled: Cli) -> None:
+    ran = filled("ask", "In which year was the lighthouse painted?", "--stream", "--json")
+    events = [json.loads(line) for line in ran.out.splitlines()]
+    assert [event["event"] for event in events][-2:] == ["citations", "answer"]
+    assert events[0] == {
+        "event": "sentence",
+        "text": "The lighthouse was painted in 1931.",
+        "support": "quoted",
+        "citations": [1],
+        "marked": "The lighthouse was painted in 1931. [1]",
+    }
+    whole = filled("ask", "In which year was the lighthouse painted?", "--json").json
+    assert events[-1] == {"event": "answer", **whole}
+
+
+def test_streamed_sentences_for_people(filled: Cli) -> None:
+    ran = filled("ask", "In which year was the lighthouse painted?", "--stream")
+    assert ran.out.splitlines()[:3] == ["The lighthouse was painted in 1931. [1]", "", "[1] harbour.txt"]
+    ran = filled("ask", "Who won the chess championship of Reykjavik?", "--stream")
+    assert (ran.code, ran.out) == (4, "Nothing in the knowledge base answers this question.\n")
+
+
+@pytest.mark.req("R-ANS-08")
+def test_without_attribution_nothing_names_a_source(filled: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGSTONE_ANSWER__CITATION_STYLE", "none")
+    for options in ([], ["--stream"]):
+        ran = filled("ask", "In which year was the lighthouse painted?", *options)
+        assert ran.out == "The lighthouse was painted in 1931.\n"
+
+
+def test_a_list_of_sources_follows_streamed_sentences(filled: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGSTONE_ANSWER__CITATION_STYLE", "endnote")
+    ran = filled("ask", "In which year was the lighthouse painted?", "--stream")
+    assert ran.out.startswith("The lighthouse was painted in 1931.\n\nSources:\n1. harbour.txt\n")
+
+
+def test_contradictions_are_shown(filled: Cli, tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_text("The lighthouse was painted in 1913.", encoding="utf-8")
+    filled("ingest", tmp_path / "old.txt", "--quiet")
+    ran = filled("ask", "In which year was the lighthouse painted?")
+    assert "But " in ran.out
+    assert "it gives another number" in ran.out
+    (one,) = filled("ask", "In which year was the lighthouse painted?", "--json").json["contradictions"]
+    assert {one["sentence"], one["quote"]} == {
+        "The lighthouse was painted in 1931.",
+        "The lighthouse was painted in 1913.",
+    }
+
+
+@pytest.fixture
+def receipt(filled: Cli, tmp_path: Path) -> Path:
+    path = tmp_path / "receipt.json"
+    ran = filled("ask", "In which year was the lighthouse painted?", "--receipt", path)
+    assert ran.code == 0
+    return path
+
+
+def test_a_receipt_is_checked_later(filled: Cli, receipt: Path) -> None:
+    ran = filled("verify", "--receipt", receipt)
+    assert ran.code == 0
+    assert ran.out.splitlines()[0] == "still holding: 1 of 1 sentence; the receipt is intact"
+    assert filled("verify", "--receipt", receipt, "--json").json["holds"] is True
+    written = json.loads(receipt.read_text(encoding="utf-8"))
+    assert written["models"]["embedding"] == "fake@1"
+    assert written["citations"][0]["quote"] == "The lighthouse was painted in 1931."
+
+
+def test_a_receipt_whose_document_is_gone_does_not_hold(filled: Cli, receipt: Path) -> None:
+    document = json.loads(receipt.read_text(encoding="utf-8"))["citations"][0]["document_id"]
+    filled("documents", "delete", document)
+    ran = filled("verify", "--receipt", receipt, "--json")
+    assert (ran.code, ran.json["holds"], ran.json["intact"]) == (3, False, True)
+    assert ran.json["sentences"][0]["reason"] == "its document is gone"
+    assert ran.json["citations"][0]["state"] == "gone"
+
+
+def test_another_tenant_s_receipt_tells_nothing(filled: Cli, receipt: Path) -> None:
+    filled("tenants", "create", "other")
+    ran = filled("verify", "--receipt", receipt, "--tenant", "other", "--json")
+    assert (ran.code, ran.json["citations"][0]["state"]) == (3, "gone")
+
+
+def test_a_changed_receipt_is_told(filled: Cli, receipt: Path) -> None:
+    receipt.write_text(receipt.read_text(encoding="utf-8").replace("1931", "1932"), encoding="utf-8")
+    ran = filled("verify", "--receipt", receipt)
+    assert ran.code == 1
+    assert "the receipt is NOT as it was made" in ran.out
+    assert "its digest does not fit" in ran.err
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", "{", "[" * 100_000, '{"receipt": 1}'])
+def test_what_is_no_receipt_is_a_mistake_in_the_call(filled: Cli, tmp_path: Path, content: str) -> None:
+    path = tmp_path / "other.json"
+    path.write_text(content, encoding="utf-8")
+    ran = filled("verify", "--receipt", path, "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (2, "invalid_input")
+
+
+def test_a_claim_or_a_receipt(filled: Cli, receipt: Path) -> None:
+    assert filled("verify").code == 2
+    assert filled("verify", "The lighthouse was painted.", "--receipt", receipt).code == 2
+    assert filled("verify", "--receipt", "nowhere.json").code == 1

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 
 from ragstone.answer import Answerer
-from ragstone.answer.cite import NO_EVIDENCE, dangling_marks
+from ragstone.answer.cite import dangling_marks
+from ragstone.answer.write import NO_EVIDENCE
 from ragstone.core.answer_settings import AnswerSettings
 from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError, SettingsError

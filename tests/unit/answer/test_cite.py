@@ -5,15 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from ragstone.answer.cite import (
-    NO_EVIDENCE,
     Quote,
     Statement,
-    assemble,
     check_format,
     cited_sources,
     dangling_marks,
     extract_marks,
 )
+from ragstone.answer.write import NO_EVIDENCE, Writer
 from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.errors import SettingsError
 from ragstone.core.types import Hit
@@ -22,18 +21,21 @@ TEXT = "Pumps stop at 80 degrees. Fans never stop."
 MakeHit = Callable[..., Hit]
 
 
+def written(*statements: Statement, citation_format: str = "[{index}]") -> Answer:
+    writer = Writer(citation_format=citation_format)
+    for statement in statements:
+        writer.add(statement)
+    return writer.finish("?")
+
+
 @pytest.fixture
 def answer(make_hit: MakeHit) -> Answer:
     hit = make_hit(TEXT, start=100, page=4, section="Limits", uri="manual.pdf", title="Manual")
     pumps, fans = Quote(hit, 0, 25), Quote(hit, 26, 42)
-    return assemble(
-        "When do pumps stop?",
-        [
-            Statement("Fans run on.", "supported", (fans, pumps)),
-            Statement("Pumps stop at 80 degrees.", "quoted", (pumps,)),
-        ],
-        degraded=["dense arm"],
-    )
+    writer = Writer()
+    writer.add(Statement("Fans run on.", "supported", (fans, pumps)))
+    writer.add(Statement("Pumps stop at 80 degrees.", "quoted", (pumps,)))
+    return writer.finish("When do pumps stop?", degraded=["dense arm"])
 
 
 @pytest.mark.req("R-ANS-13")
@@ -60,7 +62,7 @@ def test_marks_follow_each_sentence(answer: Answer) -> None:
 def test_the_mark_can_be_set(make_hit: MakeHit) -> None:
     hit = make_hit(TEXT)
     statement = Statement("Pumps stop.", "supported", (Quote(hit, 0, 25),))
-    answer = assemble("?", [statement], citation_format="(source {index})")
+    answer = written(statement, citation_format="(source {index})")
     assert answer.answer == "Pumps stop. (source 1)"
     assert extract_marks(answer.answer, "(source {index})") == [1]
 
@@ -72,7 +74,7 @@ def test_a_format_without_a_number_is_refused_by_name() -> None:
 
 @pytest.mark.req("R-ANS-12")
 def test_no_statement_means_no_evidence() -> None:
-    assert assemble("Why?", []) == Answer("Why?", NO_EVIDENCE, (), (), "no_evidence")
+    assert Writer().finish("Why?") == Answer("Why?", NO_EVIDENCE, (), (), "no_evidence")
 
 
 def test_overlapping_passages_give_one_citation(make_hit: MakeHit) -> None:
@@ -81,14 +83,14 @@ def test_overlapping_passages_give_one_citation(make_hit: MakeHit) -> None:
         Statement("Fans go on.", "supported", (Quote(whole, 26, 42),)),
         Statement("They never stop.", "supported", (Quote(tail, 16, 32),)),
     ]
-    answer = assemble("?", statements)
+    answer = written(*statements)
     assert [citation.n for citation in answer.citations] == [1]
     assert [sentence.citations for sentence in answer.sentences] == [(1,), (1,)]
 
 
 def test_marks_and_links_of_the_source_do_not_reach_the_text(make_hit: MakeHit) -> None:
     text = "As [Smith](https://a.example)\nshowed [12], items[0] is [3] ."
-    answer = assemble("?", [Statement(text, "quoted", (Quote(make_hit(text), 0, len(text)),))])
+    answer = written(Statement(text, "quoted", (Quote(make_hit(text), 0, len(text)),)))
     assert answer.answer == "As Smith showed, items[0] is. [1]"
     assert answer.sentences[0].text == answer.citations[0].quote == text
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ragstone.answer.reply import declines, read_reply
+from ragstone.answer.reply import MOST_CHARS, ReplyReader, declines, read_reply
 
 
 def read(reply: str) -> list[tuple[str, tuple[int, ...]]]:
@@ -52,3 +54,48 @@ def test_declining(reply: str) -> None:
 @pytest.mark.parametrize("reply", ["", "No answer is 42 [1].", "Pumps stop [1]. NO ANSWER"])
 def test_not_declining(reply: str) -> None:
     assert not declines(reply)
+
+
+PARTS = st.sampled_from(
+    [
+        *("Pumps stop at 80 degrees [1]. ", "Fans run. [2][3] ", "Vitamin C. A. Adams said so [1].\n\n"),
+        *(
+            "It is quiet",
+            " [passage 2]",
+            ". ",
+            "\n- An item [1]\n",
+            "<think>No [1].</think>",
+            "```\ncode\n```\n",
+        ),
+        *(
+            "Text\n---\n",
+            "e.g. this one [1, 2, 3]. ",
+            "ｅｖｉｌ．ｅｘａｍｐｌｅ ",
+            "Yes【2】。",
+            "[",
+            "](x) ",
+        ),
+    ]
+)
+
+
+@given(st.lists(PARTS, max_size=25).map("".join), st.integers(1, 40))
+def test_a_reply_is_read_the_same_while_it_is_written(reply: str, size: int) -> None:
+    reader = ReplyReader()
+    said = [one for at in range(0, len(reply), size) for one in reader.feed(reply[at : at + size])]
+    assert [*said, *reader.rest()] == read_reply(reply)
+
+
+def test_a_sentence_comes_before_the_reply_is_over() -> None:
+    reader = ReplyReader()
+    (first,) = reader.feed(
+        "Pumps stop at 80 degrees. [1] Fans are another matter, of which a good lot more could be said here"
+    )
+    assert (first.text, first.numbers) == ("Pumps stop at 80 degrees.", (1,))
+
+
+def test_an_endless_reply_is_read_to_a_limit() -> None:
+    reader = ReplyReader()
+    for _ in range(30):
+        reader.feed("Pumps stop [1]. " * 1000)
+    assert len(reader.text) == MOST_CHARS

@@ -2,54 +2,136 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.options import K, ModeOption, Where, read_where
-from ragstone.serve.cli.output import one_line, place, text
+from ragstone.serve.cli.output import console, one_line, place, text, write_json_line
 from ragstone.serve.cli.search import MODEL_WAIT
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from rich.console import Console
 
-    from ragstone.core.answers import Answer, Citation
+    from ragstone.core.answers import Answer, AnswerEvent, Citation, Contradiction
 
 Question = Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in your own words.")]
+Stream = Annotated[
+    bool,
+    typer.Option(
+        "--stream",
+        help="Show each sentence as soon as it is checked, as a terminal does anyway; with --json, an event a line.",
+    ),
+]
+ReceiptFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--receipt",
+        metavar="FILE",
+        help="Write what the answer stands on; ragstone verify --receipt checks it.",
+    ),
+]
 
 
 async def ask(
-    session: Session, question: Question, k: K = None, mode: ModeOption = None, where: Where = None
+    session: Session,
+    question: Question,
+    k: K = None,
+    mode: ModeOption = None,
+    where: Where = None,
+    stream: Stream = False,
+    receipt: ReceiptFile = None,
 ) -> int:
     """Answer a question, with the source of every sentence."""
-    filters = read_where(where)
-    async with session.engine(warm=True) as engine, session.patience(MODEL_WAIT):
-        answer = await engine.ask(question, k=k, mode=mode, where=filters)
-    from ragstone.core.wire import ask_json
+    asked: dict[str, Any] = {"k": k, "mode": mode, "where": read_where(where)}
+    live = stream or (sys.stdout.isatty() and not session.options.json)
+    async with session.engine(warm=True) as engine:
+        sources = engine.settings.answer.citation_style != "none"
+        if live:
+            answer = await _shown_live(session, engine.stream(question, **asked), sources=sources)
+        else:
+            async with session.patience(MODEL_WAIT):
+                answer = await engine.ask(question, **asked)
+        proof = await engine.receipt(answer) if receipt else None
+    if receipt:
+        receipt.write_text(json.dumps(proof, indent=2) + "\n", encoding="utf-8")
+    if not live:
+        from ragstone.core.wire import ask_json
 
-    session.show(ask_json(answer), lambda out: draw_answer(out, answer))
+        session.show(ask_json(answer), lambda out: draw_answer(out, answer, sources=sources))
     session.warn(f"degraded: {note}" for note in answer.degraded)
     return OK if answer.status == "answered" else NOTHING_FOUND
 
 
-def draw_answer(out: Console, answer: Answer) -> None:
-    """The sentences with their marks, then what each mark stands for."""
-    out.print(text(answer.answer, "" if answer.citations else "yellow"))
-    if answer.citations:
+async def _shown_live(session: Session, events: AsyncIterator[AnswerEvent], *, sources: bool) -> Answer:
+    """Write each event as it comes; the answer that they end with."""
+    from ragstone.core.answers import AnswerReady, SentenceReady
+    from ragstone.core.wire_answers import event_json
+
+    out, written = console(), list[str]()
+    async with session.patience(MODEL_WAIT):
+        event: AnswerEvent = await anext(events)
+    while not isinstance(event, AnswerReady):
+        if session.options.json:
+            write_json_line(event_json(event))
+        elif isinstance(event, SentenceReady):
+            written.append(event.text)
+            out.print(text(event.text))
+        event = await anext(events)
+    if session.options.json:
+        write_json_line(event_json(event))
+    else:
+        # Each sentence was ended by a line of its own.
+        left = event.answer.answer.removeprefix(" ".join(written)).removeprefix("\n")
+        draw_rest(out, event.answer, left, sources=sources)
+    return event.answer
+
+
+def draw_answer(out: Console, answer: Answer, *, sources: bool = True) -> None:
+    """The sentences with their marks, what each mark stands for, and what speaks against them."""
+    draw_rest(out, answer, answer.answer, sources=sources)
+
+
+def draw_rest(out: Console, answer: Answer, words: str, *, sources: bool = True) -> None:
+    """What is left to say of an answer after its sentences were shown."""
+    if words:
+        out.print(text(words, "" if answer.citations else "yellow"))
+    if answer.citations and sources:
         out.print()
-    for citation in answer.citations:
-        draw_citation(out, citation)
+        for citation in answer.citations:
+            draw_citation(out, citation)
+    if answer.contradictions:
+        out.print()
+        for contradiction in answer.contradictions:
+            draw_contradiction(out, contradiction)
 
 
 def draw_citation(out: Console, citation: Citation) -> None:
     """Number and place, address, and the quote."""
-    from rich.padding import Padding
-
     head = text(f"[{citation.n}] ", "cyan").append(
         place(citation.title, citation.section, citation.page), "bold"
     )
     out.print(head)
-    out.print(Padding(text(one_line(citation.uri), "dim"), (0, 0, 0, 4), expand=False))
-    out.print(Padding(text(f"“{one_line(citation.quote)}”", "italic"), (0, 0, 0, 4), expand=False))
+    _draw_indented(out, one_line(citation.uri), "dim")
+    _draw_indented(out, f"“{one_line(citation.quote)}”", "italic")
+
+
+def draw_contradiction(out: Console, one: Contradiction) -> None:
+    """Who says otherwise, how, and against which sentence."""
+    out.print(text("But ", "yellow").append(place(one.title, one.section, one.page), "bold"))
+    _draw_indented(out, one_line(one.uri), "dim")
+    _draw_indented(out, f"“{one_line(one.quote)}”", "italic")
+    _draw_indented(out, f"against “{one_line(one.sentence)}”: {one.reason}", "dim")
+
+
+def _draw_indented(out: Console, words: str, style: str) -> None:
+    from rich.padding import Padding
+
+    out.print(Padding(text(words, style), (0, 0, 0, 4), expand=False))

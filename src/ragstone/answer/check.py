@@ -1,0 +1,134 @@
+"""Whether a sentence that a model wrote may be said: it must cite passages that were given, and they must say it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from ragstone.answer.cite import Quote, Statement
+from ragstone.answer.plain import has_address, has_link, named_places
+from ragstone.answer.reply import CitedSentence
+from ragstone.answer.support import unsupported
+from ragstone.core.analyzer import analyze, analyze_query
+from ragstone.core.errors import ModelError, RemoteError
+from ragstone.core.model_types import Relation
+from ragstone.core.protocols import Entailer
+from ragstone.core.sentences import sentence_spans
+from ragstone.core.types import Hit
+
+logger = logging.getLogger(__name__)
+
+_SHORT = 6
+"""Terms under which half of them are too few to tell what a sentence says."""
+_QUOTES_PER_PASSAGE = 2
+_WORTH_A_QUOTE = 0.25
+"""Share of a sentence's terms that a further quote must add."""
+
+
+class Judge:
+    """An `Entailer` that may be missing, slow or broken: then there is no judgement, and one note that says so."""
+
+    def __init__(self, entailer: Entailer | None = None, seconds: float = 30.0) -> None:
+        self._entailer = entailer
+        self._seconds = seconds
+        self.notes: list[str] = []
+
+    async def relations(self, premises: Sequence[str], hypothesis: str) -> Sequence[Relation] | None:
+        """What each premise means for the hypothesis; None when nobody can say."""
+        if self._entailer is None or not premises:
+            return None
+        try:
+            async with asyncio.timeout(self._seconds):
+                found = await self._entailer.label(premises, hypothesis)
+        except (ModelError, RemoteError, TimeoutError) as error:
+            reason = str(error) or f"no judgement within {self._seconds:g} s"
+            logger.warning("support is checked without %s: %s", self._entailer.name, reason)
+            self.notes.append(f"entailment: {reason}")
+            self._entailer = None  # the rest of this answer does not wait for it again
+            return None
+        return [one.relation for one in found]
+
+
+class Checker:
+    """Checks the sentences of one reply against the numbered passages that the model was given."""
+
+    def __init__(self, hits: Mapping[int, Hit], judge: Judge, *, flag: bool = False) -> None:
+        self._hits = hits
+        self._judge = judge
+        self._flag = flag
+        self._left_out: Counter[str] = Counter()
+
+    @property
+    def dropped(self) -> list[str]:
+        """What was left out and why."""
+        return [f"{count} left out: {reason}" for reason, count in self._left_out.most_common()]
+
+    async def check(self, sentence: CitedSentence) -> Statement | None:
+        """The sentence with the words it stands on, or None when it may not be said."""
+        reason, quotes = self._grounds(sentence)
+        if not reason:
+            reason = await self._unsupported(sentence, quotes)
+            if not reason:
+                return Statement(sentence.text, "supported", quotes)
+            if self._flag:
+                return Statement(sentence.text, "unsupported", quotes)
+        self._left_out[reason] += 1
+        return None
+
+    def _grounds(self, sentence: CitedSentence) -> tuple[str, tuple[Quote, ...]]:
+        """Why a sentence has nothing to stand on at all, or the quotes it may stand on."""
+        if has_link(sentence.text) or "](" in sentence.raw:
+            return "it holds a link or markup", ()
+        if not sentence.numbers:
+            return "it cites no passage", ()
+        if any(number not in self._hits for number in sentence.numbers):
+            return "it cites a passage that was not given", ()
+        cited = [self._hits[number] for number in sentence.numbers]
+        if named_places(sentence.text) - named_places("\n".join(hit.text for hit in cited)):
+            return "it names a host or a mail address that its source does not", ()
+        quotes = tuple(quote for hit in cited for quote in best_quotes(sentence.text, hit))
+        return ("", quotes) if quotes else ("its source does not say it", ())
+
+    async def _unsupported(self, sentence: CitedSentence, quotes: Sequence[Quote]) -> str:
+        """Why its sources do not bear it out; a failed explicit check is not outvoted by a model."""
+        cited = [self._hits[number] for number in sentence.numbers]
+        around = "\n".join(f"{hit.title}\n{hit.section}\n{hit.text}" for hit in cited)
+        texts = [quote.text for quote in quotes]
+        reason = unsupported(sentence.text, texts, around)
+        if not reason and _adds_too_much(sentence.text, around):
+            reason = "its source does not say it"
+        if reason:
+            return reason
+        premises = dict.fromkeys([" ".join(texts), *(hit.text for hit in cited)])
+        relations = await self._judge.relations(list(premises), sentence.text)
+        if relations is None or "entails" in relations:
+            return ""
+        return "its source speaks against it" if "contradicts" in relations else "its source does not say it"
+
+
+def _adds_too_much(sentence: str, around: str) -> bool:
+    """Whether a short sentence has words of its own: one of two terms is half of what it says."""
+    terms, known = set(analyze_query(sentence)), set(analyze(around))
+    return len(terms) < _SHORT and len(terms - known) > len(terms) // 3
+
+
+def best_quotes(sentence: str, hit: Hit) -> list[Quote]:
+    """The sentences of a passage that hold most of a sentence's terms, in reading order."""
+    wanted = set(analyze_query(sentence))
+    candidates = [
+        (Quote(hit, start, end), wanted.intersection(analyze(hit.text[start:end])))
+        for start, end in sentence_spans(hit.text)
+    ]
+    # Where two say the same, the one without an address is quoted.
+    candidates.sort(key=lambda candidate: has_address(candidate[0].text))
+    chosen: list[Quote] = []
+    while candidates and len(chosen) < _QUOTES_PER_PASSAGE:
+        quote, terms = max(candidates, key=lambda candidate: len(candidate[1] & wanted))
+        added = terms & wanted
+        if not added or (chosen and len(added) < _WORTH_A_QUOTE * len(analyze_query(sentence))):
+            break
+        chosen.append(quote)
+        wanted -= added
+    return sorted(chosen, key=lambda quote: quote.start)

@@ -1,0 +1,145 @@
+"""Passages that were found too and say otherwise: a denial, an opposite, another number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ragstone.answer.check import Judge
+from ragstone.answer.cite import Quote, Statement
+from ragstone.answer.plain import has_link
+from ragstone.answer.support import nearest_clauses, negated, numbers, opposed
+from ragstone.core.analyzer import analyze
+from ragstone.core.answers import Contradiction
+from ragstone.core.sentences import sentence_spans
+from ragstone.core.types import Hit
+
+NEAR = 0.5
+"""Share of a sentence's words that another must have to be about the same at all: those are put to the judge."""
+SAME_MATTER = 0.7
+"""Share from which explicit checks may say that one denies the other."""
+SAME_BUT_NUMBERS = 0.8
+"""Share, both ways, from which a different number is a different statement about the same thing."""
+MOST_JUDGED = 6
+MOST_SHOWN = 5
+_LABEL = re.compile(
+    r"\b(?:[A-Z]\w*|version|step|chapter|section|figure|table|page|number|level|phase|part|item|line)"
+    r"[ \t]+#?(\d[\d.,]*)"
+)
+"""A number that names something, as in "Pump 2": another name is another thing, not another statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Other:
+    """A sentence of a passage, and how much of the matter it shares."""
+
+    quote: Quote
+    words: frozenset[str]
+
+    def share(self, words: frozenset[str]) -> float:
+        return len(self.words & words) / len(words) if words else 0.0
+
+
+async def contradictions(
+    statements: Sequence[Statement], hits: Sequence[Hit], judge: Judge
+) -> list[Contradiction]:
+    """What the hits hold against the statements, in the order of the statements and then of the hits."""
+    others = list(_others(hits))
+    found: dict[tuple[str, int, int], Contradiction] = {}
+    for statement in statements:
+        # Neither its own words, nor those of a sentence before it: two that disagree are shown once.
+        others = [other for other in others if not _among(other.quote, statement.quotes)]
+        words = _words(statement.text)
+        near = [other for other in others if other.share(words) >= NEAR]
+        near.sort(key=lambda other: -other.share(words))
+        for quote, reason in await _against(statement.text, words, near[:MOST_JUDGED], judge):
+            found.setdefault(quote.place, _contradiction(statement.text, quote, reason))
+    return list(found.values())[:MOST_SHOWN]
+
+
+async def _against(
+    sentence: str, words: frozenset[str], near: Sequence[_Other], judge: Judge
+) -> list[tuple[Quote, str]]:
+    relations = await judge.relations([other.quote.text for other in near], sentence)
+    if relations is not None:
+        return [
+            (other.quote, "it contradicts the sentence")
+            for other, relation in zip(near, relations, strict=True)
+            if relation == "contradicts"
+        ]
+    reasons = ((other.quote, _disagreement(sentence, words, other)) for other in near)
+    return [(quote, reason) for quote, reason in reasons if reason]
+
+
+def _disagreement(sentence: str, words: frozenset[str], other: _Other) -> str:
+    """In which way two sentences about the same matter disagree; empty when they do not."""
+    text = other.quote.text
+    if other.share(words) < SAME_MATTER:
+        return ""
+    if _differing_numbers(sentence, text) and _back(other.words, words) >= SAME_BUT_NUMBERS:
+        return "it gives another number" if other.share(words) >= SAME_BUT_NUMBERS else ""
+    clauses = nearest_clauses(sentence, [text])
+    if all(_back(_words(clause), words) < NEAR for clause in clauses):
+        return ""
+    if all(negated(clause) != negated(sentence) for clause in clauses):
+        return "one of the two denies what the other says"
+    if all(opposed(sentence, clause) for clause in clauses):
+        return "it says the opposite"
+    return ""
+
+
+def _differing_numbers(sentence: str, text: str) -> bool:
+    """Whether exactly one number is another one, and neither of them is part of a name."""
+    here, there = numbers(sentence), numbers(text)
+    only_here, only_there = here - there, there - here
+    if len(only_here) != 1 or len(only_there) != 1:
+        return False
+    return not (only_here & _labels(sentence) or only_there & _labels(text))
+
+
+def _labels(text: str) -> set[str]:
+    return {number for match in _LABEL.finditer(text) for number in numbers(match[1].rstrip(".,"))}
+
+
+def _back(theirs: frozenset[str], ours: frozenset[str]) -> float:
+    return len(theirs & ours) / len(theirs) if theirs else 0.0
+
+
+def _words(text: str) -> frozenset[str]:
+    """The terms of a text that are not numbers."""
+    return frozenset(term for term in analyze(text) if not numbers(term))
+
+
+def _others(hits: Sequence[Hit]) -> Iterator[_Other]:
+    seen: set[tuple[str, int, int]] = set()
+    for hit in hits:
+        for start, end in sentence_spans(hit.text):
+            quote = Quote(hit, start, end)
+            if quote.place not in seen and not quote.text.endswith(("?", "？")) and not has_link(quote.text):
+                seen.add(quote.place)
+                yield _Other(quote, _words(quote.text))
+
+
+def _among(quote: Quote, quotes: Sequence[Quote]) -> bool:
+    """Whether it is one of the quotes, or a part of one that another passage has too."""
+    document, start, end = quote.place
+    places = (one.place for one in quotes)
+    return any(document == one[0] and start < one[2] and one[1] < end for one in places)
+
+
+def _contradiction(sentence: str, quote: Quote, reason: str) -> Contradiction:
+    cited = quote.citation(0)
+    return Contradiction(
+        sentence=sentence,
+        quote=cited.quote,
+        reason=reason,
+        chunk_id=cited.chunk_id,
+        document_id=cited.document_id,
+        title=cited.title,
+        uri=cited.uri,
+        page=cited.page,
+        section=cited.section,
+        start=cited.start,
+        end=cited.end,
+    )

@@ -1,0 +1,87 @@
+"""How the text of an answer names its sources: marks in it, a list below it, both or neither."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ragstone.answer.cite import DEFAULT_FORMAT, INDEX, mark_pattern
+from ragstone.answer.plain import has_link, plain
+from ragstone.core.answer_settings import CitationStyle
+from ragstone.core.answers import Citation
+
+MOST_CHARS = 120
+"""Of a title or heading: it names a source, it does not speak."""
+_STOP = re.compile(r"[.!?。！？]+[\"'”’»)]*$")
+_SPACE_BEFORE_STOP = re.compile(r" (?=[.,;:!?](?:\s|$))")
+_SOURCE_MARK = re.compile(r"\[Source:[^\[\]]{0,300}\]", re.I)
+_BRACKETS = str.maketrans("[]", "()")
+
+
+def unmarked(text: str, citation_format: str = DEFAULT_FORMAT) -> str:
+    """One plain line without marks: a source's own ("as shown in [12]") would read as marks of this answer."""
+    without = _SOURCE_MARK.sub("", mark_pattern(citation_format).sub("", text))
+    return _SPACE_BEFORE_STOP.sub("", plain(without))
+
+
+def marked(
+    text: str, citations: Sequence[Citation], style: CitationStyle, citation_format: str = DEFAULT_FORMAT
+) -> str:
+    """A sentence as the answer shows it, with whatever marks the style puts there."""
+    bare = unmarked(text, citation_format)
+    if style in ("index", "footnote"):
+        return f"{bare} {''.join(_mark(citation.n, citation_format) for citation in citations)}"
+    if style == "inline":
+        sources = dict.fromkeys(f"[Source: {_inline_name(citation)}]" for citation in citations)
+        stop = _STOP.search(bare)
+        end = stop.start() if stop else len(bare)
+        return f"{bare[:end]} {' '.join(sources)}{bare[end:]}"
+    return bare
+
+
+def below(citations: Sequence[Citation], style: CitationStyle, citation_format: str = DEFAULT_FORMAT) -> str:
+    """What follows the sentences: the list of sources where the style has one."""
+    if style == "footnote":
+        lines = [f"{_mark(citation.n, citation_format)} {source_line(citation)}" for citation in citations]
+        return "\n\n" + "\n".join(lines)
+    if style == "endnote":
+        sources = dict.fromkeys(source_line(citation) for citation in citations)
+        lines = [f"{number}. {source}" for number, source in enumerate(sources, start=1)]
+        return "\n\nSources:\n" + "\n".join(lines)
+    return ""
+
+
+def source_line(citation: Citation) -> str:
+    """A source in a list: `Product Catalog - Oriental Spice`, `Internet (FragranceNet) - Composition`."""
+    if citation.site:
+        name, details = f"Internet ({_name(citation.site)})", citation.title
+    else:
+        name, details = _name(citation.title), _details(citation)
+    words = _clean(details)
+    return f"{name} - {words}" if words else name
+
+
+def _inline_name(citation: Citation) -> str:
+    return f"Internet - {_name(citation.site)}" if citation.site else _name(citation.title)
+
+
+def _details(citation: Citation) -> str:
+    first, _, rest = citation.section.partition(" > ")
+    section = rest if first and citation.title.startswith(first) else citation.section
+    return section or (f"page {citation.page}" if citation.page else "")
+
+
+def _mark(n: int, citation_format: str) -> str:
+    return citation_format.replace(INDEX, str(n))
+
+
+def _name(title: str) -> str:
+    return _clean(title) or "untitled"
+
+
+def _clean(words: str) -> str:
+    """Words of a document that may stand in an answer: one line, no link, no bracket that could end a mark."""
+    line = plain(words)
+    if len(line) > MOST_CHARS:
+        line = line[: MOST_CHARS - 1].rstrip() + "…"
+    return "" if has_link(line) else line.translate(_BRACKETS)

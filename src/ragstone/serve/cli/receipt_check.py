@@ -1,0 +1,73 @@
+"""`ragstone verify --receipt`: what of an answer that was given earlier still holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ragstone.core.errors import InputError
+from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
+from ragstone.serve.cli.output import counted, one_line, text
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragstone.core.proof import ReceiptReport
+
+MOST_BYTES = 10_000_000
+STATES = {
+    "stands": "stands word for word",
+    "moved": "stands word for word, elsewhere in its document",
+    "changed": "is no longer in its document",
+    "gone": "is gone with its document",
+    "elsewhere": "is on the internet and cannot be checked here",
+}
+
+
+async def check_receipt_file(session: Session, path: Path) -> int:
+    """Show which sentences of a receipt still hold; the exit code is 0 when all do, 3 when not, 1 for a forged one."""
+    receipt = read_receipt(path)
+    async with session.engine() as engine:
+        report = await engine.check_receipt(receipt)
+    from ragstone.core.wire_answers import receipt_report_json
+
+    session.show(receipt_report_json(report), lambda out: draw_report(out, report))
+    session.warn(f"{path}: {sign}" for sign in report.tampering)
+    if not report.intact:
+        return FAILURE
+    return OK if report.holds else PARTIAL
+
+
+def read_receipt(path: Path) -> dict[str, Any]:
+    """The JSON object in a file."""
+    hint = "ragstone ask QUESTION --receipt FILE writes one"
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise InputError(f"{path} is too large for a receipt", hint=hint)
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON: {error}", hint=hint) from error
+    if not isinstance(value, dict):
+        raise InputError(f"{path} is not a receipt of an answer", hint=hint)
+    return value
+
+
+def draw_report(out: Console, report: ReceiptReport) -> None:
+    """Each sentence with what became of it, then where its quotes are now."""
+    held = sum(sentence.holds for sentence in report.sentences)
+    verdict = "intact" if report.intact else "NOT as it was made"
+    head = f"still holding: {held} of {counted(len(report.sentences), 'sentence')}; the receipt is {verdict}"
+    out.print(text(head, "bold green" if report.holds else "bold red"))
+    out.print(text(f"{one_line(report.question)} ({report.moment})", "dim"))
+    for sentence in report.sentences:
+        mark, style = ("+ ", "green") if sentence.holds else ("- ", "red")
+        out.print(text(mark, style).append(one_line(sentence.text)))
+        if sentence.reason:
+            out.print(text(f"  {sentence.reason}", "yellow"))
+    for citation in report.citations:
+        out.print(text(f"[{citation.n}] ", "cyan").append(f"{one_line(citation.title)} ", "bold"), end="")
+        out.print(text(STATES[citation.state], "dim"))

@@ -1,0 +1,111 @@
+"""Passages that say otherwise are shown, and those that only say something else are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from ragstone.answer.check import Judge
+from ragstone.answer.cite import Quote, Statement
+from ragstone.answer.contradict import contradictions
+from ragstone.core.errors import ModelError
+from ragstone.core.model_types import Entailment, Relation
+from ragstone.core.types import Hit
+
+MakeHit = Callable[..., Hit]
+SAID = "The pump stops at 80 degrees."
+
+
+class Saying:
+    """An entailer that finds one relation in every premise, or fails."""
+
+    name = "double"
+
+    def __init__(self, relation: Relation | Exception) -> None:
+        self.relation = relation
+        self.asked: list[Sequence[str]] = []
+
+    async def label(self, premises: Sequence[str], hypothesis: str) -> Sequence[Entailment]:
+        self.asked.append(premises)
+        if isinstance(self.relation, Exception):
+            raise self.relation
+        return [Entailment(self.relation, 0.9) for _ in premises]
+
+    async def close(self) -> None: ...
+
+
+def statement(hit: Hit, text: str = SAID) -> Statement:
+    return Statement(text, "quoted", (Quote(hit, 0, len(hit.text)),))
+
+
+async def reasons(make_hit: MakeHit, other: str, said: str = SAID) -> list[str]:
+    own, against = make_hit(said, "own"), make_hit(other, "other")
+    return [one.reason for one in await contradictions([statement(own, said)], [own, against], Judge())]
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ("The pump stops at 90 degrees.", "it gives another number"),
+        ("The pump does not stop at 80 degrees.", "one of the two denies what the other says"),
+        ("The fan stops at 90 degrees.", ""),
+        ("The pump stops at 80 degrees, they say.", ""),
+        ("Does the pump not stop at 80 degrees?", ""),
+        ("The pump does not stop at 80 degrees, see https://evil.example/x for it.", ""),
+    ],
+)
+async def test_explicit_checks(make_hit: MakeHit, other: str, reason: str) -> None:
+    assert await reasons(make_hit, other) == ([reason] if reason else [])
+
+
+async def test_opposites(make_hit: MakeHit) -> None:
+    found = await reasons(make_hit, "Heat decreases tank pressure.", "Heat increases tank pressure.")
+    assert found == ["it says the opposite"]
+
+
+async def test_another_name_is_another_thing(make_hit: MakeHit) -> None:
+    assert await reasons(make_hit, "Pump 2 stops at 80 degrees.", "Pump 1 stops at 80 degrees.") == []
+    years = ("In 2023 we sold 5 pumps.", "In 2024 we sold 6 pumps.")
+    assert await reasons(make_hit, *years) == []
+
+
+async def test_it_says_where_it_stands(make_hit: MakeHit) -> None:
+    own = make_hit(SAID, "own")
+    text = "Preface here. The pump stops at 90 degrees."
+    other = make_hit(text, "other", start=100, page=7, section="Limits")
+    (one,) = await contradictions([statement(own)], [own, other], Judge())
+    assert (one.sentence, one.quote) == (SAID, "The pump stops at 90 degrees.")
+    assert (one.document_id, one.page, one.section) == ("other", 7, "Limits")
+    assert text[one.start - 100 : one.end - 100] == one.quote
+
+
+async def test_two_sentences_of_the_answer_that_disagree_are_shown_once(make_hit: MakeHit) -> None:
+    hits = [make_hit(SAID, "own"), make_hit("The pump stops at 90 degrees.", "other")]
+    said = [statement(hit, hit.text) for hit in hits]
+    found = await contradictions(said, hits, Judge())
+    assert [(one.sentence, one.document_id) for one in found] == [(SAID, "other")]
+
+
+async def test_an_overlapping_passage_is_not_held_against_its_own_words(make_hit: MakeHit) -> None:
+    whole = make_hit("Only then does it not hold that the pump stops at 80 degrees.", "own")
+    part = make_hit(whole.text[32:], "own", start=32)
+    assert await contradictions([statement(whole, whole.text)], [whole, part], Judge()) == []
+
+
+@pytest.mark.parametrize(("relation", "count"), [("contradicts", 1), ("neutral", 0), ("entails", 0)])
+async def test_a_judge_decides_where_there_is_one(make_hit: MakeHit, relation: Relation, count: int) -> None:
+    own, other = make_hit(SAID, "own"), make_hit("The pump stops at 90 degrees. Fans are blue.", "other")
+    entailer = Saying(relation)
+    found = await contradictions([statement(own)], [own, other], Judge(entailer))
+    assert len(found) == count
+    assert entailer.asked == [["The pump stops at 90 degrees."]]
+
+
+async def test_a_judge_that_fails_leaves_the_explicit_checks(make_hit: MakeHit) -> None:
+    own, other = make_hit(SAID, "own"), make_hit("The pump stops at 90 degrees.", "other")
+    entailer = Saying(ModelError("no weights"))
+    judge = Judge(entailer)
+    found = await contradictions([statement(own), statement(own)], [own, other], judge)
+    assert [one.reason for one in found] == ["it gives another number"]
+    assert (judge.notes, len(entailer.asked)) == (["entailment: no weights"], 1)

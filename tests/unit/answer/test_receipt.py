@@ -1,0 +1,162 @@
+"""Receipts: replayed on documents that stay, move, change and go, and on receipts that somebody changed."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from ragstone.answer.cite import Quote, Statement
+from ragstone.answer.receipt import check_receipt, digest, make_receipt
+from ragstone.answer.write import Writer
+from ragstone.core.errors import InputError
+from ragstone.core.ids import content_hash
+from ragstone.core.proof import ReceiptReport
+from ragstone.core.types import Hit
+
+PUMPS = "Our pumps are blue. The pump stops at 80 degrees. Ask for more."
+FANS = "A fan draws 40 watts."
+
+
+@pytest.fixture
+def receipt(make_hit: Callable[..., Hit]) -> dict[str, Any]:
+    pumps, fans = make_hit(PUMPS, "pumps"), make_hit(FANS, "fans")
+    writer = Writer()
+    writer.add(Statement("Pumps stop at 80 degrees.", "supported", (Quote(pumps, 20, 49),)))
+    writer.add(Statement(FANS, "quoted", (Quote(fans, 0, len(FANS)),)))
+    made = make_receipt(
+        writer.finish("When does the pump stop?"),
+        engine="1.2",
+        moment=datetime(2026, 1, 2, tzinfo=UTC),
+        tenant="acme",
+        kb="manuals",
+        profile="default",
+        models={"embedding": "granite@1", "llm": None},
+    )
+    return json.loads(json.dumps(made))
+
+
+async def checked(receipt: dict[str, Any], **documents: str) -> ReceiptReport:
+    async def text_of(document_id: str) -> str | None:
+        return documents.get(document_id)
+
+    return await check_receipt(receipt, text_of)
+
+
+def test_it_holds_what_is_needed_to_look_again(receipt: dict[str, Any]) -> None:
+    assert receipt["models"] == {"embedding": "granite@1", "llm": None}
+    assert (receipt["engine"], receipt["moment"]) == ("1.2", "2026-01-02T00:00:00+00:00")
+    assert (receipt["profile"], receipt["kb"], receipt["question"]) == (
+        *("default", "manuals"),
+        "When does the pump stop?",
+    )
+    assert receipt["answer_hash"] == content_hash("Pumps stop at 80 degrees. [1] A fan draws 40 watts. [2]")
+    first = receipt["citations"][0]
+    assert (first["document_id"], first["start"], first["end"]) == ("pumps", 20, 49)
+    assert first["hash"] == content_hash("The pump stops at 80 degrees.")
+
+
+async def test_it_holds_while_the_documents_do(receipt: dict[str, Any]) -> None:
+    report = await checked(receipt, pumps=PUMPS, fans=FANS)
+    assert (report.holds, report.intact) == (True, True)
+    assert [one.state for one in report.citations] == ["stands", "stands"]
+
+
+@pytest.mark.parametrize(
+    ("pumps", "state", "start", "reason"),
+    [
+        ("New preface.\n\n" + PUMPS, "moved", 34, ""),
+        (PUMPS[20:], "moved", 0, ""),
+        (PUMPS.replace("80", "90"), "changed", 20, "its document no longer says so"),
+        (None, "gone", 20, "its document is gone"),
+    ],
+)
+async def test_what_becomes_of_a_sentence(
+    receipt: dict[str, Any], pumps: str | None, state: str, start: int, reason: str
+) -> None:
+    documents = {"fans": FANS} | ({"pumps": pumps} if pumps else {})
+    report = await checked(receipt, **documents)
+    assert (report.citations[0].state, report.citations[0].start) == (state, start)
+    assert [(one.holds, one.reason) for one in report.sentences] == [(not reason, reason), (True, "")]
+    assert (report.intact, report.holds) == (True, not reason)
+
+
+def _set(path: str, value: object) -> Callable[[dict[str, Any]], None]:
+    def change(receipt: dict[str, Any]) -> None:
+        *way, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+        place: Any = receipt
+        for part in way:
+            place = place[part]
+        place[last] = value
+
+    return change
+
+
+CHANGES = [
+    _set("question", "Another?"),
+    _set("answer", "Pumps never stop. [1]"),
+    _set("moment", "2020-01-01T00:00:00+00:00"),
+    _set("models.llm", "a-better-one"),
+    _set("sentences.0.text", "Pumps stop at 80 degrees, always."),
+    _set("sentences.1.support", "supported"),
+    _set("citations.0.quote", "Our pumps are blue."),
+    _set("citations.0.title", "Another manual"),
+    _set("digest", "0" * 64),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=range(len(CHANGES)))
+async def test_any_change_shows(receipt: dict[str, Any], change: Callable[[dict[str, Any]], None]) -> None:
+    change(receipt)
+    report = await checked(receipt, pumps=PUMPS, fans=FANS)
+    assert not report.intact
+    assert not report.holds
+    assert report.tampering[0] == "its digest does not fit: it is not as it was made"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (_set("sentences.0.text", "Pumps stop at 95 degrees."), "a number is not in its source"),
+        (_set("sentences.1.text", "A fan draws 4 watts."), "its words are not those of its quote"),
+        (_set("sentences.0.citations", [7]), "it cites nothing that the receipt holds"),
+        (_set("sentences.0.citations", []), "it cites nothing that the receipt holds"),
+    ],
+)
+async def test_a_receipt_forged_with_a_fitting_digest_is_still_not_borne_out(
+    receipt: dict[str, Any], change: Callable[[dict[str, Any]], None], reason: str
+) -> None:
+    change(receipt)
+    receipt["digest"] = digest(receipt)
+    report = await checked(receipt, pumps=PUMPS, fans=FANS)
+    assert report.intact
+    assert reason in [one.reason for one in report.sentences]
+    assert not report.holds
+
+
+async def test_order_and_space_do_not_matter(receipt: dict[str, Any]) -> None:
+    turned = dict(reversed(copy.deepcopy(receipt).items()))
+    assert (await checked(turned, pumps=PUMPS, fans=FANS)).holds
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda receipt: receipt.clear(),
+        lambda receipt: receipt.pop("citations"),
+        lambda receipt: receipt.update(note="x"),
+        _set("receipt", 2),
+        _set("citations.0.start", -1),
+        _set("citations.0.quote", ""),
+        _set("sentences", {"a": 1}),
+        _set("citations", [{}] * 2000),
+    ],
+)
+async def test_what_is_no_receipt_is_refused(receipt: dict[str, Any], change: Callable[..., None]) -> None:
+    change(receipt)
+    with pytest.raises(InputError, match=r"^this is not a receipt of an answer: "):
+        await checked(receipt)
