@@ -1,1 +1,1 @@
-"""Everything an agent is given: each tool once, and its forms for the frameworks."""
+"""What agents work with: tools that are defined once, budgets for them, and the loop that lets a model call them."""

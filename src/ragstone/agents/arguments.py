@@ -1,0 +1,88 @@
+"""What each tool takes. The descriptions are read by models: they are part of the interface."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ragstone.core.research import Depth
+from ragstone.core.types import Mode
+
+SourceType = Literal["all", "emails", "papers", "rss", "web", "files", "docs", "uploads", "corpus"]
+STORED_AS = {
+    "emails": "email",
+    "papers": "paper",
+    "rss": "rss",
+    "web": "web",
+    "files": "files",
+    "docs": "docs",
+    "uploads": "upload",
+    "corpus": "corpus",
+}
+"""What the documents of each source type say in their `source_type`."""
+
+Query = Annotated[str, Field(min_length=1, description="What to look for, in natural language.")]
+Topic = Annotated[str, Field(min_length=1, description="The topic to research.")]
+TopK = Annotated[int, Field(ge=1, le=20, description="How many passages to return.")]
+
+
+class Arguments(BaseModel):
+    """Arguments of a tool: names that it does not know are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SearchKnowledge(Arguments):
+    query: Query
+    source_type: Annotated[SourceType, Field(description="Search only one kind of source, or all.")] = "all"
+    top_k: TopK = 5
+
+
+class VerifyClaim(Arguments):
+    claim: Annotated[str, Field(min_length=1, description="One factual claim, as a sentence.")]
+
+
+class ResearchTopic(Arguments):
+    topic: Topic
+    depth: Annotated[Depth, Field(description="quick keeps 5 passages, medium 15, deep 30.")] = "medium"
+
+
+class SearchDocs(Arguments):
+    query: Query
+    thoroughness: Annotated[
+        Mode | None, Field(description="fast under 0.2 s, balanced under 0.5 s, thorough under 2 s.")
+    ] = None
+    limit: Annotated[int, Field(ge=1, le=20, description="How many results to return.")] = 5
+
+
+class ResearchDocs(Arguments):
+    topic: Topic
+    maxIterations: Annotated[  # noqa: N815  # the name that agents know
+        int, Field(ge=1, le=5, description="How many waves of sub-queries to make at most.")
+    ] = 3
+
+
+class FindExamples(Arguments):
+    topic: Annotated[str, Field(min_length=1, description="What the examples should be about or like.")]
+    top_k: TopK = 3
+
+
+def schema_of(arguments: type[Arguments]) -> dict[str, Any]:
+    """The JSON schema of a tool's arguments, without what only pydantic needs."""
+    schema: dict[str, Any] = _untitled(arguments.model_json_schema())
+    # What the class says about itself is for readers of the code; the tool has a description of its own.
+    return {key: value for key, value in schema.items() if key != "description"}
+
+
+def _untitled(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        # A property may itself be called "title"; then its value is a schema, not a text.
+        return {
+            key: _untitled(value)
+            for key, value in schema.items()
+            if not (key == "title" and isinstance(value, str)) and key != "description"
+        } | ({"description": schema["description"]} if isinstance(schema.get("description"), str) else {})
+    if isinstance(schema, list):
+        return [_untitled(one) for one in schema]
+    return schema

@@ -1,0 +1,73 @@
+"""What an agent may still do in one invocation, and what a run of several agents knows already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ragstone.answer.research.relevance import ABOUT
+from ragstone.core.errors import RagstoneError
+from ragstone.core.types import Json
+
+MOST_CALLS = 5
+
+
+class CallRefused(RagstoneError):
+    """A tool call that is not made; agents get it as data."""
+
+    code = "call_refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits of one invocation. An instruction in a passage cannot lift them: they are counted here."""
+
+    calls: int = MOST_CALLS
+    low_confidence: float = ABOUT
+    """A retrieval whose best passage is less about its query than this is the last one."""
+
+
+@dataclass(slots=True)
+class Invocation:
+    """What one invocation of an agent has spent."""
+
+    budget: Budget = field(default_factory=Budget)
+    calls: int = 0
+    asked: set[str] = field(default_factory=set)
+    unsure: str = ""
+    """The query that found nothing to rely on; empty while there is none."""
+
+    def admit(self, key: str, query: str, *, retrieves: bool) -> None:
+        """Count a call, or refuse it."""
+        if self.calls >= self.budget.calls:
+            raise CallRefused(
+                f"all {self.budget.calls} tool calls of this invocation are used up",
+                hint="answer with what was found, and say what is missing",
+            )
+        self.calls += 1
+        if key in self.asked:
+            raise CallRefused(
+                f"'{query[:80]}' was asked already", hint="use its earlier result, or ask something else"
+            )
+        if retrieves and self.unsure:
+            raise CallRefused(
+                f"'{self.unsure[:80]}' found nothing that is surely about it, so searching has stopped",
+                hint="answer without the knowledge base, and say so",
+            )
+        self.asked.add(key)
+
+    def learn(self, query: str, confidence: float | None) -> None:
+        """Note how sure a retrieval was."""
+        if confidence is not None and confidence < self.budget.low_confidence:
+            self.unsure = query
+
+
+@dataclass(slots=True)
+class Run:
+    """What the agents of one run share: an answer that one of them got is not fetched again for another."""
+
+    results: dict[str, tuple[Json, float | None]] = field(default_factory=dict)
+
+    @property
+    def queries(self) -> list[str]:
+        """Which calls were made, in order."""
+        return list(self.results)

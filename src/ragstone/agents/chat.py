@@ -1,0 +1,116 @@
+"""A chat model that can ask for tools, behind an OpenAI-compatible address."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ragstone.core.errors import RemoteError
+from ragstone.core.settings import LLMSettings
+from ragstone.models.openai_client import CallFailed, OpenAIService
+
+Turn = Mapping[str, Any]
+"""One message, as OpenAI-compatible services write it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool that the model asks for. Arguments that were no JSON object are None."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the model says, and the tools it asks for."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+
+    @property
+    def turn(self) -> Turn:
+        """The reply as a message of the conversation."""
+        turn: dict[str, Any] = {"role": "assistant", "content": self.text or None}
+        if self.tool_calls:
+            turn["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": json.dumps(call.arguments or {})},
+                }
+                for call in self.tool_calls
+            ]
+        return turn
+
+
+class ChatModel(Protocol):
+    """Answers a conversation, and may ask for tools."""
+
+    async def reply(
+        self, turns: Sequence[Turn], tools: Sequence[Mapping[str, Any]] = (), *, temperature: float = 0.7
+    ) -> Reply: ...
+
+
+class OpenAIChat:
+    """Implements `ChatModel`; every way of getting no usable reply is a `RemoteError`."""
+
+    def __init__(self, settings: LLMSettings) -> None:
+        if settings.model is None:
+            raise RemoteError("no chat model is configured", hint="set llm.model and llm.base_url")
+        self._model = settings.model
+        self._settings = settings
+        self._service = OpenAIService(settings)
+
+    @property
+    def name(self) -> str:
+        return self._model
+
+    async def reply(
+        self, turns: Sequence[Turn], tools: Sequence[Mapping[str, Any]] = (), *, temperature: float = 0.7
+    ) -> Reply:
+        """The model's next turn."""
+        limit = "max_completion_tokens" if self._service.is_openai else "max_tokens"
+        arguments: dict[str, Any] = {
+            "model": self._model,
+            "messages": list(turns),
+            "temperature": temperature,
+            limit: self._settings.max_tokens,
+        }
+        if tools:
+            arguments["tools"] = list(tools)
+
+        async def request(client: Any) -> Reply:
+            answer = await client.chat.completions.create(**arguments)
+            return _read(answer.choices[0].message)
+
+        try:
+            return await self._service.call(request, seconds=self._settings.timeout)
+        except CallFailed as failure:
+            raise RemoteError(f"{self._model}: {failure}", hint=failure.hint) from failure
+
+    async def close(self) -> None:
+        await self._service.close()
+
+
+def _read(message: Any) -> Reply:
+    calls = tuple(
+        ToolCall(call.id, call.function.name, _object(call.function.arguments))
+        for call in message.tool_calls or ()
+        if call.type == "function"
+    )
+    text = message.content or ""
+    if not text.strip() and not calls:
+        raise ValueError("the reply has neither text nor tool calls")
+    return Reply(text, calls)
+
+
+def _object(text: str) -> Mapping[str, Any] | None:
+    try:
+        value = json.loads(text or "{}")
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

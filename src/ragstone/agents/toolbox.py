@@ -1,0 +1,183 @@
+"""The tools that one agent holds: bound to a tenant and a kb, within a budget, and never raising."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from ragstone.agents.arguments import Arguments
+from ragstone.agents.budget import Budget, CallRefused, Invocation, Run
+from ragstone.agents.roles import ROLES
+from ragstone.agents.tools import TOOLS, Desk, Permission, Tool
+from ragstone.blocking import Ragstone
+from ragstone.core.errors import InputError, RagstoneError
+from ragstone.core.types import Json, Mode
+from ragstone.core.wire import error_json, error_object
+from ragstone.engine import Engine
+
+logger = logging.getLogger(__name__)
+Callables = Mapping[str, Callable[..., Awaitable[str]]]
+READ: frozenset[Permission] = frozenset({"read"})
+
+
+class Toolbox:
+    """Calls tools for one agent: `await box.call("search_knowledge", {"query": "…"})` gives JSON text.
+
+    A box is for one invocation of an agent. `again()` makes one for the next invocation, of this agent or of
+    another one in the same run, which then shares what was found so far.
+    """
+
+    def __init__(
+        self,
+        engine: Engine | Ragstone,
+        tools: Sequence[str],
+        *,
+        tenant: str | None = None,
+        kb: str | None = None,
+        mode: Mode | None = None,
+        permissions: Collection[Permission] = READ,
+        budget: Budget | None = None,
+        run: Run | None = None,
+    ) -> None:
+        self._tools = {name: _known(name) for name in tools}
+        self._loop = engine.loop if isinstance(engine, Ragstone) else None
+        self._desk = Desk(engine.engine if isinstance(engine, Ragstone) else engine, tenant, kb, mode)
+        self._permissions = frozenset(permissions)
+        self._invocation = Invocation(budget or Budget())
+        self._run = run or Run()
+
+    @classmethod
+    def for_role(cls, engine: Engine | Ragstone, role: str, **options: Any) -> Toolbox:
+        """What an agent of the article pipeline holds: `Toolbox.for_role(engine, "Writer")`."""
+        if role not in ROLES:
+            raise InputError(f"there is no role '{role}'", hint=f"one of: {', '.join(ROLES)}")
+        return cls(engine, ROLES[role].tools, mode=ROLES[role].mode, **options)
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """What it holds."""
+        return tuple(self._tools.values())
+
+    @property
+    def run(self) -> Run:
+        """What this invocation shares with others."""
+        return self._run
+
+    @property
+    def calls(self) -> int:
+        """How many calls of this invocation are spent."""
+        return self._invocation.calls
+
+    def again(self, tools: Sequence[str] | None = None) -> Toolbox:
+        """A box for the next invocation in the same run, with the same tools unless others are named."""
+        box = object.__new__(Toolbox)
+        box._tools = self._tools if tools is None else {name: _known(name) for name in tools}
+        box._loop, box._desk, box._permissions = self._loop, self._desk, self._permissions
+        box._invocation = Invocation(self._invocation.budget)
+        box._run = self._run
+        return box
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> str:
+        """What a tool answers, as JSON text; an error is an object with an `error` field."""
+        return json.dumps(await self.value(name, arguments), ensure_ascii=False)
+
+    async def value(self, name: str, arguments: Mapping[str, Any] | None = None) -> Json:
+        """What a tool answers, as a JSON value."""
+        work = self._answered(name, arguments or {})
+        if self._loop is None or self._loop is asyncio.get_running_loop():
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def call_blocking(self, name: str, arguments: Mapping[str, Any] | None = None) -> str:
+        """The same as `call`, for code without async; the box must stand on a `Ragstone`."""
+        if self._loop is None:
+            raise InputError("an Engine has no loop of its own", hint="make the Toolbox of a Ragstone")
+        work = self._answered(name, arguments or {})
+        value = asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return json.dumps(value, ensure_ascii=False)
+
+    def callables(self) -> Callables:
+        """Each tool as an async function with its name, its description and a `schema`."""
+        return {tool.name: _callable(self, tool) for tool in self.tools}
+
+    async def _answered(self, name: str, arguments: Mapping[str, Any]) -> Json:
+        try:
+            return await self._made(name, arguments)
+        except RagstoneError as error:
+            return error_json(error)
+        except Exception:
+            # A mistake of ours must not end the agent's work either. It is in the log, and the agent is told.
+            logger.exception("tool '%s' failed", name)
+            return error_object("internal", f"{name} failed unexpectedly", "go on without it")
+
+    async def _made(self, name: str, arguments: Mapping[str, Any]) -> Json:
+        tool = self._bound(name)
+        asked = _checked(tool, arguments)
+        key = self._key(tool, asked)
+        query = _subject(asked)
+        self._invocation.admit(key, query, retrieves=tool.retrieves)
+        if key not in self._run.results:
+            outcome = await tool.run(self._desk, asked)
+            self._run.results[key] = outcome.value, outcome.confidence
+        value, confidence = self._run.results[key]
+        self._invocation.learn(query, confidence)
+        return value
+
+    def _bound(self, name: str) -> Tool:
+        tool = self._tools.get(name)
+        if tool is None:
+            raise CallRefused(
+                f"no tool '{name:.60}' is bound to this agent", hint=f"it has: {', '.join(self._tools)}"
+            )
+        if tool.permission not in self._permissions:
+            raise CallRefused(f"{name} needs the permission '{tool.permission}'", hint="ask for it")
+        return tool
+
+    def _key(self, tool: Tool, asked: Arguments) -> str:
+        """What makes two calls the same, whatever blanks and capitals they are written with."""
+        given = asked.model_dump()
+        given[next(iter(given))] = " ".join(_subject(asked).casefold().split())
+        return json.dumps([self._desk.tenant, self._desk.kb, tool.name, given], sort_keys=True)
+
+
+def _known(name: str) -> Tool:
+    if name not in TOOLS:
+        raise InputError(f"there is no tool '{name}'", hint=f"one of: {', '.join(TOOLS)}")
+    return TOOLS[name]
+
+
+def _subject(asked: Arguments) -> str:
+    """The query, claim or topic: what every tool takes first."""
+    return str(next(iter(asked.model_dump().values())))
+
+
+def _checked(tool: Tool, arguments: Mapping[str, Any]) -> Arguments:
+    try:
+        return tool.arguments.model_validate(dict(arguments))
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}"
+            for fault in error.errors()[:5]
+        )
+        raise InputError(
+            f"{tool.name} cannot be called like this: {wrong}", hint="see the tool's schema"
+        ) from error
+
+
+def _callable(box: Toolbox, tool: Tool) -> Callable[..., Awaitable[str]]:
+    async def call(*values: Any, **named: Any) -> str:
+        names = tool.arguments.model_fields
+        if len(values) > len(names):
+            refused = InputError(f"{tool.name} takes at most {len(names)} arguments")
+            return json.dumps(error_json(refused))
+        return await box.call(tool.name, dict(zip(names, values, strict=False)) | named)
+
+    call.__name__ = call.__qualname__ = tool.name
+    call.__doc__ = tool.description
+    call.schema = tool.schema  # type: ignore[attr-defined]  # what a framework reads
+    return call

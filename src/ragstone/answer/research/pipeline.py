@@ -1,0 +1,195 @@
+"""One research, top to bottom: the topic, sub-queries side by side, is it enough, other sub-queries, ranking.
+
+It ends when enough was found on every side, when a round brings nothing new, after the iterations it was
+given, or when its time is over; what was found until then is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from ragstone.answer.research.facets import facets, parts
+from ragstone.answer.research.gathered import Gathered
+from ragstone.answer.research.plan import FEWEST, MOST, propose
+from ragstone.answer.research.relevance import Relevance
+from ragstone.core.errors import ModelError, RagstoneError, RemoteError
+from ragstone.core.protocols import LLM, Embedder, Reranker
+from ragstone.core.research import Finding, Research, Round, Stopped
+from ragstone.core.types import Hit, SearchResult
+
+logger = logging.getLogger(__name__)
+Search = Callable[[str], Awaitable[SearchResult]]
+"""Searches for one query, as deep as the research goes."""
+PLAN_SECONDS = 10.0
+OUT_OF_TIME = "research: out of time"
+RERANKED = 2
+"""How many passages are reranked for each one that is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to research, with what, and how far."""
+
+    topic: str
+    k: int
+    iterations: int
+    search: Search
+    embedder: Embedder | None
+    """The one of the kb that is searched; None judges relevance by words alone."""
+
+
+class Researcher:
+    """Finds what there is about a topic; with an LLM by its sub-queries, without one by facets of the topic."""
+
+    def __init__(self, llm: LLM | None, reranker: Reranker | None, seconds: float) -> None:
+        self._llm = llm
+        self._reranker = reranker
+        self._seconds = seconds
+        self._relevance = Relevance()
+
+    async def research(self, task: Task) -> Research:
+        """Findings, best first. Raises what the first search raises; later failures are remarks."""
+        started = time.perf_counter()
+        deadline = asyncio.get_running_loop().time() + self._seconds
+        gathered, rounds = Gathered(task.topic), list[Round]()
+        stopped: Stopped = "iterations"
+        try:
+            async with asyncio.timeout_at(deadline):
+                stopped = await self._rounds(task, gathered, rounds)
+                findings = await self._ranked(task, gathered)
+        except TimeoutError:
+            stopped, findings = "out_of_time", _unranked(task, gathered)
+            gathered.degraded[OUT_OF_TIME] = None
+        return Research(
+            topic=task.topic,
+            findings=findings,
+            queries=tuple(gathered.queries),
+            rounds=tuple(rounds),
+            uncovered=gathered.uncovered(gathered.queries),
+            stopped=stopped,
+            took_ms=round((time.perf_counter() - started) * 1000, 3),
+            degraded=tuple(gathered.degraded),
+        )
+
+    async def confidence(self, query: str, hits: Sequence[Hit], embedder: Embedder | None) -> float:
+        """How far the best of the hits of a query is about it, from 0 to 1; 0 without hits."""
+        known = {hit.chunk_id: hit.scores["dense"] for hit in hits if "dense" in hit.scores}
+        return max(await self._judged(query, hits, embedder, known, {}), default=0.0)
+
+    async def _rounds(self, task: Task, gathered: Gathered, rounds: list[Round]) -> Stopped:
+        proposed = asyncio.ensure_future(self._proposed(task.topic, gathered, []))
+        try:
+            gathered.queries.append(task.topic)
+            gathered.add(task.topic, await task.search(task.topic))
+            await self._judge(task, gathered)
+            queries = self._filled(gathered, await proposed)
+        finally:
+            proposed.cancel()
+        for iteration in range(task.iterations):
+            if not queries:
+                return "nothing_new"
+            new = await self._round(task, gathered, queries, rounds)
+            # Sides that an earlier round asked for in vain were asked for in other words by this one.
+            if len(gathered.about) >= task.k and not gathered.uncovered(queries):
+                return "sufficient"
+            if not new and iteration:
+                return "nothing_new"
+            if iteration + 1 < task.iterations:
+                asked = await self._proposed(task.topic, gathered, gathered.queries)
+                queries = self._filled(gathered, asked)
+        return "iterations"
+
+    async def _round(
+        self, task: Task, gathered: Gathered, queries: Sequence[str], rounds: list[Round]
+    ) -> int:
+        before = len(gathered.hits)
+        gathered.queries += queries
+        async with asyncio.TaskGroup() as group:
+            for query in queries:
+                group.create_task(_search(task, gathered, query))
+        new = await self._judge(task, gathered)
+        rounds.append(Round(tuple(queries), len(gathered.hits) - before, new))
+        return new
+
+    async def _proposed(self, topic: str, gathered: Gathered, asked: Sequence[str]) -> list[str]:
+        """What the LLM would ask; nothing without one, or when it fails."""
+        if self._llm is None:
+            return []
+        headings = list(dict.fromkeys(hit.section or hit.title for hit in gathered.about)) if asked else []
+        try:
+            return await propose(self._llm, topic, asked, headings, seconds=PLAN_SECONDS)
+        except (RemoteError, ModelError) as error:
+            logger.warning("research goes on without the LLM: %s", error)
+            gathered.degraded[f"llm: {error}"] = None
+            return []
+
+    def _filled(self, gathered: Gathered, proposed: Sequence[str]) -> list[str]:
+        """Proposed sub-queries; where they are too few, facets of what was found as well."""
+        if len(proposed) >= FEWEST:
+            return list(proposed)
+        asked = [*gathered.queries, *proposed]
+        room = MOST - len(proposed)
+        about = gathered.about
+        # Passages about something else have no sides of this topic to offer.
+        more = facets(gathered.topic, about, asked, room) if about else parts(gathered.topic, asked, room)
+        return [*proposed, *more]
+
+    async def _judge(self, task: Task, gathered: Gathered) -> int:
+        hits = gathered.unjudged
+        judged = await self._judged(task.topic, hits, task.embedder, gathered.cosines, gathered.degraded)
+        return gathered.judged(hits, judged)
+
+    async def _judged(
+        self,
+        query: str,
+        hits: Sequence[Hit],
+        embedder: Embedder | None,
+        known: dict[str, float],
+        degraded: dict[str, None],
+    ) -> list[float]:
+        if not hits:
+            return []
+        try:
+            return await self._relevance.judge(query, hits, embedder, known)
+        except (ModelError, RemoteError) as error:
+            logger.warning("relevance is judged by words alone: %s", error)
+            degraded[f"relevance: {error}"] = None
+            return await self._relevance.judge(query, hits, None, known)
+
+    async def _ranked(self, task: Task, gathered: Gathered) -> tuple[Finding, ...]:
+        """The best of all that was found, whichever query found it."""
+        if self._reranker is None or not gathered.about:
+            return _unranked(task, gathered)
+        head = gathered.ranked[: RERANKED * task.k]
+        passages = [f"{hit.title}\n{hit.section}\n{hit.text}" for hit in head]
+        try:
+            scores = await self._reranker.score(task.topic, passages)
+        except RagstoneError as error:
+            logger.warning("research is not reranked: %s", error)
+            gathered.degraded[f"rerank: {error}"] = None
+            return _unranked(task, gathered)
+        ranked = sorted(zip(head, scores, strict=True), key=lambda pair: (-pair[1], pair[0].chunk_id))
+        return tuple(_finding(gathered, hit, round(score, 6)) for hit, score in ranked[: task.k])
+
+
+async def _search(task: Task, gathered: Gathered, query: str) -> None:
+    try:
+        gathered.add(query, await task.search(query))
+    except RagstoneError as error:
+        logger.warning("a sub-query failed: %s", error)
+        gathered.degraded[f"search: {error}"] = None
+
+
+def _unranked(task: Task, gathered: Gathered) -> tuple[Finding, ...]:
+    """By relevance alone; nothing at all when nothing is about the topic, since the rest would only mislead."""
+    best = gathered.ranked[: task.k] if gathered.about else []
+    return tuple(_finding(gathered, hit, gathered.relevance[hit.chunk_id]) for hit in best)
+
+
+def _finding(gathered: Gathered, hit: Hit, relevance: float) -> Finding:
+    queries = tuple(gathered.found_by[hit.chunk_id])
+    return Finding(hit, relevance, queries, gathered.is_about(hit))

@@ -1,0 +1,45 @@
+"""`ragstone mcp`: the tools for agents, over the Model Context Protocol."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ragstone.serve.cli.session import Session
+
+PORT = 8765
+Http = Annotated[bool, typer.Option("--http", help="Serve streamable HTTP on this machine instead of stdio.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port for --http; 0 takes a free one.")]
+Tools = Annotated[
+    list[str] | None,
+    typer.Option("--tool", help="Offer this tool; may be repeated. By default search, verify and research."),
+]
+Calls = Annotated[
+    int, typer.Option("--calls", min=1, help="Tool calls an agent may make before it pauses for a minute.")
+]
+
+
+async def serve_mcp(
+    session: Session, http: Http = False, port: Port = PORT, tool: Tools = None, calls: Calls = 5
+) -> None:
+    """Serve the tools for agents over MCP, for one tenant and knowledge base.
+
+    Over stdio a client starts this command itself; stdout then carries nothing but the protocol.
+    """
+    from ragstone.agents.budget import Budget
+    from ragstone.agents.toolbox import Toolbox
+    from ragstone.serve.mcp import DEFAULT_TOOLS, HOST, build_server, serve_http, serve_stdio
+
+    async with session.engine(warm=True) as engine:
+
+        def make_box() -> Toolbox:
+            return Toolbox(engine, tool or DEFAULT_TOOLS, budget=Budget(calls=calls))
+
+        server = build_server(make_box, engine)
+        if http:
+            await serve_http(
+                server, port, lambda at: session.remark("note", f"serving MCP at http://{HOST}:{at}/mcp")
+            )
+        else:
+            await serve_stdio(server)

@@ -1,0 +1,160 @@
+"""Ragstone for LangChain and LangGraph: tools, a retriever, a tool node and a chat model.
+
+Needs the `agents` extra: pip install "ragstone[agents]". Everything here also works without it, as plain
+callables: see `ragstone.agents.toolbox`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+try:
+    from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+    from langchain_core.documents import Document
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_openai_messages
+    from langchain_core.outputs import ChatGeneration, ChatResult
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.runnables import Runnable
+    from langchain_core.tools import BaseTool, StructuredTool
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+except ImportError as error:
+    raise ImportError('LangChain is not installed: pip install "ragstone[agents]"') from error
+
+from pydantic import ConfigDict, Field
+
+from ragstone.agents.chat import OpenAIChat, Reply
+from ragstone.agents.results import packaged
+from ragstone.agents.toolbox import Toolbox
+from ragstone.agents.tools import Tool
+from ragstone.blocking import Ragstone
+from ragstone.core.settings import LLMSettings
+from ragstone.core.types import Hit
+
+if TYPE_CHECKING:
+    from langgraph.prebuilt import ToolNode
+
+
+def langchain_tools(box: Toolbox) -> list[BaseTool]:
+    """The tools of a box. Without async they need a box that stands on a `Ragstone`."""
+    return [_structured(box, tool) for tool in box.tools]
+
+
+def tool_node(box: Toolbox) -> ToolNode:
+    """A LangGraph node that runs the tools of a box; passages come in a `ToolMessage` under their packaged names."""
+    from langgraph.prebuilt import ToolNode
+
+    async def execute(request: Any, run: Callable[[Any], Awaitable[Any]]) -> Any:
+        message = await run(request)
+        if isinstance(message, ToolMessage) and isinstance(message.content, str):
+            return message.model_copy(update={"content": _packaged(message.content)})
+        return message
+
+    return ToolNode(langchain_tools(box), awrap_tool_call=execute, handle_tool_errors=True)
+
+
+def _packaged(content: str) -> str:
+    try:
+        value = json.loads(content)
+    except ValueError:
+        return content  # a complaint of the node itself, such as about an unknown tool
+    return json.dumps(packaged(value), ensure_ascii=False)
+
+
+def _structured(box: Toolbox, tool: Tool) -> StructuredTool:
+    def call(**arguments: Any) -> str:
+        return box.call_blocking(tool.name, arguments)
+
+    async def acall(**arguments: Any) -> str:
+        return await box.call(tool.name, arguments)
+
+    return StructuredTool(
+        name=tool.name,
+        description=tool.description,
+        args_schema=tool.arguments,
+        func=call,
+        coroutine=acall,
+        # Arguments that do not fit come back as data, too.
+        handle_validation_error=lambda fault: json.dumps(_invalid(tool, fault)),
+    )
+
+
+def _invalid(tool: Tool, fault: Any) -> dict[str, Any]:
+    from ragstone.core.wire import error_object
+
+    return error_object("invalid_input", f"{tool.name} cannot be called like this: {fault}"[:500])
+
+
+class RagstoneRetriever(BaseRetriever):
+    """Finds passages as LangChain documents; options of `Ragstone.search` go into `options`."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    stone: Ragstone
+    k: int = 5
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **given: Any
+    ) -> list[Document]:
+        found = self.stone.search(query, **{"k": self.k, **self.options, **given})
+        return [_document(hit) for hit in found.hits]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **given: Any
+    ) -> list[Document]:
+        work = self.stone.engine.search(query, **{"k": self.k, **self.options, **given})
+        found = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.stone.loop))
+        return [_document(hit) for hit in found.hits]
+
+
+def _document(hit: Hit) -> Document:
+    where = {
+        "chunk_id": hit.chunk_id,
+        "document_id": hit.document_id,
+        "title": hit.title,
+        "uri": hit.uri,
+        "section": hit.section,
+        "page": hit.page,
+        "score": hit.score,
+    }
+    return Document(page_content=hit.text, id=hit.chunk_id, metadata={**hit.metadata, **where})
+
+
+class RagstoneChat(BaseChatModel):
+    """The configured LLM as a LangChain chat model that can call tools. It does not stream."""
+
+    settings: LLMSettings
+
+    @property
+    def _llm_type(self) -> str:
+        return "ragstone"
+
+    def bind_tools(self, tools: Sequence[Any], **options: Any) -> Runnable[Any, AIMessage]:
+        """The model with these tools at hand."""
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **options)
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, *_: Any, **options: Any) -> ChatResult:
+        return asyncio.run(self._agenerate(messages, stop, **options))
+
+    async def _agenerate(
+        self, messages: list[BaseMessage], stop: Any = None, *_: Any, **options: Any
+    ) -> ChatResult:
+        turns = convert_to_openai_messages(messages)
+        chat = OpenAIChat(self.settings)  # a client belongs to the loop it was made in
+        try:
+            reply = await chat.reply(turns, options.get("tools", ()))
+        finally:
+            await chat.close()
+        return ChatResult(generations=[ChatGeneration(message=_ai_message(reply))])
+
+
+def _ai_message(reply: Reply) -> AIMessage:
+    calls = [
+        {"name": call.name, "args": dict(call.arguments or {}), "id": call.id, "type": "tool_call"}
+        for call in reply.tool_calls
+    ]
+    return AIMessage(content=reply.text, tool_calls=calls)

@@ -1,0 +1,94 @@
+"""What an MCP client can read: the list of knowledge bases, and documents by id or by address."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from ragstone.core.errors import NotFoundError
+from ragstone.core.wire import kb_json
+
+if TYPE_CHECKING:
+    from ragstone.engine import Engine
+
+KBS = "ragstone://kbs"
+DOCUMENTS = "ragstone://documents/"
+BY_URI = "ragstone://documents?uri="
+PAGE = 50
+
+
+class Shelf:
+    """Resources of the tenant and kb that the engine's settings name."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def listed(self, cursor: str | None) -> Any:
+        """The kb list and a page of documents; the cursor is the last document's id."""
+        import mcp_types as types
+
+        documents = await self._engine.documents(after=cursor or "", limit=PAGE)
+        resources = [
+            types.Resource(
+                uri=f"{DOCUMENTS}{document.id}",
+                name=document.uri,
+                title=document.title,
+                mime_type="text/plain",
+                description=f"{document.title} ({document.uri})",
+            )
+            for document in documents
+        ]
+        if not cursor:
+            kbs = types.Resource(uri=KBS, name="kbs", title="Knowledge bases", mime_type="application/json")
+            resources.insert(0, kbs)
+        following = documents[-1].id if len(documents) == PAGE else None
+        return types.ListResourcesResult(resources=resources, next_cursor=following)
+
+    def templates(self) -> list[Any]:
+        """How the address of a document is made."""
+        import mcp_types as types
+
+        return [
+            types.ResourceTemplate(
+                uri_template=f"{DOCUMENTS}{{document_id}}",
+                name="document",
+                description="The text of a document; parent_doc_id of a search result is its id.",
+                mime_type="text/plain",
+            ),
+            types.ResourceTemplate(
+                uri_template=DOCUMENTS.rstrip("/") + "{?uri}",
+                name="document_by_uri",
+                description="The text of a document by the path or address it came from.",
+                mime_type="text/plain",
+            ),
+        ]
+
+    async def read(self, uri: str) -> Any:
+        """The text behind an address, or `NotFoundError`."""
+        import mcp_types as types
+
+        if uri == KBS:
+            text, kind = await self._kbs(), "application/json"
+        else:
+            text, kind = await self._engine.text(await self._document_id(uri)), "text/plain"
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)]
+        )
+
+    async def _document_id(self, uri: str) -> str:
+        """The document that an address means, if it is in this kb."""
+        if uri.startswith(BY_URI):
+            found = await self._engine.documents(where={"uri": unquote(uri.removeprefix(BY_URI))}, limit=1)
+            if found:
+                return found[0].id
+        elif uri.startswith(DOCUMENTS):
+            document = await self._engine.document(uri.removeprefix(DOCUMENTS))
+            if document.kb == self._engine.settings.kb:
+                return document.id
+        raise NotFoundError(f"no resource {uri[:200]}", hint=f"list them, or read {DOCUMENTS}ID")
+
+    async def _kbs(self) -> str:
+        kbs = await self._engine.kbs()
+        rows = [kb_json(kb, await self._engine.stats(kb=kb.name)) for kb in kbs]
+        return json.dumps({"kbs": rows}, ensure_ascii=False)

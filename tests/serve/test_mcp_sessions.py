@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ragstone.agents.toolbox import Toolbox
+from ragstone.serve.mcp_sessions import MOST_SESSIONS, QUIET_SECONDS, Sessions, session_key
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def new_box() -> Toolbox:
+    return cast("Toolbox", object())
+
+
+def test_a_session_keeps_its_budget_until_it_was_quiet() -> None:
+    clock = Clock()
+    sessions = Sessions(new_box, clock)
+    first = sessions.of("a")
+    clock.now = QUIET_SECONDS - 1
+    assert sessions.of("a") is first
+    clock.now += QUIET_SECONDS - 1
+    assert sessions.of("a") is first  # a loop that calls now and then does not get a new budget
+    clock.now += QUIET_SECONDS
+    assert sessions.of("a") is not first
+
+
+def test_sessions_do_not_share_and_the_oldest_is_forgotten() -> None:
+    sessions = Sessions(new_box, Clock())
+    first, other = sessions.of("a"), sessions.of("b")
+    assert first is not other
+    assert sessions.of("a") is first
+    for n in range(MOST_SESSIONS - 1):
+        sessions.of(f"more {n}")
+    assert sessions.of("a") is first
+    assert sessions.of("b") is not other
+
+
+@pytest.mark.parametrize(
+    ("request_", "key"),
+    [
+        (None, "stdio"),
+        (SimpleNamespace(headers={"mcp-session-id": "s1"}, client=None), "session s1"),
+        (SimpleNamespace(headers={}, client=SimpleNamespace(host="127.0.0.1")), "host 127.0.0.1"),
+        (SimpleNamespace(headers={}, client=None), "host "),
+    ],
+)
+def test_what_tells_clients_apart(request_: Any, key: str) -> None:
+    assert session_key(cast("Any", SimpleNamespace(request=request_))) == key

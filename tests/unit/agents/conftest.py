@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from ragstone.core.settings import Settings
+from ragstone.core.types import Item
+from ragstone.engine import Engine
+from ragstone.testing.fakes import FakeEmbedder
+from ragstone.wiring import open_engine
+
+ABOVE = "# Guide\n\n## Modules\n\n"
+PAGES = {
+    "docs/hooks.md": (
+        f"{ABOVE}### Hooks\n\nHooks react to events of the game server. A hook runs within five seconds.\n",
+        {},
+    ),
+    "docs/cronjobs.md": (
+        f"{ABOVE}### Cronjobs\n\nCronjobs run hooks on a schedule of the server.\n",
+        {},
+    ),
+    "mail/1": (
+        "The release of hooks moved to May.",
+        {"source_type": "email", "date": "2026-01-02", "url": "https://mail.example/1"},
+    ),
+    "style.md": ("Write about hooks in short sentences.", {"use_for": "style_reference"}),
+    "essay.md": ("Hooks, told well, are little stories.", {"use_for": "writing_example"}),
+    "review.md": ("The piece on hooks lacked sources.", {"use_for": "critique"}),
+}
+
+
+@pytest.fixture
+async def engine(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Engine]:
+    """Six short documents over a fake model."""
+    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: FakeEmbedder())
+    async with open_engine(Settings(data_dir=data_dir)) as engine:
+        await engine.ingest_items(
+            [Item("docs", uri, uri, text.encode(), metadata=facts) for uri, (text, facts) in PAGES.items()]
+        )
+        yield engine

@@ -1,0 +1,338 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from ragstone.agents.budget import Budget
+from ragstone.agents.factories import createResearchTopicTool, createSearchDocsTool, docs_toolbox
+from ragstone.agents.roles import ROLES
+from ragstone.agents.toolbox import Toolbox
+from ragstone.agents.tools import TOOLS
+from ragstone.core.errors import InputError
+from ragstone.engine import Engine
+
+ALL = tuple(TOOLS)
+
+
+async def called(box: Toolbox, name: str, **arguments: Any) -> Any:
+    return json.loads(await box.call(name, arguments))
+
+
+@pytest.mark.req("R-TOL-01")
+async def test_search_knowledge_answers_in_the_shape_that_agents_know(engine: Engine) -> None:
+    found = await called(Toolbox(engine, ALL), "search_knowledge", query="release of hooks", top_k=2)
+    assert [list(item) for item in found] == [
+        ["text", "source", "date", "url", "relevance", "parent_doc_id"]
+    ] * 2
+    mail = found[0]
+    assert (mail["text"], mail["source"], mail["date"], mail["url"]) == (
+        "The release of hooks moved to May.",
+        "docs",
+        "2026-01-02T00:00:00+00:00",
+        "https://mail.example/1",
+    )
+    assert found[1]["url"] is None
+    assert (await engine.document(mail["parent_doc_id"])).uri == "mail/1"
+
+
+@pytest.mark.req("R-TOL-02")
+async def test_search_knowledge_keeps_to_a_source_type(engine: Engine) -> None:
+    box = Toolbox(engine, ALL, budget=Budget(calls=9, low_confidence=0))
+    mails = await called(box, "search_knowledge", query="hooks", source_type="emails")
+    assert [item["text"] for item in mails] == ["The release of hooks moved to May."]
+    for kind in ("papers", "rss", "web"):
+        assert await called(box, "search_knowledge", query="hooks", source_type=kind) == []
+    assert len(await called(box, "search_knowledge", query="hooks", source_type="all")) == 5
+
+
+@pytest.mark.req("R-TOL-09")
+async def test_search_docs_answers_in_the_shape_that_agents_know(engine: Engine) -> None:
+    found = await called(
+        Toolbox(engine, ALL), "searchDocs", query="five seconds", thoroughness="fast", limit=1
+    )
+    assert list(found) == ["results"]
+    (result,) = found["results"]
+    assert list(result) == ["content", "source", "section", "relevance"]
+    assert (result["source"], result["section"]) == ("docs/hooks.md", "Modules > Hooks")
+    assert result["relevance"].removesuffix("%").isdigit()
+
+
+@pytest.mark.req("R-TOL-06", "R-TOL-07")
+async def test_research_topic_groups_by_source_and_refuses_other_depths(engine: Engine) -> None:
+    found = await called(Toolbox(engine, ALL), "research_topic", topic="hooks", depth="quick")
+    assert list(found) == ["docs"]
+    assert list(found["docs"][0]) == ["text", "date", "url", "relevance"]
+    assert len(found["docs"]) == 5
+    refused = await called(Toolbox(engine, ALL), "research_topic", topic="hooks", depth="huge")
+    assert refused["error"]["code"] == "invalid_input"
+    assert "'quick', 'medium' or 'deep'" in refused["error"]["message"]
+
+
+@pytest.mark.req("R-TOL-10", "R-TOL-11")
+async def test_research_in_docs(engine: Engine) -> None:
+    found = await called(Toolbox(engine, ALL), "researchTopic", topic="hooks", maxIterations=1)
+    assert list(found) == ["topic", "searchesPerformed", "findings"]
+    assert found["searchesPerformed"] >= 3
+    assert list(found["findings"][0]) == ["content", "source", "section"]
+    schema = TOOLS["researchTopic"].schema["properties"]["maxIterations"]
+    assert (schema["minimum"], schema["maximum"], schema["default"]) == (1, 5, 3)
+    for wrong in (0, 6):
+        refused = await called(Toolbox(engine, ALL), "researchTopic", topic="hooks", maxIterations=wrong)
+        assert refused["error"]["code"] == "invalid_input"
+
+
+@pytest.mark.req("R-TOL-12")
+async def test_every_search_of_a_research_is_thorough(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes = []
+    search = Engine.search
+
+    async def watched(self: Engine, query: str, **options: Any) -> Any:
+        modes.append(options["mode"])
+        return await search(self, query, **options)
+
+    monkeypatch.setattr(Engine, "search", watched)
+    await called(Toolbox(engine, ALL), "researchTopic", topic="hooks")
+    assert len(modes) > 2
+    assert set(modes) == {"thorough"}
+
+
+@pytest.mark.req("R-TOL-29")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("get_writing_examples", "Hooks, told well, are little stories."),
+        ("find_similar_critiques", "The piece on hooks lacked sources."),
+        ("get_style_references", "Write about hooks in short sentences."),
+    ],
+)
+async def test_examples_come_from_documents_that_are_marked_as_such(
+    engine: Engine, name: str, text: str
+) -> None:
+    found = await called(Toolbox(engine, ALL), name, topic="hooks")
+    assert [item["text"] for item in found] == [text]
+
+
+@pytest.mark.req("R-TOL-23")
+async def test_the_sixth_call_is_refused(engine: Engine) -> None:
+    box = Toolbox(engine, ALL)
+    answers = [await called(box, "search_knowledge", query=f"hooks {n}") for n in range(7)]
+    assert [isinstance(answer, list) for answer in answers] == [True] * 5 + [False] * 2
+    assert answers[5]["error"] == {
+        "code": "call_refused",
+        "message": "all 5 tool calls of this invocation are used up",
+        "hint": "answer with what was found, and say what is missing",
+    }
+
+
+@pytest.mark.req("R-TOL-24")
+async def test_the_same_query_is_not_retrieved_twice(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    box = Toolbox(engine, ALL)
+    assert await called(box, "search_knowledge", query="Hooks of the server")
+    monkeypatch.delattr(Engine, "search")  # a second search could only fail
+    again = await called(box, "search_knowledge", query=" hooks of  the SERVER ")
+    assert again["error"]["code"] == "call_refused"
+    assert again["error"]["message"].endswith("was asked already")
+
+
+@pytest.mark.req("R-TOL-25")
+async def test_searching_stops_when_nothing_found_is_about_the_query(engine: Engine) -> None:
+    box = Toolbox(engine, ALL)
+    assert isinstance(await called(box, "search_knowledge", query="sourdough bread recipe"), list)
+    stopped = await called(box, "search_knowledge", query="hooks")
+    assert "'sourdough bread recipe' found nothing" in stopped["error"]["message"]
+    assert (await called(box, "researchTopic", topic="hooks"))["error"]["code"] == "call_refused"
+    assert isinstance(await called(box.again(), "search_knowledge", query="hooks"), list)
+
+
+@pytest.mark.req("R-TOL-34")
+async def test_agents_of_one_run_share_what_was_found(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = Toolbox(engine, ["search_knowledge"])
+    first = await called(writer, "search_knowledge", query="hooks")
+    critic = writer.again(["search_knowledge", "verify_claim"])
+    monkeypatch.delattr(Engine, "search")
+    assert await called(critic, "search_knowledge", query="hooks") == first
+    assert (writer.calls, critic.calls) == (1, 1)
+    stranger = Toolbox(engine, ["search_knowledge"], kb="other", run=writer.run)
+    assert "error" in await called(stranger, "search_knowledge", query="hooks")
+
+
+@pytest.mark.req("R-TOL-39")
+@pytest.mark.parametrize(
+    ("name", "arguments", "code"),
+    [
+        ("search_knowledge", {}, "invalid_input"),
+        ("search_knowledge", {"query": ""}, "invalid_input"),
+        ("search_knowledge", {"query": " \x00 "}, "invalid_input"),
+        ("search_knowledge", {"query": "x" * 9000}, "invalid_input"),
+        ("search_knowledge", {"query": "x", "top_k": 21}, "invalid_input"),
+        ("search_knowledge", {"query": "x", "tenant": "other"}, "invalid_input"),
+        ("search_knowledge", {"query": "x", "source_type": "secrets"}, "invalid_input"),
+        ("search_knowledge", {"query": ["x"]}, "invalid_input"),
+        ("delete_everything", {}, "call_refused"),
+    ],
+)
+async def test_what_cannot_be_called_comes_back_as_data(
+    engine: Engine, name: str, arguments: dict[str, Any], code: str
+) -> None:
+    answer = await called(Toolbox(engine, ALL), name, **arguments)
+    assert list(answer) == ["error"]
+    assert list(answer["error"]) == ["code", "message", "hint"]
+    assert answer["error"]["code"] == code
+
+
+@pytest.mark.req("R-TOL-39")
+async def test_errors_of_the_engine_and_mistakes_of_ours_come_back_as_data(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    missing = await called(Toolbox(engine, ALL, kb="nowhere"), "search_knowledge", query="hooks")
+    assert missing["error"]["code"] == "not_found"
+
+    async def broken(self: Engine, query: str, **_: Any) -> Any:
+        raise ZeroDivisionError("secret detail")
+
+    monkeypatch.setattr(Engine, "search", broken)
+    failed = await called(Toolbox(engine, ALL), "search_knowledge", query="hooks")
+    assert failed == {
+        "error": {
+            "code": "internal",
+            "message": "search_knowledge failed unexpectedly",
+            "hint": "go on without it",
+        }
+    }
+    assert "secret detail" in caplog.text
+
+
+async def test_a_lone_surrogate_is_no_reason_to_fail(engine: Engine) -> None:
+    answer = await Toolbox(engine, ALL).call("search_knowledge", {"query": "hooks \ud800"})
+    answer.encode()
+
+
+@pytest.mark.req("R-TOL-16", "R-TOL-28")
+async def test_an_agent_can_only_call_what_is_bound_to_it(engine: Engine) -> None:
+    box = docs_toolbox(engine)
+    refused = await called(box, "researchTopic", topic="hooks")
+    assert refused["error"]["message"] == "no tool 'researchTopic' is bound to this agent"
+    assert (await called(docs_toolbox(engine, research=True), "researchTopic", topic="hooks"))["findings"]
+
+
+async def test_a_permission_that_was_not_given_is_missing(engine: Engine) -> None:
+    answer = await called(Toolbox(engine, ALL, permissions=()), "search_knowledge", query="hooks")
+    assert answer["error"]["message"] == "search_knowledge needs the permission 'read'"
+
+
+@pytest.mark.req("R-TOL-15")
+async def test_factories_make_tools_of_one_kb(engine: Engine) -> None:
+    search = createSearchDocsTool(engine, "default")
+    assert [item["source"] for item in json.loads(await search("five seconds", limit=1))["results"]] == [
+        "docs/hooks.md"
+    ]
+    research = createResearchTopicTool(engine, kb="elsewhere")
+    assert json.loads(await research(topic="hooks"))["error"]["code"] == "not_found"
+
+
+@pytest.mark.req("R-TOL-40")
+async def test_plain_callables_carry_name_description_and_schema(engine: Engine) -> None:
+    search = Toolbox(engine, ALL).callables()["search_knowledge"]
+    assert search.__name__ == "search_knowledge"
+    assert search.__doc__ == TOOLS["search_knowledge"].description
+    assert search.schema == {  # type: ignore[attr-defined]
+        "type": "object",
+        "properties": {
+            "query": {
+                "type": "string",
+                "minLength": 1,
+                "description": "What to look for, in natural language.",
+            },
+            "source_type": {
+                "type": "string",
+                "enum": ["all", "emails", "papers", "rss", "web", "files", "docs", "uploads", "corpus"],
+                "default": "all",
+                "description": "Search only one kind of source, or all.",
+            },
+            "top_k": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 20,
+                "default": 5,
+                "description": "How many passages to return.",
+            },
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+    assert json.loads(await search("hooks", "all", 1))[0]["relevance"]
+    assert "takes at most 3" in await search("hooks", "all", 1, 2)
+
+
+@pytest.mark.req("R-TOL-26", "R-TOL-27")
+def test_what_each_agent_of_the_article_pipeline_has() -> None:
+    own = {"get_writing_examples", "find_similar_critiques", "get_style_references"}
+    table = {name: (set(role.tools) - own, role.frequency, role.priority) for name, role in ROLES.items()}
+    assert table == {
+        "Writer": ({"search_knowledge"}, "medium", "low"),
+        "FactResearcher": ({"research_topic"}, "high", "high"),
+        "FactVerification": ({"verify_claim", "search_knowledge"}, "high", "critical"),
+        "Editor": ({"search_knowledge"}, "low", "low"),
+        "StyleEnforcer": ({"search_knowledge"}, "low", "low"),
+        "Critic": ({"verify_claim", "search_knowledge"}, "medium", "medium"),
+    }
+
+
+@pytest.mark.req("R-TOL-18", "R-TOL-29")
+async def test_a_box_for_a_role(engine: Engine) -> None:
+    own = {name: [tool.name for tool in Toolbox.for_role(engine, name).tools] for name in ROLES}
+    assert own["Writer"] == ["search_knowledge", "get_writing_examples"]
+    assert own["Critic"] == ["verify_claim", "search_knowledge", "find_similar_critiques"]
+    assert own["StyleEnforcer"] == ["search_knowledge", "get_style_references"]
+    assert (ROLES["FactResearcher"].mode, ROLES["Editor"].mode) == ("thorough", "fast")
+    with pytest.raises(InputError, match="there is no role 'Poet'"):
+        Toolbox.for_role(engine, "Poet")
+    with pytest.raises(InputError, match="there is no tool 'write'"):
+        Toolbox(engine, ["write"])
+
+
+async def test_an_engine_alone_cannot_be_called_without_async(engine: Engine) -> None:
+    with pytest.raises(InputError, match="no loop of its own"):
+        Toolbox(engine, ALL).call_blocking("search_knowledge", {"query": "hooks"})
+
+
+@pytest.mark.req("R-TOL-03")
+async def test_verify_claim_answers_in_the_shape_that_agents_know(engine: Engine) -> None:
+    verdict = await called(Toolbox(engine, ALL), "verify_claim", claim="A hook runs within five seconds.")
+    assert list(verdict) == ["status", "confidence", "stance", "evidence"]
+    assert 1 <= len(verdict["evidence"]) <= 3
+    assert list(verdict["evidence"][0]) == ["text", "source", "relevance", "stance"]
+    assert verdict["evidence"][0]["text"] == "A hook runs within five seconds."
+
+
+async def test_claims_that_nothing_supports_do_not_stop_the_next_check(engine: Engine) -> None:
+    box = Toolbox(engine, ALL)
+    for claim in ("Bread is baked at night.", "Whales are fish.", "A hook runs within five seconds."):
+        assert "status" in await called(box, "verify_claim", claim=claim)
+
+
+@pytest.mark.parametrize("name", ["search_knowledge", "verify_claim", "research_topic", "searchDocs"])
+async def test_another_tenant_finds_nothing_of_this_one(engine: Engine, name: str) -> None:
+    (subject,) = TOOLS[name].schema["required"]
+    answer = await called(Toolbox(engine, ALL, tenant="rival"), name, **{subject: "hooks"})
+    assert answer["error"]["code"] == "not_found"
+
+
+@pytest.mark.req("R-TOL-40")
+def test_the_tools_work_where_langchain_is_not_installed() -> None:
+    code = (
+        "import sys; sys.modules.update(langchain_core=None, langgraph=None, mcp=None)\n"
+        "import ragstone.agents.factories, ragstone.agents.agent, ragstone.serve.mcp\n"
+        "try:\n    import ragstone.serve.langchain\n"
+        "except ImportError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == 'LangChain is not installed: pip install "ragstone[agents]"\n'
