@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ragstone.core.types import Json
 from ragstone.evaluate.bootstrap import Interval, paired_bootstrap
 from ragstone.evaluate.runner import Row
+from ragstone.evaluate.targets import Judgement, judgement_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -40,6 +41,7 @@ class Report:
     models: Mapping[str, str | None]
     profile: str
     comparisons: tuple[Comparison, ...] = ()
+    targets: tuple[Judgement, ...] = ()
 
 
 def compare(system: Row, others: Sequence[Row]) -> tuple[Comparison, ...]:
@@ -55,6 +57,7 @@ def machine() -> dict[str, Json]:
     """What the times were measured on."""
     return {
         "cores": os.cpu_count(),
+        "memory_mb": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
         "processor": _processor(),
         "system": platform.system(),
         "python": platform.python_version(),
@@ -71,8 +74,28 @@ def report_json(report: Report) -> dict[str, Json]:
         "models": dict(report.models),
         "profile": report.profile,
         "compare": [_comparison_json(comparison) for comparison in report.comparisons],
+        "targets": [judgement_json(judgement) for judgement in report.targets],
         "machine": machine(),
     }
+
+
+def target_table(report: Report) -> Table:
+    """The profile's targets with what was measured, on how much, and on which machine."""
+    from rich.table import Table
+    from rich.text import Text
+
+    where = machine()
+    caption = (
+        f"{report.documents:,} documents, {report.queries:,} queries; "
+        f"{where['processor']}, {where['cores']} cores, {where['memory_mb']:,} MB, Python {where['python']}"
+    )
+    table = Table(title=Text(f"Targets of profile {report.profile}"), caption=Text(caption))
+    for name in ("target", "bound", "measured", "verdict"):
+        table.add_column(name, justify="right" if name == "measured" else "left")
+    for one in report.targets:
+        measured = "–" if one.measured is None else f"{one.measured:,.3f}"
+        table.add_row(Text(one.name), Text(str(one.target)), measured, one.verdict)
+    return table
 
 
 def report_table(report: Report) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 
 import numpy as np
@@ -31,10 +31,16 @@ class Row:
     latencies_ms: tuple[float, ...]
     degraded: tuple[str, ...] = ()
     """What at least one of the results said was skipped or failed."""
+    stages: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Milliseconds of each stage, in the searches that it took part in."""
 
     def latency_ms(self, percentile: float) -> float:
         """The time that this percentage of the queries stayed under."""
         return float(np.percentile(self.latencies_ms, percentile))
+
+    def stage_ms(self, stage: str, percentile: float) -> float:
+        """The same of one stage."""
+        return float(np.percentile(self.stages[stage], percentile))
 
 
 async def evaluate(
@@ -52,11 +58,15 @@ async def evaluate(
     collected: dict[str, list[float]] = {name: [] for name in metrics}
     latencies: list[float] = []
     degraded: dict[str, None] = {}
+    stages: dict[str, list[float]] = {}
     for done, query in enumerate(dataset.queries, start=1):
         started = perf_counter()
         result = await retriever.retrieve(query.text, depth)
         latencies.append((perf_counter() - started) * 1000)
         degraded.update(dict.fromkeys(result.degraded))
+        for stage in result.trace:
+            if not stage.skipped:
+                stages.setdefault(stage.stage, []).append(stage.ms)
         ranking = await _documents(retriever, result, query.text, depth)
         grades = {canonical_text(doc): grade for doc, grade in dataset.grades[query.id].items()}
         for name, value in score(ranking, grades, metrics).items():
@@ -69,6 +79,7 @@ async def evaluate(
         per_query={name: tuple(values) for name, values in collected.items()},
         latencies_ms=tuple(latencies),
         degraded=tuple(degraded),
+        stages={name: tuple(spent) for name, spent in stages.items()},
     )
 
 

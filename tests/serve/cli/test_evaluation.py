@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ragstone.core.settings import Settings
-from ragstone.serve.cli.evaluation import chosen_systems, kb_name
+from ragstone.serve.cli.evaluation import chosen_systems
+from ragstone.serve.cli.measuring import ARMS, MODES, kb_name, read_changes
 from ragstone.testing.fakes import FakeEmbedder
 
 if TYPE_CHECKING:
@@ -42,14 +43,19 @@ def test_rows_side_by_side(cli: Cli, rocks: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
     report = ran.json
     assert (report["dataset"], report["documents"], report["queries"]) == ("Rocks 1.0", 3, 2)
-    assert [row["system"] for row in report["rows"]] == ["lexical", "dense", "hybrid"]
+    assert [row["system"] for row in report["rows"]] == [*ARMS, *MODES]
     for row in report["rows"]:
         assert row["ndcg@10"] == 1.0
         assert {"recall@10", "recall@100", "mrr@10", "p@5", "p50_ms", "p95_ms"} <= set(row)
     assert report["models"] == {"embedding": "fake@1", "reranker": None}
     assert report["profile"] == "default"
     pairs = {(entry["system"], entry["against"]) for entry in report["compare"]}
-    assert pairs == {("hybrid", "lexical"), ("hybrid", "dense")}
+    assert pairs == {
+        *(("hybrid", arm) for arm in ("lexical", "dense")),
+        *((mode, "hybrid") for mode in MODES),
+        ("balanced", "fast"),
+        ("thorough", "balanced"),
+    }
     assert cli("kb", "list", "--json").json["kbs"][0]["name"] == "eval-rocks-1-0"
 
 
@@ -106,8 +112,8 @@ def test_systems_that_cannot_be(cli: Cli, rocks: Path, names: str, message: str)
 
 def test_a_configured_reranker_gets_a_row() -> None:
     settings = Settings.model_validate({"reranking": {"kind": "cross_encoder"}})
-    assert chosen_systems(None, settings) == ["lexical", "dense", "hybrid", "reranked"]
-    assert chosen_systems(None, Settings()) == ["lexical", "dense", "hybrid"]
+    assert chosen_systems(None, settings) == [*ARMS, "reranked", *MODES]
+    assert chosen_systems(None, Settings()) == [*ARMS, *MODES]
 
 
 def test_the_reranked_row_is_reranked_and_the_others_are_not(
@@ -153,3 +159,113 @@ def test_documents_that_fail_are_named_and_end_with_3(cli: Cli, tmp_path: Path) 
     ran = cli("eval", folder, "--json")
     assert ran.code == 3
     assert [failure["code"] for failure in ran.json["failed"]] == ["empty_document"]
+
+
+@pytest.mark.req("R-EVL-17")
+def test_each_mode_has_a_row_with_its_times(cli: Cli, rocks: Path) -> None:
+    rows = cli("eval", rocks, "--systems", "fast,balanced,thorough", "--json").json["rows"]
+    assert [row["system"] for row in rows] == ["fast", "balanced", "thorough"]
+    assert all(0 < row["p50_ms"] <= row["p95_ms"] for row in rows)
+
+
+def test_two_settings_side_by_side(cli: Cli, rocks: Path) -> None:
+    report = cli("eval", rocks, "--compare", "retrieval.arms=lexical,retrieval.k=3", "--json").json
+    changed = "balanced, retrieval.arms=lexical,retrieval.k=3"
+    assert [row["system"] for row in report["rows"]] == ["balanced", changed]
+    assert {(entry["system"], entry["against"]) for entry in report["compare"]} == {(changed, "balanced")}
+    ndcg = next(entry for entry in report["compare"] if entry["metric"] == "ndcg@10")
+    assert (ndcg["difference"], ndcg["low"], ndcg["high"], ndcg["confidence"]) == (0, 0, 0, 0.95)
+
+
+@pytest.mark.req("R-EVL-23", "R-EVL-26")
+@pytest.mark.parametrize("change", ["chunking.size=8,chunking.overlap=0", "chunking.context=false"])
+def test_what_shows_only_in_ingested_documents_gets_a_kb_of_its_own(
+    cli: Cli, rocks: Path, change: str
+) -> None:
+    report = cli("eval", rocks, "--compare", change, "--json").json
+    assert [row["system"] for row in report["rows"]] == ["balanced", f"balanced, {change}"]
+    kbs = {kb["name"]: kb for kb in cli("kb", "list", "--json").json["kbs"]}
+    assert len(kbs) == 2
+    assert {kb["documents"] for kb in kbs.values()} == {3}
+    [base] = [name for name in kbs if name == "eval-rocks-1-0"]
+    [other] = set(kbs) - {base}
+    assert other.startswith("eval-rocks-1-0-")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("retrieval", "'retrieval' is not a setting and its value"),
+        ("retrieval.fusion=[", "has no value that can be read"),
+        ("retrieval.fusoin=rrf", "unknown setting 'retrieval.fusoin'"),
+        ("retrieval.fusion=magic", "setting 'retrieval.fusion'"),
+    ],
+)
+def test_settings_that_cannot_be_compared(cli: Cli, rocks: Path, change: str, message: str) -> None:
+    ran = cli("eval", rocks, "--compare", change)
+    assert ran.code == 2
+    assert message in ran.err
+    assert not Path("ragstone-data").exists()
+
+
+def test_changes_are_read_as_in_a_settings_file() -> None:
+    read = read_changes("retrieval.transforms=[a, b],retrieval.k=3,chunking.context=false")
+    assert read == {"retrieval.transforms": ["a", "b"], "retrieval.k": 3, "chunking.context": False}
+
+
+def test_by_votes(filled: Cli) -> None:
+    ran = filled("eval", "--from-feedback")
+    assert ran.code == 2
+    assert "no passage of knowledge base 'default' was voted up or used" in ran.err
+    hit = filled("search", "what does a dog cost", "--json").json["hits"][0]
+    assert filled("feedback", "add", "what does a dog cost", hit["chunk_id"], "--vote", "up").code == 0
+    report = filled("eval", "--from-feedback", "--systems", "hybrid", "--json").json
+    assert (report["dataset"], report["documents"], report["queries"]) == ("feedback", 3, 1)
+    assert report["rows"][0]["ndcg@10"] == 1.0
+    logged = filled("feedback", "report", "--json").json
+    assert logged["searches"] == 1  # what is measured is not logged
+
+
+def test_by_golden_queries(filled: Cli) -> None:
+    made = filled("golden", "make", "--json").json["golden"]
+    report = filled("eval", "--golden", "--systems", "hybrid", "--json").json
+    assert (report["dataset"], report["queries"]) == ("golden", len(made))
+    ran = filled("eval", "--golden", "--compare", "chunking.size=100")
+    assert (ran.code, "chunking.size shows only in documents that are ingested" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize("places", [[], ["--golden", "--from-feedback"], ["data", "--golden"]])
+def test_one_place_with_labelled_queries(filled: Cli, places: list[str]) -> None:
+    ran = filled("eval", *places)
+    assert (ran.code, "name one place with labelled queries" in ran.err) == (2, True)
+
+
+@pytest.mark.req("R-EVL-31")
+def test_targets_are_held_against_what_was_measured(cli: Cli, rocks: Path, tmp_path: Path) -> None:
+    targets = {
+        "recall@10": {"above": 0.8, "alert": 0.6},
+        "p@5": {"above": 0.9, "alert": 0.1},
+        "fast.p95_ms": {"below": 0.0001, "alert": 0.0002},
+        "ingest.success": {"above": 0.99},
+        "rerank.p95_ms": {"below": 100},
+        "memory_mb": {"below": 100000},
+        "chunks.readable": {"above": 0.9},
+    }
+    (tmp_path / "ragstone.yaml").write_text(json.dumps({"targets": targets}))
+    report = cli("eval", rocks, "--json").json
+    verdicts = {one["target"]: one["verdict"] for one in report["targets"]}
+    assert verdicts == {
+        "recall@10": "met",
+        "p@5": "not met",
+        "fast.p95_ms": "alert",
+        "ingest.success": "met",
+        "rerank.p95_ms": "not measured",
+        "memory_mb": "met",
+        "chunks.readable": "met",
+    }
+    measured = {one["target"]: one["measured"] for one in report["targets"]}
+    assert (measured["recall@10"], measured["p@5"], measured["rerank.p95_ms"]) == (1.0, 0.2, None)
+    assert (report["documents"], report["machine"]["cores"] > 0) == (3, True)
+    shown = cli("eval", rocks).out
+    assert "Targets of profile default" in shown
+    assert "3 documents, 2 queries;" in shown

@@ -72,7 +72,7 @@ def test_intervals_of_the_last_system_against_each_other_one() -> None:
 
 def test_the_machine_is_described() -> None:
     described = report_json(_report(_row("lexical", 1.0)))["machine"]
-    assert set(described) == {"cores", "processor", "system", "python"}
+    assert set(described) == {"cores", "memory_mb", "processor", "system", "python"}
     assert all(described.values())
 
 

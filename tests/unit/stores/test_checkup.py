@@ -98,10 +98,11 @@ async def test_stores_in_order(stores: Stores) -> None:
         ("sqlite", "deletions"),
         ("sqlite", "reservations"),
         ("sqlite", "leftovers"),
+        ("sqlite", "encryption"),
         ("engine", "reachable"),
         ("engine", "content"),
     ]
-    assert findings[4].detail == "7.1"
+    assert findings[5].detail == "7.1"
 
 
 async def test_nothing_is_made_by_looking(tmp_path: Path) -> None:
@@ -130,6 +131,11 @@ async def test_missing_vectors(stores: Stores) -> None:
     await engine_of(stores).delete(place, ids[:3])
     detail = "tenant 'default': 3 live chunks of 'default' are not there"
     await check_and_repair(stores, "engine", "missing", detail)
+    await engine_of(stores).delete(place, ids[:3])
+    (broken,) = [one for one in await examine(stores) if one.state != "ok"]
+    assert (broken.state, broken.repair) == ("fail", "ragstone doctor --repair")
+    (done,) = [one for one in await examine(stores, repair=True) if one.repaired]
+    assert (done.state, done.repair) == ("ok", "wrote 3 vectors from the ledger")
 
 
 async def test_an_index_that_is_behind(stores: Stores) -> None:
@@ -164,7 +170,11 @@ async def test_vectors_of_another_length(stores: Stores) -> None:
     ids = await stores.ledger.read("default", _chunk_ids)
     await engine.upsert(short, [Point(one, unit_vectors(1, 8)[0], {}) for one in ids])
     detail = "tenant 'default': vectors of 8 dimensions where 32 are needed"
-    await check_and_repair(stores, "engine", "dimension", detail)
+    (broken,) = [one for one in await examine(stores) if one.state != "ok"]
+    assert (broken.state, broken.detail) == ("fail", detail)
+    (done,) = [one for one in await examine(stores, repair=True) if one.repaired]
+    assert done.repair == "filled again from the ledger, with 4 vectors"
+    assert troubles(await examine(stores)) == {}
 
 
 async def test_a_store_that_was_left(stores: Stores, tmp_path: Path) -> None:

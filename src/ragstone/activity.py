@@ -1,0 +1,271 @@
+"""What people ask and what they make of the passages they get: votes, golden queries, reports and gaps."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, get_args
+
+from ragstone.core.activity import (
+    Feedback,
+    Gap,
+    GoldenQuery,
+    LoggedSearch,
+    SearchReport,
+    Vote,
+    net_grades,
+    same_query,
+)
+from ragstone.core.clock import now
+from ragstone.core.errors import InputError, NotFoundError, RagstoneError, unknown_kb
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import LLM
+from ragstone.core.settings import Settings
+from ragstone.gate import Gate
+from ragstone.query.request import checked_choice, checked_count, checked_query
+from ragstone.stores import activity_rows as rows
+from ragstone.stores.activity import ActivityFiles
+from ragstone.stores.activity_log import SearchLog
+
+if TYPE_CHECKING:
+    from ragstone.core.types import SearchResult
+    from ragstone.evaluate.activity import Labels
+    from ragstone.evaluate.dataset import Dataset
+
+logger = logging.getLogger(__name__)
+MOST_VOTES = 1000
+MOST_VOTER_CHARS = 200
+
+
+class Activity:
+    """Searches that were made, votes on what they brought, and golden queries, each of a tenant's kb."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        files: ActivityFiles,
+        log: SearchLog,
+        gate: Gate,
+        llm: LLM | None,
+        settings: Settings,
+    ) -> None:
+        self._ledger = ledger
+        self._files = files
+        self._log = log
+        self._gate = gate
+        self._llm = llm
+        self._settings = settings
+
+    async def note(self, tenant: str, kb: str, result: SearchResult) -> None:
+        """Remember a search. This takes no time and never fails: what it costs is paid later, elsewhere."""
+        try:
+            if identity := await self._gate.identity(tenant):
+                self._log.note(tenant, identity, kb, result)
+        except RagstoneError as error:
+            logger.warning("a search was not logged: %s", error)
+
+    async def vote(
+        self,
+        query: str,
+        chunk_ids: Sequence[str],
+        vote: Vote = "used",
+        *,
+        voter: str = "",
+        tenant: str | None = None,
+        kb: str | None = None,
+    ) -> int:
+        """Write down what somebody made of passages; how many. A voter's later word replaces the earlier one."""
+        asked = checked_query(query, self._settings.limits.query_chars)
+        checked_choice("vote", vote, get_args(Vote))
+        checked_count("the number of passages", len(chunk_ids), most=MOST_VOTES)
+        if len(voter) > MOST_VOTER_CHARS:
+            raise InputError(f"the voter's name has {len(voter)} characters; at most {MOST_VOTER_CHARS} fit")
+        name, scope = self._tenant(tenant), self._kb(kb)
+        identity = await self._gate.write(name)
+        found = await self._ledger.kb(name, scope) if identity else None
+        if found is None:
+            raise unknown_kb(scope, name)
+        possible = [one for one in chunk_ids if _is_id(one)]
+        live = await self._ledger.chunks(name, found, possible)
+        unknown = next((one for one in chunk_ids if one not in live), None)
+        if unknown is not None:
+            raise NotFoundError(
+                f"no passage {unknown!r:.80} in knowledge base '{scope}'",
+                hint="ragstone search … --json shows the chunk_id of each passage",
+            )
+        moment, said_by = now(), voter.replace("\x00", " ").encode("utf-8", "replace").decode()
+        votes = [
+            Feedback(moment, scope, asked, one, live[one].document_id, vote, said_by)
+            for one in dict.fromkeys(chunk_ids)
+        ]
+        await self._files.write(identity, lambda db: rows.add_votes(db, votes))
+        return len(votes)
+
+    async def votes(
+        self, *, limit: int = 100, tenant: str | None = None, kb: str | None = None
+    ) -> list[Feedback]:
+        """Votes on passages of documents that are still there, newest first."""
+        checked_count("limit", limit, most=10_000)
+        identity, scope = await self._pruned(tenant, kb)
+        return await self._files.run(identity, lambda db: rows.read_votes(db, scope, limit), [])
+
+    async def searches(
+        self, *, limit: int = 100, days: int | None = None, tenant: str | None = None, kb: str | None = None
+    ) -> list[LoggedSearch]:
+        """What was asked of a kb, newest first."""
+        since = None if days is None else now() - timedelta(days=checked_count("days", days, most=3650))
+        await self._log.flush()
+        identity, scope = await self._identity(tenant), self._kb(kb)
+        return await self._files.run(identity, lambda db: rows.read_searches(db, scope, since, limit), [])
+
+    async def report(
+        self, *, days: int | None = None, tenant: str | None = None, kb: str | None = None
+    ) -> SearchReport:
+        """Times of searches, and their quality as far as votes and golden queries tell."""
+        from ragstone.evaluate.activity import search_report
+
+        searches = await self.searches(limit=rows.MOST_SEARCHES, days=days, tenant=tenant, kb=kb)
+        return search_report(searches, await self._labels(tenant, kb))
+
+    async def gaps(
+        self, *, limit: int = 20, days: int | None = None, tenant: str | None = None, kb: str | None = None
+    ) -> list[Gap]:
+        """What was asked and not found, the most frequent first."""
+        from ragstone.evaluate.gaps import knowledge_gaps
+
+        checked_count("limit", limit)
+        searches = await self.searches(limit=rows.MOST_SEARCHES, days=days, tenant=tenant, kb=kb)
+        return knowledge_gaps(searches, await self._labels(tenant, kb), limit)
+
+    async def judged(self, *, tenant: str | None = None, kb: str | None = None) -> Dataset | None:
+        """The queries whose passages were found useful, as a data set; None when there are none."""
+        from ragstone.evaluate.activity import labelled_queries, labels_of
+
+        identity, scope = await self._pruned(tenant, kb)
+        votes: list[Feedback] = await self._files.run(identity, lambda db: rows.read_votes(db, scope), [])
+        queries = {same_query(one.query): one.query for one in sorted(votes, key=lambda one: one.query)}
+        return labelled_queries("feedback", queries, labels_of(votes))
+
+    async def learnt_terms(self, *, tenant: str | None = None, kb: str | None = None) -> dict[str, list[str]]:
+        """What words of queries are called in the documents, as far as useful passages tell: for `synonyms`."""
+        from ragstone.evaluate.vocabulary import learnt_terms
+
+        identity, scope = await self._pruned(tenant, kb)
+        votes: list[Feedback] = await self._files.run(identity, lambda db: rows.read_votes(db, scope), [])
+        found = await self._ledger.kb(self._tenant(tenant), scope) if votes else None
+        if found is None:
+            return {}
+        grades = net_grades(votes)
+        of_use = [one for one in votes if grades[same_query(one.query)][one.document_id]]
+        chunks = list(dict.fromkeys(one.chunk_id for one in of_use))
+        live = await self._ledger.chunks(self._tenant(tenant), found, chunks)
+        useful: dict[str, list[str]] = {}
+        for one in of_use:
+            if one.chunk_id in live:
+                useful.setdefault(same_query(one.query), []).append(live[one.chunk_id].chunk.text)
+        return learnt_terms(useful)
+
+    async def golden(self, *, tenant: str | None = None, kb: str | None = None) -> list[GoldenQuery]:
+        """The golden queries that are kept of a kb."""
+        identity, scope = await self._pruned(tenant, kb)
+        return await self._files.run(identity, lambda db: rows.read_golden(db, scope), [])
+
+    async def golden_dataset(self, *, tenant: str | None = None, kb: str | None = None) -> Dataset | None:
+        """The golden queries of a kb as a data set; None when there are none."""
+        from ragstone.evaluate.activity import labelled_queries, labels_of
+
+        kept = await self.golden(tenant=tenant, kb=kb)
+        queries = {same_query(one.query): one.query for one in kept}
+        return labelled_queries("golden", queries, labels_of([], kept))
+
+    async def make_golden(
+        self, count: int = 50, *, tenant: str | None = None, kb: str | None = None
+    ) -> list[GoldenQuery]:
+        """Make golden queries of documents of a kb and keep them; those that were made."""
+        from ragstone.evaluate.golden import golden_queries
+
+        checked_count("count", count)
+        name, scope = self._tenant(tenant), self._kb(kb)
+        identity = await self._gate.write(name)
+        found = await self._ledger.kb(name, scope) if identity else None
+        if found is None:
+            raise unknown_kb(scope, name)
+        documents = []
+        # Ids are hashes, so the first of them are as good a sample as any.
+        for document in await self._ledger.documents(name, found, limit=count):
+            text = await self._ledger.text(name, document.id)
+            documents.append((document.id, document.title, text))
+        async with self._gate.paying(name):
+            made = await golden_queries(scope, documents, self._llm)
+        await self._files.write(identity, lambda db: rows.add_golden(db, made))
+        return made
+
+    async def add_golden(
+        self, query: str, document_ids: Sequence[str], *, tenant: str | None = None, kb: str | None = None
+    ) -> None:
+        """Keep a question of one's own with the documents that answer it."""
+        asked = checked_query(query, self._settings.limits.query_chars)
+        checked_count("the number of documents", len(document_ids))
+        name, scope = self._tenant(tenant), self._kb(kb)
+        identity = await self._gate.write(name)
+        for one in document_ids:
+            document = await self._ledger.document(name, one) if identity and _is_id(one) else None
+            if document is None or document.kb != scope:
+                raise NotFoundError(
+                    f"no document {one!r:.80} in knowledge base '{scope}'",
+                    hint="list them with: ragstone documents",
+                )
+        kept = GoldenQuery(scope, asked, tuple(dict.fromkeys(document_ids)), "manual")
+        await self._files.write(identity, lambda db: rows.add_golden(db, [kept]))
+
+    async def remove_golden(
+        self, query: str | None = None, *, tenant: str | None = None, kb: str | None = None
+    ) -> int:
+        """Remove a golden query, or all of a kb; how many went."""
+        identity, scope = await self._gate.write(self._tenant(tenant)), self._kb(kb)
+        return await self._files.run(identity, lambda db: rows.remove_golden(db, scope, query), 0)
+
+    async def flush(self) -> None:
+        """Write what is remembered of searches now."""
+        await self._log.flush()
+
+    async def forget(self, tenant: str, *, documents: Sequence[str] = (), kb: str | None = None) -> None:
+        """Remove what tells of documents, or of a whole kb, that are gone."""
+        await self._log.flush()
+        identity = await self._gate.identity(tenant)
+        await self._files.run(identity, lambda db: rows.forget_documents(db, documents), None)
+        if kb is not None:
+            await self._files.run(identity, lambda db: rows.forget_kb(db, kb), None)
+
+    async def _labels(self, tenant: str | None, kb: str | None) -> Labels:
+        from ragstone.evaluate.activity import labels_of
+
+        identity, scope = await self._pruned(tenant, kb)
+        votes: list[Feedback] = await self._files.run(identity, lambda db: rows.read_votes(db, scope), [])
+        return labels_of(votes, await self._files.run(identity, lambda db: rows.read_golden(db, scope), []))
+
+    async def _pruned(self, tenant: str | None, kb: str | None) -> tuple[str, str]:
+        """The tenant's id and the kb's name, when nothing is left of documents that sources or time took away."""
+        identity, scope, name = await self._identity(tenant), self._kb(kb), self._tenant(tenant)
+        known: list[str] = await self._files.run(identity, lambda db: rows.document_ids(db, scope), [])
+        gone = [one for one in known if await self._ledger.status(name, one) is None]
+        if gone:
+            await self._files.run(identity, lambda db: rows.forget_documents(db, gone), None)
+        return identity, scope
+
+    async def _identity(self, tenant: str | None) -> str:
+        """The id of who asks; a tenant that is suspended is refused."""
+        await self._gate.read(self._tenant(tenant))
+        return await self._gate.identity(self._tenant(tenant))
+
+    def _tenant(self, tenant: str | None) -> str:
+        return self._settings.tenant if tenant is None else tenant
+
+    def _kb(self, kb: str | None) -> str:
+        return self._settings.kb if kb is None else kb
+
+
+def _is_id(text: str) -> bool:
+    """Whether a database can be asked for it: not all of them take every character."""
+    return text.isascii() and text.isalnum()

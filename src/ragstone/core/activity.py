@@ -1,0 +1,125 @@
+"""What was asked, what was found, and what people made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from ragstone.core.types import Mode, SearchResult
+
+Vote = Literal["up", "down", "used"]
+"""`used` is what somebody did with a passage, the others are what somebody said of it."""
+Origin = Literal["llm", "extractive", "manual"]
+SHOWN = 10
+"""How many passages of a search are remembered: as many as recall@10 looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A passage that a search brought, at its rank from 1 on."""
+
+    rank: int
+    chunk_id: str
+    document_id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedSearch:
+    """One search as it is remembered."""
+
+    moment: datetime
+    kb: str
+    query: str
+    mode: Mode
+    latency_ms: float
+    num_results: int
+    top_score: float
+    """0 when nothing was found."""
+    similarity: float | None
+    """The best cosine among the passages; None when none was found by meaning."""
+    coverage: float
+    """Share of the query's words that are in the first passages, from 0 to 1."""
+    missing: tuple[str, ...] = ()
+    """Those words that are not, as they were typed."""
+    shown: tuple[Shown, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What one voter made of one passage for one query. A voter's later word replaces the earlier one."""
+
+    moment: datetime
+    kb: str
+    query: str
+    chunk_id: str
+    document_id: str
+    vote: Vote
+    voter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenQuery:
+    """A question that is kept with the documents that answer it."""
+
+    kb: str
+    query: str
+    document_ids: tuple[str, ...]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class SearchReport:
+    """How search did over a period; None where nothing was judged, or nothing was asked."""
+
+    searches: int
+    judged: int
+    """Searches for a query that somebody has judged passages of."""
+    latency_p50: float | None
+    latency_p95: float | None
+    latency_p99: float | None
+    avg_relevance: float | None
+    recall_at_10: float | None
+    precision_at_5: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Questions about one thing that the kb did not answer."""
+
+    queries: tuple[str, ...]
+    """In the words of those who asked, most frequent first."""
+    times: int
+    last: datetime
+    reason: str
+    missing: tuple[str, ...]
+    """Words of the questions that none of the passages had."""
+
+
+def same_query(query: str) -> str:
+    """What two spellings of one query have in common: case and white space do not make it another one."""
+    return " ".join(query.casefold().split())
+
+
+def net_grades(votes: Sequence[Feedback]) -> dict[str, dict[str, int]]:
+    """By query, then by document: 1 where more said yes than no, 0 where it is judged and not so."""
+    said: dict[str, dict[str, int]] = {}
+    for one in votes:
+        judged = said.setdefault(same_query(one.query), {})
+        judged[one.document_id] = judged.get(one.document_id, 0) + (-1 if one.vote == "down" else 1)
+    return {
+        query: {document: int(net > 0) for document, net in judged.items()} for query, judged in said.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A search that is to be remembered; what takes time to find out about it is left for later."""
+
+    tenant: str
+    tenant_id: str
+    kb: str
+    moment: datetime
+    result: SearchResult

@@ -1,0 +1,35 @@
+"""What search and ingest are expected to reach, and when somebody should be woken."""
+
+from __future__ import annotations
+
+from pydantic import model_validator
+
+from ragstone.core.section import Section
+
+
+class Target(Section):
+    """A bound on one measured figure, such as `recall@10` or `fast.p95_ms`."""
+
+    above: float | None = None
+    below: float | None = None
+    alert: float | None = None
+    """Beyond this, on the wrong side of the bound, it is not only missed but alarming."""
+
+    @model_validator(mode="after")
+    def _one_bound(self) -> Target:
+        if (self.above is None) == (self.below is None):
+            raise ValueError("a target is either 'above' or 'below' something")
+        return self
+
+    def is_met(self, value: float) -> bool:
+        """Whether a figure is on the right side of the bound."""
+        return value > self.above if self.above is not None else value < (self.below or 0.0)
+
+    def alarms(self, value: float) -> bool:
+        """Whether a figure is so far on the wrong side that it is alarming."""
+        if self.alert is None:
+            return False
+        return value < self.alert if self.above is not None else value > self.alert
+
+    def __str__(self) -> str:
+        return f"> {self.above:g}" if self.above is not None else f"< {self.below:g}"

@@ -1,0 +1,68 @@
+"""Votes, searches, golden queries and gaps as JSON: like `ragstone.core.wire`."""
+
+from __future__ import annotations
+
+from ragstone.core.activity import Feedback, Gap, GoldenQuery, LoggedSearch, SearchReport
+from ragstone.core.clock import canonical
+from ragstone.core.types import Json
+
+JsonObject = dict[str, Json]
+
+
+def feedback_json(one: Feedback) -> JsonObject:
+    """A vote."""
+    return {
+        "moment": canonical(one.moment),
+        "kb": one.kb,
+        "query": one.query,
+        "chunk_id": one.chunk_id,
+        "document_id": one.document_id,
+        "vote": one.vote,
+        "voter": one.voter,
+    }
+
+
+def logged_json(one: LoggedSearch, relevance: float | None) -> JsonObject:
+    """A search that was made; `relevance` is what votes and golden queries say of it."""
+    return {
+        "moment": canonical(one.moment),
+        "kb": one.kb,
+        "query": one.query,
+        "mode": one.mode,
+        "latency_ms": one.latency_ms,
+        "num_results": one.num_results,
+        "top_score": one.top_score,
+        "relevance": relevance,
+        "similarity": one.similarity,
+        "coverage": one.coverage,
+    }
+
+
+def report_json(report: SearchReport) -> JsonObject:
+    """How search did, under the names that dashboards know."""
+    return {
+        "searches": report.searches,
+        "judged": report.judged,
+        "latency_p50": report.latency_p50,
+        "latency_p95": report.latency_p95,
+        "latency_p99": report.latency_p99,
+        "avg_relevance": report.avg_relevance,
+        "recall@10": report.recall_at_10,
+        "precision@5": report.precision_at_5,
+    }
+
+
+def golden_json(one: GoldenQuery) -> JsonObject:
+    """A golden query."""
+    return {"kb": one.kb, "query": one.query, "document_ids": list(one.document_ids), "origin": one.origin}
+
+
+def gap_json(gap: Gap) -> JsonObject:
+    """Something that was asked and not found."""
+    return {
+        "queries": list(gap.queries),
+        "times": gap.times,
+        "last": canonical(gap.last),
+        "reason": gap.reason,
+        "missing": list(gap.missing),
+    }

@@ -1,0 +1,114 @@
+"""What was asked and not found: searches that came back with nothing or with little, grouped by what they are about."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ragstone.core.activity import Gap, LoggedSearch, same_query
+from ragstone.core.analyzer import analyze
+from ragstone.evaluate.activity import Labels
+
+ALIKE = 0.5
+"""Queries that share this much of their words (Jaccard) are about one thing."""
+LITTLE = 0.5
+"""Passages that have no more than this share of the query's words are not about it."""
+FEWEST_USEFUL = 10
+FEWEST_SEARCHES = 20
+"""With fewer of them, what is unlike the others cannot be told."""
+SPREADS = 2.0
+"""How far below the middle, in spreads of the upper half, a best passage is too far from its query."""
+MOST_QUERIES = 5000
+SHOWN_QUERIES = 5
+SHOWN_WORDS = 8
+REASONS = {
+    "voted down": "what was found was voted down",
+    "nothing": "nothing was found",
+    "far": "the best passage is far from the question",
+    "little": "the passages have few of the words that were asked for",
+}
+
+
+@dataclass(slots=True)
+class _Group:
+    terms: frozenset[str]
+    searches: list[LoggedSearch] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+def knowledge_gaps(searches: Sequence[LoggedSearch], labels: Labels, limit: int = 20) -> list[Gap]:
+    """The gaps that were run into most often, first."""
+    unmet: dict[str, list[tuple[LoggedSearch, str]]] = defaultdict(list)
+    nearest = fence(searches, labels)
+    for search in searches:
+        if reason := why_unmet(search, labels, nearest):
+            unmet[same_query(search.query)].append((search, reason))
+    frequent = sorted(unmet.items(), key=lambda item: (-len(item[1]), item[0]))[:MOST_QUERIES]
+    groups: list[_Group] = []
+    by_term: dict[str, set[int]] = defaultdict(set)
+    for query, times in frequent:
+        group = _group(frozenset(analyze(query)) or frozenset([query]), groups, by_term)
+        group.searches += [search for search, _ in times]
+        group.reasons.update(reason for _, reason in times)
+    groups.sort(key=lambda group: (-len(group.searches), sorted(group.terms)))
+    return [_gap(group) for group in groups[:limit]]
+
+
+def fence(searches: Sequence[LoggedSearch], labels: Labels) -> float:
+    """The similarity under which hardly any search is of use: cosines mean something else for every model.
+
+    Searches that somebody found useful tell, else the searches themselves: those above the middle are taken for
+    answered, and what lies twice as far below the middle as they lie above it, for not.
+    """
+    useful = [
+        one.similarity
+        for one in searches
+        if one.similarity is not None and any(labels.get(same_query(one.query), {}).values())
+    ]
+    if len(useful) >= FEWEST_USEFUL:
+        return float(np.quantile(useful, 0.05))
+    all_of_them = np.array([one.similarity for one in searches if one.similarity is not None])
+    if len(all_of_them) < FEWEST_SEARCHES:
+        return -1.0
+    middle = float(np.median(all_of_them))
+    return middle - SPREADS * float(np.median(all_of_them[all_of_them >= middle] - middle))
+
+
+def why_unmet(search: LoggedSearch, labels: Labels, nearest: float = -1.0) -> str:
+    """Why a search counts as one that found nothing of use; empty when it does not."""
+    judged = labels.get(same_query(search.query), {})
+    if judged:
+        # Somebody looked: their word goes before any figure.
+        return "" if any(judged.values()) else "voted down"
+    if not search.num_results:
+        return "nothing"
+    if search.similarity is not None and search.similarity < nearest:
+        return "far"
+    return "little" if search.coverage <= LITTLE else ""
+
+
+def _group(terms: frozenset[str], groups: list[_Group], by_term: dict[str, set[int]]) -> _Group:
+    """The first group about the same thing, or a new one."""
+    for number in sorted({number for term in terms for number in by_term[term]}):
+        leader = groups[number].terms
+        if len(terms & leader) >= ALIKE * len(terms | leader):
+            return groups[number]
+    for term in terms:
+        by_term[term].add(len(groups))
+    groups.append(_Group(terms))
+    return groups[-1]
+
+
+def _gap(group: _Group) -> Gap:
+    spelled = Counter(" ".join(search.query.split()) for search in group.searches)
+    missing = Counter(word.casefold() for search in group.searches for word in search.missing)
+    return Gap(
+        queries=tuple(query for query, _ in spelled.most_common(SHOWN_QUERIES)),
+        times=len(group.searches),
+        last=max(search.moment for search in group.searches),
+        reason=REASONS[group.reasons.most_common(1)[0][0]],
+        missing=tuple(word for word, _ in missing.most_common(SHOWN_WORDS)),
+    )

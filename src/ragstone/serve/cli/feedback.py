@@ -1,0 +1,134 @@
+"""`ragstone feedback` and `ragstone gaps`: what people made of what they found, and what they did not find."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ragstone.core.errors import InputError
+from ragstone.serve.cli.exits import NOTHING_FOUND, OK
+from ragstone.serve.cli.output import counted, moment, one_line, table, text
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragstone.core.activity import Feedback, Gap
+    from ragstone.core.types import Json
+
+Vote = Literal["up", "down", "used"]
+Days = Annotated[int | None, typer.Option("--days", min=1, max=3650, help="Only the last N days.")]
+Most = Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most N.")]
+
+
+async def add_feedback(
+    session: Session,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What was searched for.")],
+    chunk_ids: Annotated[
+        list[str], typer.Argument(metavar="CHUNK_ID…", help="The passages, by `chunk_id` of `search --json`.")
+    ],
+    vote: Annotated[
+        Vote, typer.Option("--vote", help="Whether they helped, did not, or were used.")
+    ] = "used",
+    voter: Annotated[str, typer.Option("--voter", help="Who says so; their later word replaces it.")] = "",
+) -> None:
+    """Say which passages of a search were of use, or not."""
+    async with session.engine() as engine:
+        noted = await engine.feedback(query, chunk_ids, vote, voter=voter)
+    session.show(
+        {"noted": noted, "vote": vote},
+        lambda out: out.print(text(f"{counted(noted, 'passage')} noted as {vote}")),
+    )
+
+
+async def list_feedback(session: Session, limit: Most = 100) -> None:
+    """List votes on passages, newest first."""
+    from ragstone.core.wire_activity import feedback_json
+
+    async with session.engine() as engine:
+        votes = await engine.activity.votes(limit=limit)
+    session.show({"feedback": [feedback_json(one) for one in votes]}, lambda out: _draw_votes(out, votes))
+
+
+async def report_feedback(session: Session, days: Days = None) -> None:
+    """Report times and quality of the searches that were made."""
+    from ragstone.core.wire_activity import report_json
+
+    async with session.engine() as engine:
+        report = report_json(await engine.activity.report(days=days))
+    session.show(report, lambda out: _draw_report(out, report))
+
+
+async def learn_dictionary(
+    session: Session,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to write, for `retrieval.dictionary`.")
+    ] = Path("learnt.yaml"),
+) -> int:
+    """Learn from useful passages what the words of queries are called in the documents."""
+    import yaml
+
+    if output.exists():
+        raise InputError(f"{output} exists already", hint="name another file with --output")
+    async with session.engine() as engine:
+        terms = await engine.activity.learnt_terms()
+    if terms:
+        output.write_text(yaml.safe_dump(terms, allow_unicode=True), encoding="utf-8")
+    written = (
+        f"{counted(len(terms), 'term')} written to {output}" if terms else "nothing was learnt: vote on more"
+    )
+    session.show(
+        {"terms": terms, "written": str(output) if terms else None}, lambda out: out.print(text(written))
+    )
+    return OK if terms else NOTHING_FOUND
+
+
+async def list_gaps(
+    session: Session,
+    days: Days = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most N.")] = 20,
+) -> None:
+    """Show what was asked and not found, the most frequent first."""
+    from ragstone.core.wire_activity import gap_json
+
+    async with session.engine() as engine:
+        gaps = await engine.activity.gaps(days=days, limit=limit)
+    session.show({"gaps": [gap_json(gap) for gap in gaps]}, lambda out: _draw_gaps(out, gaps))
+
+
+def _draw_votes(out: Console, votes: list[Feedback]) -> None:
+    if not votes:
+        out.print(text("Nobody has voted yet: ragstone feedback add QUERY CHUNK_ID --vote up"))
+        return
+    drawn = table("when", "vote", "query", "chunk", "voter")
+    for one in votes:
+        drawn.add_row(
+            moment(one.moment), one.vote, text(one_line(one.query)), one.chunk_id, text(one_line(one.voter))
+        )
+    out.print(drawn)
+
+
+def _draw_report(out: Console, report: dict[str, Json]) -> None:
+    drawn = table("what", "measured", right=["measured"])
+    for name, value in report.items():
+        shown = "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"
+        drawn.add_row(name, shown)
+    out.print(drawn)
+
+
+def _draw_gaps(out: Console, gaps: list[Gap]) -> None:
+    if not gaps:
+        out.print(text("Every question that is remembered found something."))
+        return
+    drawn = table("times", "last", "asked for", "missing words", "why", right=["times"])
+    for gap in gaps:
+        drawn.add_row(
+            f"{gap.times:,}",
+            moment(gap.last),
+            text(" / ".join(one_line(query) for query in gap.queries)),
+            text(one_line(" ".join(gap.missing))),
+            gap.reason,
+        )
+    out.print(drawn)

@@ -1,0 +1,150 @@
+"""`ragstone tune`: find better settings by labelled queries, and write them only when they are better."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragstone.core.errors import InputError
+from ragstone.serve.cli.exits import FAILURE, OK
+from ragstone.serve.cli.labelled import Folder, FromFeedback, Golden, Limit, Split, labelled
+from ragstone.serve.cli.measuring import Measuring
+from ragstone.serve.cli.output import table, text
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragstone.core.settings import Settings
+    from ragstone.evaluate.dataset import Dataset
+    from ragstone.evaluate.runner import Row
+    from ragstone.evaluate.tune import Changes, Knob, Tuning
+
+MODE_MS = {"fast": 200.0, "balanced": 500.0, "thorough": 2000.0}
+FROM_INGEST = "chunking.size"
+
+
+async def tune(
+    session: Session,
+    folder: Folder = None,
+    split: Split = "test",
+    from_feedback: FromFeedback = False,
+    golden: Golden = False,
+    budget_ms: Annotated[
+        float | None,
+        typer.Option(
+            "--budget-ms", min=1, help="p95 that no setting may exceed; that of the mode if not set."
+        ),
+    ] = None,
+    chunk_sizes: Annotated[
+        str | None,
+        typer.Option("--chunk-sizes", metavar="SIZES", help="Ingest with these sizes, too: 200,400,800."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Settings file to write, for --config.")
+    ] = Path("tuned.yaml"),
+    limit: Limit = None,
+) -> int:
+    """Search for settings that find better, and write them to a file.
+
+    They are chosen by half of the labelled queries and judged by the other half. Settings that are not certainly
+    better there, or too slow, are refused: nothing is written.
+    """
+    from ragstone.evaluate.tune import tune as search
+    from ragstone.evaluate.tune import tuning_json
+
+    if output.exists():
+        raise InputError(f"{output} exists already", hint="name another file with --output")
+    measuring = await labelled(session, folder, split, from_feedback, golden, limit)
+    settings = measuring.settings()
+    budget = budget_ms or MODE_MS[settings.retrieval.mode]
+    knobs = _knobs(settings, read_sizes(chunk_sizes))
+    trying = _Trying(measuring)
+    await trying.prepare({})
+    tuning = await search(trying.measure, measuring.dataset, knobs, budget)
+    if tuning.is_better:
+        output.write_text(settings_file(tuning), encoding="utf-8")
+    written = str(output) if tuning.is_better else None
+    session.show({**tuning_json(tuning), "written": written}, lambda out: _draw(out, tuning, written))
+    return OK if tuning.is_better else FAILURE
+
+
+def read_sizes(sizes: str | None) -> tuple[int, ...]:
+    """Chunk sizes as they were typed after `--chunk-sizes`."""
+    parts = [part.strip() for part in (sizes or "").split(",") if part.strip()]
+    if not all(part.isdecimal() and int(part) >= 8 for part in parts):
+        raise InputError(f"--chunk-sizes {sizes!r:.40} are not sizes", hint="such as --chunk-sizes 200,400")
+    return tuple(int(part) for part in parts)
+
+
+def settings_file(tuning: Tuning) -> str:
+    """The settings that were found, as YAML that says where they come from."""
+    import yaml
+
+    tree: dict[str, dict[str, object]] = {}
+    for key, value in tuning.changes.items():
+        section, name = key.split(".")
+        tree.setdefault(section, {})[name] = value
+    before, after = (row.scores["ndcg@10"] for row in (tuning.before, tuning.after))
+    interval = tuning.interval
+    return (
+        f"# Found by `ragstone tune` on {tuning.trained_on} queries of {tuning.dataset!r}.\n"
+        f"# On {tuning.held_out} others nDCG@10 is {after:.3f} instead of {before:.3f}: "
+        f"{interval.difference:+.3f} ({interval.low:+.3f} to {interval.high:+.3f}, {interval.confidence:.0%}).\n"
+        f"{yaml.safe_dump(tree, sort_keys=True)}"
+    )
+
+
+class _Trying:
+    """Measures settings in the mode that is set, in kbs that are made as far as they are needed."""
+
+    def __init__(self, measuring: Measuring) -> None:
+        self._measuring = measuring
+        self._ready: set[str] = set()
+
+    async def prepare(self, changes: Changes) -> Settings:
+        settings = self._measuring.settings(changes)
+        if settings.kb not in self._ready:
+            await self._measuring.ingest(settings)
+            self._ready.add(settings.kb)
+        return settings
+
+    async def measure(self, changes: Changes, dataset: Dataset) -> Row:
+        settings = await self.prepare(changes)
+        label = ", ".join(f"{key}={value}" for key, value in changes.items()) or "as set"
+        return await self._measuring.row(settings, settings.retrieval.mode, label, dataset)
+
+
+def _knobs(settings: Settings, sizes: tuple[int, ...]) -> list[Knob]:
+    from ragstone.evaluate.tune import RERANKING_KNOBS, RETRIEVAL_KNOBS, Knob
+
+    knobs = [*RETRIEVAL_KNOBS, *(RERANKING_KNOBS if settings.reranking.kind != "none" else ())]
+    if sizes:
+        # First, because everything else follows what there is to be found.
+        fitting = tuple(size for size in sizes if size > settings.chunking.overlap)
+        knobs.insert(0, Knob(FROM_INGEST, fitting))
+    return knobs
+
+
+def _draw(out: Console, tuning: Tuning, written: str | None) -> None:
+    drawn = table("settings", "nDCG@10", "p95 ms", "", right=["nDCG@10", "p95 ms"])
+    for trial in tuning.trials:
+        label = ", ".join(f"{key}={value}" for key, value in trial.changes.items()) or "as set"
+        drawn.add_row(
+            text(label),
+            f"{trial.score:.3f}",
+            f"{trial.p95_ms:.1f}",
+            "" if trial.within_budget else "over budget",
+        )
+    out.print(drawn)
+    interval = tuning.interval
+    out.print(
+        text(
+            f"on {tuning.held_out} held-out queries: {interval.difference:+.3f} "
+            f"({interval.low:+.3f} to {interval.high:+.3f}, {interval.confidence:.0%} confidence)"
+        )
+    )
+    verdict = f"written to {written}" if written else "not certainly better in time: nothing was written"
+    out.print(text(verdict, "green" if written else "yellow"))

@@ -1,0 +1,130 @@
+"""A file for each tenant beside the ledger: searches, votes and golden queries. The last second may be lost.
+
+It is opened for each piece of work and closed again: nothing is in the way when a tenant goes, and any number of
+processes take turns. With a database server as the ledger, each machine has files of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from ragstone.core.ids import check_name
+from ragstone.stores.ledger.sqlite_file import translated
+
+T = TypeVar("T")
+BUSY_SECONDS = 20
+VERSION = 1
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS searches (
+    id INTEGER PRIMARY KEY,
+    moment TEXT NOT NULL,
+    kb TEXT NOT NULL,
+    query TEXT NOT NULL,
+    mode TEXT NOT NULL,
+    latency_ms REAL NOT NULL,
+    num_results INTEGER NOT NULL,
+    top_score REAL NOT NULL,
+    similarity REAL,
+    coverage REAL NOT NULL,
+    missing TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS searches_by_moment ON searches (moment);
+CREATE TABLE IF NOT EXISTS shown (
+    search_id INTEGER NOT NULL REFERENCES searches ON DELETE CASCADE,
+    rank INTEGER NOT NULL,
+    chunk_id TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    score REAL NOT NULL,
+    PRIMARY KEY (search_id, rank)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS shown_by_document ON shown (document_id);
+CREATE TABLE IF NOT EXISTS votes (
+    kb TEXT NOT NULL,
+    same_query TEXT NOT NULL,
+    chunk_id TEXT NOT NULL,
+    voter TEXT NOT NULL,
+    moment TEXT NOT NULL,
+    query TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    vote TEXT NOT NULL,
+    PRIMARY KEY (kb, same_query, chunk_id, voter)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS votes_by_document ON votes (document_id);
+CREATE TABLE IF NOT EXISTS golden (
+    kb TEXT NOT NULL,
+    query TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    PRIMARY KEY (kb, query, document_id)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS golden_by_document ON golden (document_id);
+"""
+
+
+class ActivityFiles:
+    """The files of all tenants, by the tenant's id: a name may come to mean somebody else."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def run(self, tenant_id: str, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
+        """Work in one transaction on what there is; `otherwise` when there is nothing yet."""
+        if not tenant_id or not self._path(tenant_id).exists():
+            return otherwise
+        return await asyncio.to_thread(_run, self._path(tenant_id), work)
+
+    async def write(self, tenant_id: str, work: Callable[[sqlite3.Connection], T]) -> T:
+        """The same, in a file that is made if there is none."""
+        return await asyncio.to_thread(_run, self._path(tenant_id), work, make=True)
+
+    async def remove(self, tenant_id: str) -> None:
+        """Remove all that is known of a tenant."""
+        await asyncio.to_thread(_remove, self._path(tenant_id))
+
+    def _path(self, tenant_id: str) -> Path:
+        return self._folder / f"{check_name(tenant_id, 'tenant id')}.db"
+
+
+def _run(path: Path, work: Callable[[sqlite3.Connection], T], *, make: bool = False) -> T:
+    with translated(path):
+        if make and not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # never readable by others
+        with closing(_connect(path)) as connection, _transaction(connection):
+            return work(connection)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None)
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA secure_delete = ON")
+    if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+    return connection
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _remove(path: Path) -> None:
+    with translated(path):
+        for ending in ("", "-wal", "-shm"):
+            path.with_name(path.name + ending).unlink(missing_ok=True)
