@@ -89,10 +89,47 @@ def _names(folder: Path) -> list[Row]:
     return names.run(folder.parent / "takaro-docs")
 
 
+def _takaro(folder: Path) -> list[Row]:
+    from bench.takaro import measure
+
+    return measure.run(folder.parent / "takaro-docs")
+
+
+def _transforms(folder: Path) -> list[Row]:
+    from bench import transforms
+
+    return transforms.run(folder)
+
+
+def _quality(folder: Path) -> list[Row]:
+    from bench import quality
+
+    return quality.run(folder)
+
+
+def _claims(folder: Path) -> list[Row]:
+    from bench import claims
+
+    return claims.run(folder)
+
+
+def _claims_fit(folder: Path) -> list[Row]:
+    from bench import claims_fit
+
+    return claims_fit.run(folder)
+
+
+def _modes(folder: Path) -> list[Row]:
+    from bench import modes
+
+    return modes.run()
+
+
 PARTS: dict[str, Part] = {
     "start": _start,
     "10k": _scale(10_000),
     "100k": _scale(100_000),
+    "modes": _modes,
     "stores-10k": _stores(10_000),
     "stores-100k": _stores(100_000),
     "stores-eval": _stores_eval,
@@ -102,6 +139,11 @@ PARTS: dict[str, Part] = {
     "sync": _sync,
     "large": _large,
     "names": _names,
+    "claims": _claims,
+    "claims-fit": _claims_fit,
+    "quality": _quality,
+    "transforms": _transforms,
+    "takaro": _takaro,
     "peers-minilm": _peers("all-MiniLM-L6-v2"),
     "peers-default": _peers("granite-embedding-30m-english"),
 }
