@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ragstone.core.errors import NotFoundError
+from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import KnowledgeBase, SearchResult, Space
 from ragstone.evaluate.dataset import Dataset
@@ -15,6 +15,7 @@ from ragstone.query.request import SearchRequest
 
 SAMPLE = 200
 """Documents that queries are made of."""
+PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,19 @@ class SpaceComparer:
         old = SpaceRetriever(self._search, tenant, kb, known)
         new = SpaceRetriever(self._search, tenant, replace(kb, space=space), known)
         return await compare_spaces(old, new, dataset)
+
+    async def check(self, tenant: str, kb: KnowledgeBase, labelled: Dataset) -> None:
+        """Raise `InputError` when no judgement names a document of the kb: both Spaces would find nothing."""
+        known, after = labels(labelled), ""
+        while page := await self._ledger.documents(tenant, kb, after=after, limit=PAGE):
+            if any({one.id, one.uri, str(one.metadata.get("dataset_id"))} & known for one in page):
+                return
+            after = page[-1].id
+        raise InputError(
+            f"no label of {labelled.name} names a document of knowledge base '{kb.name}', "
+            f"the first being {next(iter(sorted(known)))!r:.80}",
+            hint="a label is the id or the uri of a document: ragstone documents --json shows them",
+        )
 
     async def _generated(self, tenant: str, kb: KnowledgeBase) -> Dataset | None:
         # Ids are hashes, so the first of them are as good a sample as any.

@@ -19,6 +19,7 @@ from ragstone.core.erasure import Receipt, Target
 from ragstone.core.errors import NotFoundError, RagstoneError
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place
+from ragstone.stores import activity_rows
 from ragstone.stores.ledger import erasure, erasure_counts
 from ragstone.stores.ledger.erasure import Sample, Traces
 from ragstone.stores.left_stores import how_to_finish, left_stores
@@ -26,11 +27,12 @@ from ragstone.stores.vectors.presence import count_points, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from sqlite3 import Connection
 
     from ragstone.stores.opening import Stores
 
 logger = logging.getLogger(__name__)
-LEDGER, FILES, VECTORS = "ledger", "files", "vectors"
+LEDGER, FILES, VECTORS, ACTIVITY = "ledger", "files", "vectors", "activity"
 LATER = "the next search or change finishes it, or: ragstone doctor --repair"
 DEPTH = 100
 """How far down a search for a chunk's own words and vector looks for it."""
@@ -83,6 +85,7 @@ class Eraser:
         self._lexical = stores.lexical
         self._provider = stores.mirror.provider if stores.mirror else None
         self._tenants = stores.tenants
+        self._activity = stores.activity
 
     async def erase(self, tenant: str, targets: Sequence[Target]) -> list[Receipt]:
         """Erase documents, sources or kbs of a tenant; receipts of those that there were."""
@@ -113,11 +116,13 @@ class Eraser:
             with case.unless(LEDGER):
                 case.scrubbed = await self._ledger.scrub(name, ())
         case.before[FILES] = {"files": (await self._ledger.remains(tenant.id))["files"]}
+        case.before[ACTIVITY] = {"rows": await self._activity.run(tenant.id, activity_rows.count_all, 0)}
         with case.unless(f"tenant '{name}'", f"ragstone tenants delete {name} --yes finishes it"):
             await self._tenants.delete(name)
         left = dict(await self._ledger.remains(tenant.id))
         case.after[FILES] = {"files": left.pop("files")}
         case.after[LEDGER] = left
+        case.after[ACTIVITY] = {"rows": await self._activity.run(tenant.id, activity_rows.count_all, 0)}
         await self._look_elsewhere(name, case, samples)
         return case.receipt(name)
 
@@ -144,7 +149,11 @@ class Eraser:
         if erased is None:
             return None  # somebody else was faster
         case.traces = erased.traces
-        case.before |= {LEDGER: erased.rows, FILES: {"originals": files}}
+        case.before |= {
+            LEDGER: erased.rows,
+            FILES: {"originals": files},
+            ACTIVITY: {"rows": await self._count_activity(tenant, case)},
+        }
         logger.info("erased %s %s: %d chunks", target.kind, target.name, erased.rows["chunks"])
         return case
 
@@ -159,6 +168,10 @@ class Eraser:
             common.scrubbed = await self._ledger.scrub(tenant, kbs)
         with common.unless(FILES, LATER):
             await self._ledger.sweep(tenant, ids)
+        with common.unless(ACTIVITY, "erase it again"):
+            await self._forget_activity(
+                tenant, ids, [one.target.name for one in cases if one.target.kind == "kb"]
+            )
         for case in cases:
             # What could not be counted before may be done by now, so that only this is to be told.
             case.unfinished, case.scrubbed = list(common.unfinished), common.scrubbed
@@ -169,6 +182,7 @@ class Eraser:
         case.after[LEDGER] = await self._ledger.read(tenant, erasure_counts.count, traces)
         files = await self._count_files(tenant, traces.document_ids)
         case.after[FILES] = {"originals": files}
+        case.after[ACTIVITY] = {"rows": await self._count_activity(tenant, case)}
         if files:
             case.unfinished.append(
                 f"{FILES}: {files} may be on the way in, or left by a crash; "
@@ -204,6 +218,30 @@ class Eraser:
     async def _count_files(self, tenant: str, document_ids: Sequence[str]) -> int:
         blobs = await self._ledger.blobs(tenant)
         return await asyncio.to_thread(lambda: sum(len(blobs.names(one)) for one in document_ids))
+
+    async def _count_activity(self, tenant: str, case: _Case) -> int:
+        assert case.traces is not None
+        ids, kb = case.traces.document_ids, case.target.name
+
+        def count(db: Connection) -> int:
+            whole = activity_rows.count_kb(db, kb) if case.target.kind == "kb" else 0
+            return whole + activity_rows.count_documents(db, ids)
+
+        return await self._activity.run(await self._tenant_id(tenant), count, 0)
+
+    async def _forget_activity(self, tenant: str, ids: Sequence[str], kbs: Sequence[str]) -> None:
+        """What was asked and said of it."""
+
+        def forget(db: Connection) -> None:
+            activity_rows.erase_documents(db, ids)
+            for kb in kbs:
+                activity_rows.forget_kb(db, kb)
+
+        await self._activity.run(await self._tenant_id(tenant), forget, None)
+
+    async def _tenant_id(self, tenant: str) -> str:
+        found = await self._tenants.get(tenant)
+        return found.id if found else ""
 
     async def _still_found(self, tenant: str, sample: Sample, case: _Case) -> set[str]:
         """Which erased chunks a search for one of them finds, by word, by vector and in the engine itself."""

@@ -66,6 +66,11 @@ class Gate:
             await self._book.check(tenant, {"cost_per_month": 0})
         return found.id if found else ""
 
+    async def identity(self, tenant: str) -> str:
+        """The tenant's id, which stays when its name changes; empty while there is none."""
+        found = await self._look_up(tenant)
+        return found.tenant.id if found else ""
+
     async def seed(self, tenant: str) -> str:
         found = await self._active(tenant)
         return found.seed if found else tenant

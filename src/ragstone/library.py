@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Unpack
 
+from ragstone.core.activity import Vote
 from ragstone.core.collections import Collection, collection_name
 from ragstone.core.erasure import Receipt, Target, TargetKind
-from ragstone.core.errors import NotFoundError, unknown_kb
+from ragstone.core.errors import ModelError, NotFoundError, unknown_kb
 from ragstone.core.filters import parse_filter
+from ragstone.core.protocols import Embedder
 from ragstone.core.settings import Settings
 from ragstone.core.spaces import SpaceRecord
 from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Stats
@@ -17,6 +19,7 @@ from ragstone.parts import Parts
 from ragstone.query.request import checked_count
 
 if TYPE_CHECKING:
+    from ragstone.activity import Activity
     from ragstone.reembed import CleanOptions, FillOptions, ReembedOptions, ReembedReport
 
 
@@ -64,7 +67,9 @@ class Library:
         if await self._parts.ledger.status(owner, document_id) is None:
             return False
         async with self._parts.ledger.transaction(owner) as tx:
-            return await tx.delete(document_id)
+            gone = await tx.delete(document_id)
+        await self._parts.activity().forget(owner, documents=[document_id])
+        return gone
 
     async def delete_kb(self, kb: str, *, tenant: str | None = None) -> int:
         """Remove a kb; the number of documents that went with it."""
@@ -72,7 +77,9 @@ class Library:
         if await self._parts.ledger.kb(owner, kb) is None:
             return 0
         async with self._parts.ledger.transaction(owner) as tx:
-            return await tx.delete_kb(kb)
+            gone = await tx.delete_kb(kb)
+        await self._parts.activity().forget(owner, kb=kb)
+        return gone
 
     async def erase(
         self, kind: TargetKind, *names: str, tenant: str | None = None, kb: str | None = None
@@ -81,6 +88,7 @@ class Library:
 
         Slower than `delete`: what is removed is overwritten, and looked for in every store afterwards.
         """
+        await self.activity.flush()  # what is still on its way to the disk is to go, too
         eraser = self._parts.eraser()
         if kind == "tenant":
             return [await eraser.erase_tenant(name) for name in names]
@@ -140,6 +148,24 @@ class Library:
         owner = await self._owner(tenant)
         return await self._parts.reembedder().clean(owner, self._name(kb), **options)
 
+    @property
+    def activity(self) -> Activity:
+        """What was asked, votes on what was found, and golden queries."""
+        return self._parts.activity()
+
+    async def feedback(
+        self,
+        query: str,
+        chunk_ids: Sequence[str],
+        vote: Vote = "used",
+        *,
+        voter: str = "",
+        tenant: str | None = None,
+        kb: str | None = None,
+    ) -> int:
+        """Say which passages of a search were of use, or not; how many were written down."""
+        return await self.activity.vote(query, chunk_ids, vote, voter=voter, tenant=tenant, kb=kb)
+
     async def close(self) -> None:
         """Let go of models, children and files."""
         async with AsyncExitStack() as stack:  # one that fails to close keeps none of the others open
@@ -164,6 +190,15 @@ class Library:
         if found is None:
             raise unknown_kb(name, owner)
         return found
+
+    async def _embedder_of(self, kb: KnowledgeBase) -> Embedder | None:
+        """The embedder of a kb's live Space; None when it cannot be had, which its searches then say."""
+        if kb.space is None:
+            return None
+        try:
+            return await self._parts.embedders.of(kb.space.model)
+        except ModelError:
+            return None
 
     @property
     def _model(self) -> str:

@@ -7,21 +7,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ragstone.core.ledger import Ledger
-from ragstone.core.protocols import LLM, Embedder, LexicalIndex, Reranker, VectorIndex
-from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
+from ragstone.core.protocols import LLM, Embedder, Entailer, LexicalIndex, Reranker, VectorIndex
+from ragstone.core.query_settings import RetrievalSettings
+from ragstone.core.settings import Settings
 from ragstone.core.tenants import TenantBook
 from ragstone.gate import Gate
 from ragstone.models.shelf import EmbedderShelf
 from ragstone.query.pipeline import SearchPipeline
+from ragstone.query.transform import build_transformer
 
 if TYPE_CHECKING:
+    from ragstone.activity import Activity
     from ragstone.answer import Answerer
+    from ragstone.answer.research import Researcher
+    from ragstone.answer.verify import ClaimVerifier
     from ragstone.erasure import Eraser
     from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.prepare import Preparer
     from ragstone.intake import Intake
     from ragstone.moves.mover import Mover
     from ragstone.reembed import Reembedder
+    from ragstone.websearch.searcher import WebSearcher
 
 Closing = Callable[[], Awaitable[None]]
 
@@ -37,6 +43,7 @@ class Parts:
     embedders: EmbedderShelf
     """That one, and those of other models: for kbs that were made with them."""
     reranker: Reranker | None
+    second_reranker: Reranker | None
     llm: LLM | None
     preparer: Callable[[str], Preparer]
     """Makes, for a model, what cuts documents; like the next ones only when it is needed: a search needs none."""
@@ -47,13 +54,27 @@ class Parts:
     eraser: Callable[[], Eraser]
     reindex: Callable[[str, str], Awaitable[list[str]]]
     """Makes the indexes of a tenant's kb anew."""
+    activity: Callable[[], Activity]
+    web: WebSearcher | None
     answerer: Callable[[], Answerer]
+    entailer: Callable[[], Entailer | None]
+    """What judges whether a passage says what a sentence says; None leaves it to explicit checks."""
+    verifier: Callable[[], ClaimVerifier]
+    researcher: Callable[[], Researcher]
     gate: Gate
     tenants: TenantBook
     closing: list[Closing]
 
-    def search_pipeline(self, retrieval: RetrievalSettings, reranking: RerankingSettings) -> SearchPipeline:
-        """What searches in a way that the settings ask for."""
+    def search_pipeline(self, retrieval: RetrievalSettings, settings: Settings) -> SearchPipeline:
+        """What searches in a way that a tenant's settings ask for; the rest is as everybody's."""
         return SearchPipeline(
-            self.ledger, self.vectors, self.lexical, self.embedders.of, self.reranker, retrieval, reranking
+            self.ledger,
+            self.vectors,
+            self.lexical,
+            self.embedders.of,
+            self.reranker,
+            retrieval,
+            settings.reranking,
+            second_reranker=self.second_reranker,
+            transformer=build_transformer(retrieval, self.llm, settings.llm),
         )

@@ -118,6 +118,9 @@ class Reembedder:
             kb = await self._fill_live(tenant, kb, wanted, dimension, filled, on_progress)
             assert kb.space is not None
             return await self._report(tenant, kb, kb.space, chosen, "filled", filled, started)
+        if labelled and kb.space:
+            # Before anything is embedded: that may take hours.
+            await self._comparer.check(tenant, kb, labelled)
         space = await self._book.open(tenant, kb, wanted, dimension)
         await self._filler.fill(tenant, kb, space, filled, on_progress=on_progress)
         compared = await self._comparer.compare(tenant, kb, space, labelled)

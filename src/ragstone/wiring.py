@@ -7,24 +7,29 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ragstone.configure import load_settings, read_profile
-from ragstone.core.protocols import LLM, Embedder, Source
+from ragstone.core.protocols import LLM, Embedder, Entailer, Reranker, Source
+from ragstone.core.query_settings import RerankingStage
 from ragstone.core.settings import EmbeddingSettings, Settings
 from ragstone.engine import Engine
 from ragstone.gate import Gate
-from ragstone.models import build_embedder, build_llm, build_reranker, tokenizer_of
+from ragstone.models import build_embedder, build_llm, build_llm_reranker, build_reranker, tokenizer_of
 from ragstone.models.shelf import EmbedderShelf
 from ragstone.parts import Closing, Parts
 from ragstone.stores.opening import Stores, open_stores
 from ragstone.stores.reindex import reindex
 
 if TYPE_CHECKING:
+    from ragstone.activity import Activity
     from ragstone.answer import Answerer
+    from ragstone.answer.research import Researcher
+    from ragstone.answer.verify import ClaimVerifier
     from ragstone.erasure import Eraser
     from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.prepare import Preparer
     from ragstone.intake import Intake
     from ragstone.moves.mover import Mover
     from ragstone.reembed import Reembedder
+    from ragstone.websearch.searcher import WebSearcher
 
 
 def open_engine(settings: Settings | None = None) -> Engine:
@@ -32,12 +37,15 @@ def open_engine(settings: Settings | None = None) -> Engine:
     settings = settings or load_settings()
     stores = open_stores(settings, secret_keys)
     embedder = build_embedder(settings.embedding)
-    reranker = build_reranker(settings.reranking)
+    reranker = _reranker(settings, settings.reranking)
+    then = settings.reranking.then
+    second_reranker = _reranker(settings, then) if then.kind != "none" else None
     llm = build_llm(settings.llm)
     embedders = EmbedderShelf(embedder, lambda name: build_embedder(_named(settings, name)))
     closing: list[Closing] = [stores.close, embedder.close, embedders.close]
-    closing += [model.close for model in (reranker, llm) if model]
+    closing += [model.close for model in (reranker, second_reranker, llm) if model]
     gate = Gate(stores.tenants, settings, read_profile)
+    entailer = cache(lambda: _entailer(settings, llm, closing))
     preparer = cache(lambda model: _preparer(settings, embedder, llm, model, closing))
     pipeline = cache(lambda model: _pipeline(settings, stores, preparer(model), embedders, gate))
     parts = Parts(
@@ -47,6 +55,7 @@ def open_engine(settings: Settings | None = None) -> Engine:
         embedder=embedder,
         embedders=embedders,
         reranker=reranker,
+        second_reranker=second_reranker,
         llm=llm,
         preparer=preparer,
         pipeline=pipeline,
@@ -59,7 +68,12 @@ def open_engine(settings: Settings | None = None) -> Engine:
         mover=cache(lambda: _mover(settings, stores, gate)),
         eraser=cache(lambda: _eraser(stores)),
         reindex=lambda tenant, kb: reindex(stores, tenant, kb),
-        answerer=cache(lambda: _answerer(settings, embedder, llm)),
+        web=_web(settings, stores, gate, closing),
+        activity=cache(lambda: _activity(settings, stores, gate, llm, closing)),
+        entailer=entailer,
+        verifier=cache(lambda: _verifier(embedder, entailer)),
+        answerer=cache(lambda: _answerer(settings, embedder, llm, entailer())),
+        researcher=cache(lambda: _researcher(settings, reranker, llm)),
         gate=gate,
         tenants=stores.tenants,
         closing=closing,
@@ -72,6 +86,10 @@ def secret_keys(kind: str) -> Collection[str]:
     from ragstone.ingest import sources
 
     return sources.secret_keys(kind)
+
+
+def _reranker(settings: Settings, stage: RerankingStage) -> Reranker | None:
+    return build_llm_reranker(stage, settings.llm) if stage.kind == "llm" else build_reranker(stage)
 
 
 def _named(settings: Settings, model: str) -> EmbeddingSettings:
@@ -174,7 +192,57 @@ def _eraser(stores: Stores) -> Eraser:
     return Eraser(stores)
 
 
-def _answerer(settings: Settings, embedder: Embedder, llm: LLM | None) -> Answerer:
+def _researcher(settings: Settings, reranker: Reranker | None, llm: LLM | None) -> Researcher:
+    from ragstone.answer.research import Researcher
+
+    return Researcher(llm, reranker, settings.answer.research_seconds)
+
+
+def _activity(
+    settings: Settings, stores: Stores, gate: Gate, llm: LLM | None, closing: list[Closing]
+) -> Activity:
+    from ragstone.activity import Activity
+    from ragstone.stores.activity_log import SearchLog
+
+    async def still(tenant: str, tenant_id: str) -> bool:
+        found = await stores.tenants.get(tenant)
+        return found is not None and found.id == tenant_id and found.state != "deleting"
+
+    log = SearchLog(stores.activity, settings.activity.days, still)
+    closing.insert(0, log.close)  # the first to go: it asks the stores who there still is
+    return Activity(stores.ledger, stores.activity, log, gate, llm, settings)
+
+
+def _web(settings: Settings, stores: Stores, gate: Gate, closing: list[Closing]) -> WebSearcher | None:
+    if settings.web.kind == "none":
+        return None
+    from ragstone.websearch import build_web_search
+    from ragstone.websearch.searcher import WebSearcher
+    from ragstone.websearch.store import WebResultStore
+
+    store = WebResultStore(settings.data_dir / "web-results.db", settings.web.cache_hours)
+    stores.tenants.also_removes(store.forget)
+    searcher = WebSearcher(build_web_search(settings.web), store, gate.identity, settings.web.k)
+    closing.append(searcher.close)
+    return searcher
+
+
+def _entailer(settings: Settings, llm: LLM | None, closing: list[Closing]) -> Entailer | None:
+    from ragstone.models.entailment import build_entailer
+
+    entailer = build_entailer(settings.entailment, llm, settings.llm)
+    if entailer is not None:
+        closing.append(entailer.close)
+    return entailer
+
+
+def _verifier(embedder: Embedder, entailer: Callable[[], Entailer | None]) -> ClaimVerifier:
+    from ragstone.answer.verify import ClaimVerifier
+
+    return ClaimVerifier(embedder, entailer)
+
+
+def _answerer(settings: Settings, embedder: Embedder, llm: LLM | None, entailer: Entailer | None) -> Answerer:
     from ragstone.answer import Answerer
 
-    return Answerer(embedder, llm, settings.answer, settings.llm, tokenizer_of(embedder))
+    return Answerer(embedder, llm, settings.answer, settings.llm, tokenizer_of(embedder), entailer)

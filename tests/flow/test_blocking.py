@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ragstone import Item, Ragstone, Settings
-from ragstone.blocking import BlockingIntake
+from ragstone.blocking.intake import BlockingIntake
 from ragstone.core.errors import InputError, RagstoneError, SettingsError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.registry import UnknownAdapter

@@ -28,6 +28,7 @@ LOCAL = {"model": "granite-embedding-30m-english", "dimensions": "384"}
 """What is at hand without a network, in place of a model that is paid for."""
 DOG = "A dog travels for two crowns."
 EMBEDDED = {"rpg": "chroma", "ghostwriter": "chroma", "tulia": "qdrant"}
+FOLDERS = {"chroma": "vector_db", "qdrant": "vectors/qdrant"}
 POSTGRES = ("takaro", "kosmos")
 WORDS = (
     "ferry",
@@ -126,7 +127,35 @@ def test_a_profile_keeps_its_vectors_in_an_embedded_engine(
     assert (settings.store.vectors.kind, models[0].model) == (EMBEDDED[profile], settings.embedding.model)
     name, vectors, chunks = asyncio.run(held(settings))
     assert (name, vectors) == (EMBEDDED[profile], chunks)
-    assert list((settings.data_dir / "vectors" / name).iterdir()) != []
+    assert list((settings.data_dir / FOLDERS[name]).iterdir()) != []
+
+
+@pytest.mark.req("R-STO-06")
+def test_rpg_has_one_collection_in_vector_db(
+    models: list[EmbeddingSettings], cli: Cli, pages: Path, tmp_path: Path
+) -> None:
+    cli("ingest", pages, "--profile", "rpg", "--data-dir", tmp_path / "data")
+    assert [kb["name"] for kb in cli("kb", "list", "--data-dir", tmp_path / "data")["kbs"]] == [
+        "corpus_embeddings"
+    ]
+    assert (tmp_path / "data" / "vector_db" / "chroma.sqlite3").is_file()
+    assert not (tmp_path / "data" / "vectors").exists()
+
+
+@pytest.mark.parametrize(("path", "leads_to"), [("own", "data/own"), ("{tmp_path}/own", "own")])
+def test_a_relative_path_is_in_the_data_folder(
+    path: str,
+    leads_to: str,
+    models: list[EmbeddingSettings],
+    cli: Cli,
+    pages: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RAGSTONE_STORE__VECTORS__KIND", "chroma")
+    monkeypatch.setenv("RAGSTONE_STORE__VECTORS__PATH", path.format(tmp_path=tmp_path))
+    cli("ingest", pages, "--data-dir", "data")
+    assert (tmp_path / leads_to / "chroma.sqlite3").is_file()
 
 
 @pytest.mark.req("R-CLI-33", "R-STO-27")

@@ -15,9 +15,13 @@ from typing import Any
 import pytest
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
+from ragstone.activity import Activity
+from ragstone.answer.receipt import make_receipt
+from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, TenantSuspended
 from ragstone.core.tenants import Quotas
+from ragstone.core.types import Json, SearchResult
 from ragstone.intake import Intake
 from ragstone.stores.tenant_rows import REST_SECONDS
 from ragstone.testing.fakes import FakeEmbedder
@@ -64,10 +68,31 @@ async def test_one_tenant_becomes_many_step_by_step(engine: Engine) -> None:
     assert (await engine.ingest_items([item("bus")])).added == 1
 
 
+NOTHING_FOUND = SearchResult("ferry", "ferry", "fast", (), (), (), 0.0)
+NO_ANSWER = Answer("ferry?", "", (), (), "no_evidence")
+
+
+def receipt_of(document_id: str) -> dict[str, Json]:
+    quote = Citation(1, "ferry", "chunk", document_id, "", "", None, "", 0, 5)
+    answer = Answer("ferry?", "A ferry [1].", (Sentence("A ferry.", "quoted", (1,)),), (quote,), "answered")
+    return make_receipt(
+        answer, engine="1", moment=now(), tenant="acme", kb="default", profile="default", models={}
+    )
+
+
 Call = Callable[[Engine, str], Awaitable[Any]]
 CALLS: dict[str, Call] = {
     "search": lambda engine, _: engine.search("ferry", tenant="acme"),
     "ask": lambda engine, _: engine.ask("ferry?", tenant="acme"),
+    "stream": lambda engine, _: anext(engine.stream("ferry?", tenant="acme")),
+    "verify": lambda engine, _: engine.verify("The ferry leaves.", tenant="acme"),
+    "research": lambda engine, _: engine.research("ferry", tenant="acme"),
+    "confidence": lambda engine, _: engine.confidence(NOTHING_FOUND, tenant="acme"),
+    "session": lambda engine, _: engine.session(tenant="acme").search("ferry"),
+    "web": lambda engine, _: engine.web("ferry", tenant="acme"),
+    "receipt": lambda engine, _: engine.receipt(NO_ANSWER, tenant="acme"),
+    "check_receipt": lambda engine, one: engine.check_receipt(receipt_of(one), tenant="acme"),
+    "feedback": lambda engine, _: engine.feedback("ferry", ["x"], tenant="acme"),
     "explain": lambda engine, one: engine.explain("ferry", one, tenant="acme"),
     "ingest": lambda engine, _: engine.ingest(".", tenant="acme"),
     "ingest_items": lambda engine, _: engine.ingest_items([item("x")], tenant="acme"),
@@ -88,6 +113,18 @@ CALLS: dict[str, Call] = {
     "rollback_space": lambda engine, _: engine.rollback_space(tenant="acme"),
     "spaces": lambda engine, _: engine.spaces(tenant="acme"),
     "clean_spaces": lambda engine, _: engine.clean_spaces(tenant="acme"),
+    "activity.vote": lambda engine, _: engine.activity.vote("ferry", ["x"], tenant="acme"),
+    "activity.votes": lambda engine, _: engine.activity.votes(tenant="acme"),
+    "activity.searches": lambda engine, _: engine.activity.searches(tenant="acme"),
+    "activity.report": lambda engine, _: engine.activity.report(tenant="acme"),
+    "activity.gaps": lambda engine, _: engine.activity.gaps(tenant="acme"),
+    "activity.judged": lambda engine, _: engine.activity.judged(tenant="acme"),
+    "activity.learnt_terms": lambda engine, _: engine.activity.learnt_terms(tenant="acme"),
+    "activity.golden": lambda engine, _: engine.activity.golden(tenant="acme"),
+    "activity.golden_dataset": lambda engine, _: engine.activity.golden_dataset(tenant="acme"),
+    "activity.make_golden": lambda engine, _: engine.activity.make_golden(tenant="acme"),
+    "activity.add_golden": lambda engine, one: engine.activity.add_golden("ferry", [one], tenant="acme"),
+    "activity.remove_golden": lambda engine, _: engine.activity.remove_golden("ferry", tenant="acme"),
     "intake.upload": lambda engine, _: engine.intake.upload(b"x", "x.txt", tenant="acme"),
     "intake.queue": lambda engine, _: engine.intake.queue(".", tenant="acme"),
     "intake.status": lambda engine, one: engine.intake.status(one, tenant="acme"),
@@ -109,14 +146,15 @@ CALLS: dict[str, Call] = {
 
 
 def test_nothing_that_is_done_for_a_tenant_is_left_out() -> None:
-    methods = {name: method for name, method in vars(Engine).items() if inspect.isfunction(method)}
+    methods = dict(inspect.getmembers(Engine, inspect.isfunction))
     methods |= {f"intake.{name}": one for name, one in vars(Intake).items() if inspect.isfunction(one)}
+    methods |= {f"activity.{name}": one for name, one in vars(Activity).items() if inspect.isfunction(one)}
     asked = {
         name
         for name, method in methods.items()
         if "tenant" in inspect.signature(method).parameters and "_" not in (name[0], name.split(".")[-1][0])
     }
-    assert asked - {"is_on"} == CALLS.keys()
+    assert asked - {"is_on", "activity.note", "activity.forget"} == CALLS.keys()
 
 
 async def test_a_suspended_tenant_is_refused_everywhere(engine: Engine, fake_model: FakeEmbedder) -> None:

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Literal
+
 from pydantic import Field
 
 from ragstone.core.section import Section
+
+CitationStyle = Literal["index", "inline", "footnote", "endnote", "none"]
+"""`[1]` after a sentence; `[Source: Title]` in it; `[1]` and a list below; only the list; neither."""
 
 
 class AnswerSettings(Section):
     max_sentences: int = Field(default=4, ge=1, le=50)
     passages: int = Field(default=6, ge=1, le=100)
     max_context_tokens: int = Field(default=4000, ge=100)
+    research_seconds: float = Field(default=30.0, gt=0)
+    """How long one research may take in all; what it has found by then is its result."""
     citation_format: str = "[{index}]"
+    citation_style: CitationStyle = "index"
+    """How the text of an answer names its sources; the JSON form has them in full whatever this says."""
+    unsupported: Literal["drop", "flag"] = "drop"
+    """What becomes of a sentence whose source does not say it: left out, or kept and labelled as unsupported."""
+
+
+class EntailmentSettings(Section):
+    """Who judges whether a passage says what a claim or a sentence says."""
+
+    kind: Literal["none", "nli", "llm"] = "none"
+    """`none` leaves it to explicit checks, `nli` is a local model, `llm` asks the configured LLM."""
+    model: str = "cross-encoder/nli-distilroberta-base"
+    path: Path | None = None

@@ -18,9 +18,11 @@ RagstoneError
 │   ├── StoreBusy          another process holds it; try again
 │   ├── StoreFull          no space left on the device
 │   └── StoreCorrupt       what was read back is not what was written
+├── SearchFailed           no arm that was asked could be searched
 ├── LeaseLost              a job was given to another worker: what this one did must not count
 ├── SourceError            a source cannot be read as it is configured
 └── RemoteError            a remote service failed or did not answer in time
+    ├── RateLimited        it wants fewer requests
     └── FetchError         an address could not be fetched
         └── AddressRefused it leads to where nothing may be fetched from
 """
@@ -36,6 +38,8 @@ class RagstoneError(Exception):
     code: ClassVar[str] = "error"
     retryable: bool = False
     """Whether the same may succeed later."""
+    retry_after: float | None = None
+    """In how many seconds, when that is known."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -119,9 +123,18 @@ class StoreCorrupt(StoreError):
     code = "store_corrupt"
 
 
+class SearchFailed(RagstoneError):
+    code = "search_failed"
+    retryable = True
+
+
 class RemoteError(RagstoneError):
     code = "remote_failed"
     retryable = True
+
+
+class RateLimited(RemoteError):
+    code = "rate_limited"
 
 
 class FetchError(RemoteError):

@@ -22,6 +22,7 @@ from ragstone.core.types import (
     SearchResult,
     Vector,
 )
+from ragstone.core.web import WebResult
 
 
 class Tokenizer(Protocol):
@@ -113,6 +114,19 @@ class LLM(Protocol):
 
     def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str]:
         """The reply as it is written."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class WebSearch(Protocol):
+    """Finds pages of the web. Their addresses are data: nothing is fetched from them."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def search(self, query: str, k: int) -> list[WebResult]:
+        """At most k results, best first. Raises `RateLimited` or another `RemoteError` when there is no answer."""
         ...
 
     async def close(self) -> None: ...

@@ -11,10 +11,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
-from ragstone.core.answer_settings import AnswerSettings
+from ragstone.core.answer_settings import AnswerSettings, EntailmentSettings
 from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
 from ragstone.core.section import Section
+from ragstone.core.target_settings import Target
 from ragstone.core.vectors import Isolation
+from ragstone.core.web_settings import CacheSettings, WebSettings
 
 OWN_INDEXES = {"sqlite": ("sqlite", "sqlite"), "postgres": ("pgvector", "postgres")}
 """The indexes for meaning and for words that live in a ledger's own database."""
@@ -204,6 +206,13 @@ class JobSettings(Section):
     """Signs the webhook's body: `X-Ragstone-Signature: sha256=…`."""
 
 
+class ActivitySettings(Section):
+    searches: bool = True
+    """Remember what was asked and found, for `ragstone feedback report` and `ragstone gaps`."""
+    days: int = Field(default=90, ge=1, le=3650)
+    """How long that is kept."""
+
+
 class Settings(Section):
     """Everything that can be set."""
 
@@ -216,7 +225,10 @@ class Settings(Section):
     embedding: EmbeddingSettings = EmbeddingSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     reranking: RerankingSettings = RerankingSettings()
+    web: WebSettings = WebSettings()
+    cache: CacheSettings = CacheSettings()
     answer: AnswerSettings = AnswerSettings()
+    entailment: EntailmentSettings = EntailmentSettings()
     llm: LLMSettings = LLMSettings()
     limits: LimitSettings = LimitSettings()
     chunking_by_source: dict[str, ChunkingSettings] = Field(default_factory=dict)
@@ -225,6 +237,9 @@ class Settings(Section):
     extract: ExtractSettings = ExtractSettings()
     enrich: EnrichSettings = EnrichSettings()
     jobs: JobSettings = JobSettings()
+    activity: ActivitySettings = ActivitySettings()
     security: SecuritySettings = SecuritySettings()
     databases: dict[str, SecretStr] = Field(default_factory=dict)
     """Databases that a source may read rows from, by name, as SQLAlchemy addresses."""
+    targets: dict[str, Target] = Field(default_factory=dict)
+    """What `ragstone eval` holds its figures against, such as `recall@10: {above: 0.8, alert: 0.6}`."""

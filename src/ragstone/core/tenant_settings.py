@@ -17,7 +17,13 @@ from ragstone.core.settings import ProfileName, Settings
 from ragstone.core.types import Json, Metadata
 
 RETRIEVAL, MODEL, PROFILE, FLAGS = "retrieval.", "embedding.model", "profile", "flags."
-KEYS = (PROFILE, MODEL, *(f"{RETRIEVAL}{name}" for name in RetrievalSettings.model_fields))
+OPERATORS_OWN = frozenset({"dictionary", "wordnet"})
+"""Settings of retrieval that name files of this machine: not for a tenant to point elsewhere."""
+KEYS = (
+    PROFILE,
+    MODEL,
+    *(f"{RETRIEVAL}{name}" for name in RetrievalSettings.model_fields if name not in OPERATORS_OWN),
+)
 FLAG = re.compile(r"flags\.[a-z][a-z0-9_]{0,62}")
 PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?)%?")
 MOST = 100

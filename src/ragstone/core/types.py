@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ragstone.core.web import WebResult
+
     Vector = NDArray[np.float32]
     Matrix = NDArray[np.float32]
 else:
@@ -24,6 +26,7 @@ Metadata = Mapping[str, Json]
 BlockKind = Literal["heading", "paragraph", "list", "code", "table", "quote"]
 Role = Literal["query", "document"]
 Mode = Literal["fast", "balanced", "thorough"]
+RouteKind = Literal["none", "retrieve", "web"]
 SpaceState = Literal["building", "live", "retired"]
 
 
@@ -230,11 +233,13 @@ class Hit:
     metadata: Metadata
     start: int
     end: int
+    context: str = ""
+    """The text around the passage, the passage included, where the settings ask for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What one stage of a search did. `skipped` is the reason it did not run; empty when it ran."""
+    """What one stage of a search did. `skipped` says what it did not do and why; empty when it did all."""
 
     stage: str
     ms: float
@@ -254,6 +259,10 @@ class SearchResult:
     trace: tuple[Stage, ...]
     degraded: tuple[str, ...]
     took_ms: float
+    route: RouteKind = "retrieve"
+    """Where it was looked for: nowhere, in the kb, or on the web as well."""
+    web: tuple[WebResult, ...] = ()
+    """What the web has to say, where it was asked."""
 
 
 @dataclass(frozen=True, slots=True)

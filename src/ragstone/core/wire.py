@@ -6,7 +6,9 @@ Fields may be added, never renamed. Counts are integers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
+from math import ceil
 
 from ragstone.core.answers import Answer, Citation
 from ragstone.core.clock import canonical
@@ -24,6 +26,7 @@ from ragstone.core.types import (
     Stage,
     Stats,
 )
+from ragstone.core.web import result_json
 
 JsonObject = dict[str, Json]
 
@@ -38,6 +41,8 @@ def search_json(result: SearchResult) -> JsonObject:
         "trace": [stage_json(stage) for stage in result.trace],
         "degraded": list(result.degraded),
         "took_ms": result.took_ms,
+        "route": result.route,
+        "web": [result_json(one) for one in result.web],
     }
 
 
@@ -56,11 +61,12 @@ def hit_json(hit: Hit) -> JsonObject:
         "metadata": dict(hit.metadata),
         "start": hit.start,
         "end": hit.end,
+        "context": hit.context,
     }
 
 
 def stage_json(stage: Stage) -> JsonObject:
-    """What one stage did; `skipped` is the reason it did not run, and empty when it ran."""
+    """What one stage did; `skipped` says what it did not do and why, and is empty when it did all."""
     return {
         "stage": stage.stage,
         "ms": stage.ms,
@@ -82,6 +88,7 @@ def ask_json(answer: Answer) -> JsonObject:
         "citations": [citation_json(citation) for citation in answer.citations],
         "status": answer.status,
         "degraded": list(answer.degraded),
+        "contradictions": [asdict(contradiction) for contradiction in answer.contradictions],
     }
 
 
@@ -98,6 +105,7 @@ def citation_json(citation: Citation) -> JsonObject:
         "start": citation.start,
         "end": citation.end,
         "chunk_id": citation.chunk_id,
+        "site": citation.site,
     }
 
 
@@ -211,12 +219,16 @@ def stats_json(kb: str, stats: Stats) -> JsonObject:
 
 def error_json(error: RagstoneError) -> JsonObject:
     """An error, as it is told to programs."""
-    return error_object(error.code, str(error), error.hint)
+    return error_object(error.code, str(error), error.hint, error.retry_after)
 
 
-def error_object(code: str, message: str, hint: str = "") -> JsonObject:
-    """The shape of every error, for those that are not a `RagstoneError`."""
-    return {"error": {"code": code, "message": message, "hint": hint}}
+def error_object(code: str, message: str, hint: str = "", retry_after: float | None = None) -> JsonObject:
+    """The shape of every error, for those that are not a `RagstoneError`; `retry_after` is in whole seconds."""
+    shape: JsonObject = {"code": code, "message": message, "hint": hint}
+    if retry_after is not None:
+        # Rounded up: whoever waits as long as this must not come too early.
+        shape["retry_after"] = ceil(retry_after)
+    return {"error": shape}
 
 
 def _moment(moment: datetime | None) -> str | None:

@@ -125,10 +125,11 @@ def _write(
 ) -> tuple[_Draft, int]:
     if path.exists() and not overwrite:
         raise InputError(f"{path} exists already", hint="give another name, or --overwrite")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent}", hint=f"make it with: mkdir -p {path.parent}")
     kbs = _chosen(connection, tenant_id, order.kbs)
     part = path.with_name(path.name + ".part")
     with translated(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                 with zipfile.ZipFile(file, "w") as archive:

@@ -100,11 +100,21 @@ class Blobs:
                     found[document_id] = old
         return found
 
+    def missing_keys(self) -> Counter[str]:
+        """How many files cannot be opened for want of a key, by the key they need."""
+        missing: Counter[str] = Counter()
+        for document_id in self._documents():
+            for name in self.names(document_id):
+                place = self._place(document_id, name)
+                with translated(place), suppress(FileNotFoundError):  # deleted meanwhile
+                    missing[self._vault.missing_key(_head(place))] += 1
+        del missing[""]
+        return missing
+
     def rotate(self) -> Rotation:
         """Bring every file under the present key; run again after a crash, it goes on where it was."""
         self._vault.require_key()
-        with translated(self._folder):
-            documents = _listed(self._folder)
+        documents = self._documents()
         outcomes: Counter[str] = Counter()
         failed: list[str] = []
         for document_id in documents:
@@ -137,6 +147,10 @@ class Blobs:
                 draft.unlink(missing_ok=True)
                 _drop_if_empty(place.parent)
         return "renewed"
+
+    def _documents(self) -> list[str]:
+        with translated(self._folder):
+            return _listed(self._folder)
 
     def _place(self, document_id: str, name: str) -> Path:
         return self._folder / _safe(document_id) / _safe(name)

@@ -12,6 +12,7 @@ from ragstone.core.checkup import Finding
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import RagstoneError
 from ragstone.core.tenants import Tenant
+from ragstone.stores.checkup_keys import check_encryption
 from ragstone.stores.checkup_vectors import check_vectors
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.leftovers import staged_leftovers
@@ -42,6 +43,7 @@ async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> 
         lambda: _deletions(stores, kind, tenants, repair),
         lambda: _reservations(stores, kind, repair),
         lambda: _leftovers(stores, kind, present, repair),
+        lambda: check_encryption(stores, kind, present),
         lambda: check_vectors(stores, present, repair=repair),
         lambda: check_left_stores(stores, present, forget if repair else ""),
     ]

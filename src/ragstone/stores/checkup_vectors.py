@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragstone.core.checkup import Finding, FindingState
+from ragstone.core.checkup import Finding
 from ragstone.core.errors import RagstoneError
 from ragstone.core.tenants import Tenant
 from ragstone.core.types import KnowledgeBase, Space
@@ -30,6 +30,23 @@ class _Held(NamedTuple):
     """None when the Space is gone."""
     behind: int | None
     """Changes that the index has not seen; None when it holds nothing of this Space yet."""
+
+
+class _Trouble(NamedTuple):
+    """Something about one place that is not as it should be."""
+
+    what: str
+    detail: str
+    done: str
+    """What a repair has done about it."""
+    breaks: bool = False
+    """Whether searches miss something because of it; the rest only takes up room, or heals by itself."""
+
+    def finding(self, store: str, tenant: str, *, repaired: bool) -> Finding:
+        detail = f"tenant '{tenant}': {self.detail}"
+        if repaired:
+            return Finding(store, self.what, "ok", detail, self.done, repaired=True)
+        return Finding(store, self.what, "fail" if self.breaks else "warn", detail, REPAIR)
 
 
 async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bool) -> list[Finding]:
@@ -59,54 +76,65 @@ async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
 async def _check_tenant(stores: Stores, mirror: DerivedIndex, tenant: str, *, repair: bool) -> list[Finding]:
     ledger, provider = stores.ledger, mirror.provider
     held = await ledger.read(tenant, _held, provider.name)
-    found: list[tuple[str, str]] = []
-    wrong: list[_Held] = []
-    for one in held:
-        if problem := await _wrong_dimension(provider, one.place):
-            wrong.append(one)
-            found.append(("dimension", problem))
-        elif one.kb is None or one.space is None:
-            found.append(("deletion", "a Space is gone, and its vectors are not"))
-        elif one.behind is None:
-            found.append(("lag", f"nothing of knowledge base '{one.kb.name}' is there yet"))
-        elif one.behind:
-            found.append(("lag", f"{one.behind} changes of knowledge base '{one.kb.name}' behind"))
-    if repair:
-        await _rebuild(mirror, tenant, wrong)
-        await mirror.settle(tenant)
-    found += await _differences(stores, mirror, tenant, held, wrong, repair=repair)
-    state: FindingState = "ok" if repair else "warn"
-    done = "put right" if repair else REPAIR
-    return [
-        Finding(provider.name, what, state, f"tenant '{tenant}': {detail}", done, repaired=repair)
-        for what, detail in found
+    wrong = {one.place: said for one in held if (said := await _wrong_dimension(provider, one.place))}
+    # Looked at before anything is repaired: catching up may already bring back what was missing.
+    differences = [
+        trouble
+        for one in held
+        if one.place not in wrong
+        for trouble in await _differences(stores, mirror, tenant, one)
     ]
+    if repair:
+        await _rebuild(mirror, tenant, [one for one in held if one.place in wrong])
+        await mirror.settle(tenant)
+        await _reconcile(stores, mirror, tenant, held)
+    found = [
+        trouble
+        for one in held
+        if (trouble := await _trouble(provider, one, wrong.get(one.place, ""), repair=repair))
+    ]
+    return [trouble.finding(provider.name, tenant, repaired=repair) for trouble in found + differences]
 
 
-async def _differences(
-    stores: Stores,
-    mirror: DerivedIndex,
-    tenant: str,
-    held: Sequence[_Held],
-    wrong: Sequence[_Held],
-    *,
-    repair: bool,
-) -> list[tuple[str, str]]:
-    from ragstone.stores.vectors.reconcile import compare, reconcile
+async def _trouble(
+    provider: VectorProvider, one: _Held, wrong_dimension: str, *, repair: bool
+) -> _Trouble | None:
+    if not wrong_dimension and one.kb and one.behind == 0:
+        return None
+    if one.kb is None or one.space is None:
+        return _Trouble("deletion", "a Space is gone, and its vectors are not", "removed")
+    now_there = await provider.count(one.place) if repair else 0
+    filled = f"filled again from the ledger, with {now_there:,} vectors"
+    if wrong_dimension:
+        return _Trouble("dimension", wrong_dimension, filled, breaks=True)
+    if one.behind is None:
+        return _Trouble("lag", f"nothing of knowledge base '{one.kb.name}' is there yet", filled)
+    return _Trouble("lag", f"{one.behind} changes of knowledge base '{one.kb.name}' behind", "caught up")
 
+
+async def _differences(stores: Stores, mirror: DerivedIndex, tenant: str, one: _Held) -> list[_Trouble]:
+    from ragstone.stores.vectors.reconcile import compare
+
+    if one.kb is None or one.space is None or one.behind is None:
+        return []
+    difference = await compare(stores.ledger, mirror.provider, tenant, one.kb, one.space, one.place)
+    orphans, missing = difference.orphans, difference.missing
     found = []
-    for one in held:
-        if one.kb is None or one.space is None or one in wrong:
-            continue
-        work = reconcile if repair else compare
-        difference = await work(stores.ledger, mirror.provider, tenant, one.kb, one.space, one.place)
-        if difference.orphans:
-            what = f"{difference.orphans} vectors of chunks that are gone, in '{one.kb.name}'"
-            found.append(("orphans", what))
-        if difference.missing:
-            what = f"{difference.missing} live chunks of '{one.kb.name}' are not there"
-            found.append(("missing", what))
+    if orphans:
+        detail = f"{orphans} vectors of chunks that are gone, in '{one.kb.name}'"
+        found.append(_Trouble("orphans", detail, f"removed {orphans:,} vectors"))
+    if missing:
+        detail = f"{missing} live chunks of '{one.kb.name}' are not there"
+        found.append(_Trouble("missing", detail, f"wrote {missing:,} vectors from the ledger", breaks=True))
     return found
+
+
+async def _reconcile(stores: Stores, mirror: DerivedIndex, tenant: str, held: Sequence[_Held]) -> None:
+    from ragstone.stores.vectors.reconcile import reconcile
+
+    for one in held:
+        if one.kb and one.space:
+            await reconcile(stores.ledger, mirror.provider, tenant, one.kb, one.space, one.place)
 
 
 async def _wrong_dimension(provider: VectorProvider, place: Place) -> str:

@@ -13,6 +13,7 @@ from ragstone.core.protocols import LexicalIndex, VectorIndex
 from ragstone.core.registry import Registry
 from ragstone.core.settings import Adapter, Settings
 from ragstone.core.vectors import Isolation, VectorProvider
+from ragstone.stores.activity import ActivityFiles
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.source_book import SecretKeys, SqlSourceBook
@@ -45,6 +46,8 @@ PROVIDERS = {
 }
 EMBEDDED = ("chroma", "qdrant", "milvus", "memory")
 """Providers that run in this process when they have no address."""
+FOLDERS = {"chroma": "vector_db"}
+"""Where in the data folder a provider keeps its files, when that is not `vectors/KIND`."""
 STRICTEST: dict[str, Isolation] = {"pinecone": "namespace"}
 """How tenants are kept apart where a collection each cannot be had."""
 VECTORS = Registry("vector DB", COLOCATED | PROVIDERS)
@@ -80,6 +83,7 @@ class Stores:
     spaces: SqlSpaceBook
     mirror: DerivedIndex | None
     """The vector index, when it lives outside the ledger."""
+    activity: ActivityFiles
 
     async def close(self) -> None:
         """Let go of the engines; one that fails to close keeps none of the others open."""
@@ -116,9 +120,11 @@ def open_stores(settings: Settings, secret_keys: SecretKeys = lambda _: ()) -> S
         if store.vectors.kind == "pgvector":
             vectors.serve()
     book = SqlSourceBook(ledger, vault, secret_keys)
-    tenants = SqlTenantBook(ledger, [mirror.erase] if mirror else [])
+    activity = ActivityFiles(settings.data_dir / "activity")
+    tenants = SqlTenantBook(ledger, [mirror.erase] if mirror else [], files=[activity.remove])
     lexical = lexical_type(ledger, residents)
-    return Stores(ledger, vectors, lexical, SqlQueue(ledger), book, tenants, SqlSpaceBook(ledger), mirror)
+    spaces = SqlSpaceBook(ledger)
+    return Stores(ledger, vectors, lexical, SqlQueue(ledger), book, tenants, spaces, mirror, activity)
 
 
 def open_own_index(ledger: SqlLedger, residents: Residents, adapter: Adapter) -> Any:
@@ -144,7 +150,7 @@ async def renew_encryption(stores: Stores, tenant: str) -> Renewal:
 
 
 def open_provider(settings: Settings, adapter: Adapter) -> VectorProvider:
-    """A vector database of its own; without an address it lives under the data folder."""
+    """A vector database of its own; without an address, or with a relative path, it lives in the data folder."""
     if adapter.kind not in PROVIDERS:
         VECTORS.load(adapter.kind)
         raise SettingsError(f"{adapter.kind} is part of a ledger, not a vector database of its own")
@@ -154,7 +160,9 @@ def open_provider(settings: Settings, adapter: Adapter) -> VectorProvider:
             f"store.vectors.{unused} means nothing to {adapter.kind} as it is set",
             hint="set store.vectors.url",
         )
-    folder = adapter.path or settings.data_dir / "vectors" / adapter.kind
+    if adapter.path:
+        adapter = adapter.model_copy(update={"path": settings.data_dir / adapter.path})
+    folder = settings.data_dir / FOLDERS.get(adapter.kind, f"vectors/{adapter.kind}")
     isolation = settings.store.isolation or STRICTEST.get(adapter.kind, "collection")
     opened: VectorProvider = VECTORS.load(adapter.kind)(adapter, folder, isolation)
     return opened

@@ -41,14 +41,24 @@ class SqlTenantBook:
     """Implements `core.tenants.TenantBook`."""
 
     def __init__(
-        self, ledger: SqlLedger, erasers: Sequence[Eraser] = (), clock: Callable[[], datetime] = now
+        self,
+        ledger: SqlLedger,
+        erasers: Sequence[Eraser] = (),
+        clock: Callable[[], datetime] = now,
+        files: Sequence[Eraser] = (),
     ) -> None:
+        """`files` remove, by the tenant's id, what lies beside the ledger and needs nothing of it."""
         self._ledger = ledger
         self._erasers = erasers
+        self._files = files
         self._clock = clock
         self.revision = 0
         self._counted: dict[str, tuple[int, Stock]] = {}
         """What each tenant had at which place in its change feed."""
+
+    def also_removes(self, remove: Eraser) -> None:
+        """Have something else beside the ledger removed with a tenant, by the tenant's id."""
+        self._files = (*self._files, remove)
 
     async def create(self, name: str, quotas: Quotas = UNLIMITED) -> Tenant:
         made = await self._ledger.control_write(
@@ -234,10 +244,14 @@ class SqlTenantBook:
                 await erase(tenant.name)
         finally:
             erasing.reset(allowed)
+        for remove in self._files:
+            await remove(tenant.id)
         await self._ledger.forget(tenant.name, tenant.id)
         await self._ledger.control_write(lambda connection: tenant_rows.finish_delete(connection, tenant.id))
         # Once more, for whoever had been let in before: with the name gone, nobody can come after this.
         await self._ledger.forget(tenant.name, tenant.id)
+        for remove in self._files:
+            await remove(tenant.id)
         self._counted.pop(tenant.id, None)
         self.revision += 1
         logger.info("tenant '%s' (%s) was deleted with all it had", tenant.name, tenant.id)

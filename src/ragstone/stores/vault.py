@@ -125,6 +125,13 @@ class Vault:
         header = _parsed(head)
         return header is not None and header[:2] == (_AES_256_GCM, self._key_id)
 
+    def missing_key(self, head: bytes) -> str:
+        """The key for want of which a file that begins with these `HEADER_BYTES` cannot be opened; else empty."""
+        header = _parsed(head)
+        if header is None or header[0] == _PLAIN or header[1] in self._ciphers:
+            return ""
+        return header[1].hex()
+
     def seal_text(self, text: str, owner: Owner) -> str:
         """What to store for a secret: a text that says of itself that it is sealed, and with which key."""
         if not self._key_id:

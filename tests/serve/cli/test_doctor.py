@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import time
@@ -11,6 +12,10 @@ from typing import Any
 
 import pytest
 from tests.serve.cli.conftest import Cli
+
+from ragstone.configure import load_settings
+from ragstone.stores.opening import open_stores
+from ragstone.stores.vectors.derived import place_of
 
 
 def findings(told: Any) -> dict[tuple[str, str], str]:
@@ -25,6 +30,7 @@ def test_stores_in_order(filled: Cli) -> None:
         ("sqlite", "deletions"): "ok",
         ("sqlite", "reservations"): "ok",
         ("sqlite", "leftovers"): "ok",
+        ("sqlite", "encryption"): "ok",
     }
     assert {check["name"] for check in ran.json["checks"]} >= {"python", "model"}
 
@@ -57,6 +63,35 @@ def test_a_ledger_that_cannot_be_read_fails(filled: Cli, tmp_path: Path) -> None
     ran = filled("doctor", "--json")
     assert (ran.code, ran.json["ok"]) == (1, False)
     assert findings(ran.json)["ledger", "reachable"] == "fail"
+
+
+def test_vectors_that_are_gone_are_a_failure_until_they_are_written_again(
+    cli: Cli, pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGSTONE_STORE__VECTORS", "chroma")
+    assert cli("ingest", pages).code == 0
+    asyncio.run(lose_a_vector())
+    broken = cli("doctor", "--json")
+    assert (broken.code, broken.json["ok"]) == (1, False)
+    assert findings(broken.json)["chroma", "missing"] == "fail"
+    mended = cli("doctor", "--repair", "--json")
+    (done,) = [one for one in mended.json["stores"] if one["repaired"]]
+    assert (mended.code, done["repair"]) == (0, "wrote 1 vectors from the ledger")
+    assert cli("doctor").code == 0
+
+
+async def lose_a_vector() -> None:
+    """What a vector database forgets, as after a restored backup."""
+    stores = open_stores(load_settings())
+    assert stores.mirror is not None
+    provider = stores.mirror.provider
+    tenant_id = await stores.ledger.read("default", lambda _, tenant_id: tenant_id)
+    (kb,) = await stores.ledger.kbs("default")
+    assert kb.space is not None
+    place = place_of(tenant_id, kb.space)
+    ids = [one async for page in provider.ids(place) for one in page]
+    await provider.delete(place, ids[:1])
+    await stores.close()
 
 
 def test_a_store_that_cannot_be_opened_fails(filled: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

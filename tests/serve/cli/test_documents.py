@@ -72,7 +72,9 @@ def test_a_deleted_document_is_gone(filled: Cli) -> None:
         "id"
     ]
     ran = filled("documents", "delete", harbour, "nope", "--json")
-    assert (ran.code, ran.json) == (4, {"deleted": [harbour], "not_found": ["nope"]})
+    assert (ran.code, ran.json) == (3, {"deleted": [harbour], "not_found": ["nope"]})
+    ran = filled("documents", "delete", harbour, "nope", "--json")
+    assert (ran.code, ran.json) == (4, {"deleted": [], "not_found": [harbour, "nope"]})
     assert filled("search", "lighthouse", "--arms", "lexical").code == 4
     assert filled("documents", "show", harbour).code == 4
     assert len(filled("documents", "--json").json["documents"]) == 2

@@ -51,6 +51,20 @@ def test_some_failures_are_a_partial_ingest(cli: Cli, pages: Path) -> None:
     assert {failure["code"] for failure in ran.json["failed"]} == {"parse_failed", "empty_document"}
 
 
+def test_what_a_quota_refuses_is_one_line(cli: Cli, pages: Path) -> None:
+    assert cli("tenants", "create", "acme").code == 0
+    assert cli("tenants", "set", "acme", "quotas.documents=1").code == 0
+    (pages / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing")
+    ran = cli("ingest", pages, "--tenant", "acme")
+    assert ran.code == 3
+    (refused,) = [line.split(maxsplit=3) for line in ran.out.splitlines() if "quota_exceeded" in line]
+    assert refused[:3] == ["2", "documents", "quota_exceeded"]
+    assert refused[3].startswith("tenant 'acme' may have 1 documents and has ")
+    assert ran.out.count("parse_failed") == 1
+    named = cli("ingest", pages, "--tenant", "acme", "--json").json["failed"]
+    assert [(one["code"], one["uri"] in one["error"]) for one in named] == [("quota_exceeded", True)] * 3
+
+
 def test_only_failures_are_a_failure(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "empty.md").write_bytes(b"")
     ran = cli("ingest", tmp_path / "empty.md")

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic import SecretStr
 
 from ragstone import open_engine
 from ragstone.configure import load_settings
+from ragstone.stores.vault import Vault
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
@@ -96,6 +98,30 @@ def test_a_rotation_brings_everything_under_the_new_key(
     lost = cli("sources", "list")
     assert lost.code == 1
     assert "is not configured" in lost.err
+
+
+@pytest.mark.parametrize("given", ["another key", "no key"])
+def test_the_doctor_says_that_a_key_is_missing(cli: Cli, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    old, new = (cli("keys", "encryption", "--json").json["key"] for _ in range(2))
+    monkeypatch.setenv("RAGSTONE_SECURITY__KEY", old)
+    _upload()
+    _add_mailbox(cli)
+    assert _encryption(cli) == (0, ["everything stored can be opened"])
+    monkeypatch.delenv("RAGSTONE_SECURITY__KEY")
+    if given == "another key":
+        monkeypatch.setenv("RAGSTONE_SECURITY__KEY", new)
+    code, (files, secrets) = _encryption(cli)
+    key_id = Vault.load(SecretStr(old)).key_id
+    assert code == 1
+    assert files == (f"tenant 'default': original files under key {key_id}, which is not configured: 1")
+    assert secrets.startswith(
+        f"tenant 'default': secrets of source default/mail is encrypted with key {key_id}"
+    )
+
+
+def _encryption(cli: Cli) -> tuple[int, list[str]]:
+    ran = cli("doctor", "--json")
+    return ran.code, [one["detail"] for one in ran.json["stores"] if one["what"] == "encryption"]
 
 
 async def _sources() -> list[str]:

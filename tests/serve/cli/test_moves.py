@@ -25,6 +25,15 @@ def test_an_archive_goes_out_and_in(filled: Cli, tmp_path: Path) -> None:
     assert found[0]["uri"].endswith("fares.md")
 
 
+def test_an_export_makes_no_folders(filled: Cli, tmp_path: Path) -> None:
+    ran = filled("export", "backups/today/x.zip")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "error: there is no folder backups/today\nhint: make it with: mkdir -p backups/today\n"
+    )
+    assert not (tmp_path / "backups").exists()
+
+
 def test_some_kbs_are_named_by_commas(filled: Cli, pages: Path) -> None:
     for kb in ("notes", "mail"):
         assert filled("ingest", pages / "harbour.txt", "--kb", kb).code == 0

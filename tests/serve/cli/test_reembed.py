@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.serve.cli.conftest import Cli
 
@@ -45,6 +47,19 @@ def test_a_kb_is_moved_and_moved_back(moving: Cli) -> None:
     ]
     back = moving("reembed", "--rollback", "--json")
     assert (back.code, back.json["outcome"], back.json["model"]) == (0, "rolled back", "fake@1")
+
+
+def test_labels_that_name_no_document_are_refused(moving: Cli, tmp_path: Path) -> None:
+    labels = tmp_path / "golden.jsonl"
+    labels.write_text('{"query": "dogs", "relevant": ["another/fares.md"]}\n', encoding="utf-8")
+    refused = moving("reembed", "--model", "a/new", "--queries", labels)
+    assert (refused.code, refused.out) == (2, "")
+    assert "no label of golden.jsonl names a document of knowledge base 'default'" in refused.err
+    assert "'another/fares.md'" in refused.err
+    assert [one["model"] for one in moving("reembed", "--spaces", "--json").json["spaces"]] == ["fake@1"]
+    labels.write_text('{"query": "dogs", "relevant": ["pages/fares.md", "gone.md"]}\n', encoding="utf-8")
+    moved = moving("reembed", "--model", "a/new", "--queries", labels, "--json").json
+    assert (moved["outcome"], moved["comparison"]["dataset"]) == ("promoted", "golden.jsonl")
 
 
 def test_people_read_both_figures(moving: Cli) -> None:

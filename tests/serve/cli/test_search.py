@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def test_the_best_passage_comes_first(filled: Cli) -> None:
     ran = filled("search", "what does a dog pay", "-k", "2", "--json")
     assert (ran.code, ran.err) == (0, "")
-    assert list(ran.json) == ["query", "rewritten_query", "mode", "hits", "trace", "degraded", "took_ms"]
+    shape = ["query", "rewritten_query", "mode", "hits", "trace", "degraded", "took_ms", "route", "web"]
+    assert list(ran.json) == shape
     assert len(ran.json["hits"]) == 2
     assert ran.json["hits"][0]["uri"] == "pages/fares.md"
     assert ran.json["hits"][0]["section"] == "Dogs"
@@ -88,6 +89,17 @@ def test_what_is_degraded_is_a_warning(filled: Cli, embedder: FakeEmbedder) -> N
     embedder.errors = [ModelError("the model is out of order")] * 2
     ran = filled("search", "lighthouse", "--json")
     assert (ran.json["degraded"], ran.err) == (["dense: the model is out of order"], "")
+
+
+def test_a_search_that_could_not_be_done_is_no_empty_result(filled: Cli, embedder: FakeEmbedder) -> None:
+    embedder.errors = [ModelError("the model is out of order")] * 2
+    ran = filled("search", "lighthouse", "--arms", "dense")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        "error: the search could not be done: the model is out of order\n"
+        "hint: look at the stores with: ragstone doctor; until then search with --arms lexical\n"
+    )
+    assert filled("search", "lighthouse", "--arms", "dense").code == 0
 
 
 def test_searching_by_word_leaves_the_model_alone(filled: Cli, embedder: FakeEmbedder) -> None:

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 UNLIMITED = dict.fromkeys(("documents", "chunks", "bytes", "queries_per_minute", "cost_per_month"))
 
 
+def test_a_rate_limit_says_when_to_come_back(filled: Cli) -> None:
+    assert filled("tenants", "set", "default", "quotas.queries_per_minute=0").code == 0
+    told = filled("search", "dogs", "--json")
+    assert (told.code, told.json["error"]["code"]) == (1, "quota_exceeded")
+    assert 1 <= told.json["error"]["retry_after"] <= 60
+
+
 def test_a_tenant_from_its_making_to_its_end(cli: Cli, pages: Path) -> None:
     made = cli("tenants", "create", "acme", "--json")
     assert made.code == 0

@@ -30,6 +30,8 @@ def test_what_may_pass_is_worth_trying_again() -> None:
         "store_busy",
         "store_full",
         "remote_failed",
+        "rate_limited",
+        "search_failed",
         "fetch_failed",
     }
 

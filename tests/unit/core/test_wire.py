@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.core import wire
 from ragstone.core.answers import Answer, Citation, Sentence
-from ragstone.core.errors import NotFoundError
+from ragstone.core.errors import NotFoundError, QuotaExceeded
 from ragstone.core.types import (
     Chunk,
     Document,
@@ -71,6 +71,7 @@ def test_search() -> None:
                 "metadata": {"year": 2026},
                 "start": 3,
                 "end": 14,
+                "context": "",
             }
         ],
         "trace": [
@@ -79,6 +80,8 @@ def test_search() -> None:
         ],
         "degraded": ["dense: model failed"],
         "took_ms": 12.5,
+        "route": "retrieve",
+        "web": [],
     }
     assert _same_after_json(shape)
 
@@ -104,10 +107,12 @@ def test_ask() -> None:
                 "start": 3,
                 "end": 14,
                 "chunk_id": "c1",
+                "site": "",
             }
         ],
         "status": "answered",
         "degraded": [],
+        "contradictions": [],
     }
     assert _same_after_json(shape)
 
@@ -167,6 +172,11 @@ def test_error() -> None:
             "hint": "list them with: ragstone documents",
         }
     }
+    limited = wire.error_json(QuotaExceeded("too many", hint="wait", retry_after=12.2))
+    assert limited == {
+        "error": {"code": "quota_exceeded", "message": "too many", "hint": "wait", "retry_after": 13}
+    }
+    assert "retry_after" not in wire.error_json(QuotaExceeded("too many"))["error"]
     assert wire.error_object("usage", "what?") == {"error": {"code": "usage", "message": "what?", "hint": ""}}
 
 

@@ -219,6 +219,7 @@ async def check_stores(session: Session, *, repair: bool, forget: str = "") -> l
 
     from ragstone.stores.checkup import examine
     from ragstone.stores.opening import open_stores
+    from ragstone.wiring import secret_keys
 
     try:
         settings = session.settings()
@@ -227,7 +228,7 @@ async def check_stores(session: Session, *, repair: bool, forget: str = "") -> l
     if settings.store.ledger.kind == "sqlite" and not settings.data_dir.exists():
         return [Finding("ledger", "reachable", "ok", "nothing has been written yet")]
     try:
-        stores = await asyncio.to_thread(open_stores, settings)
+        stores = await asyncio.to_thread(open_stores, settings, secret_keys)
     except RagstoneError as error:
         return [Finding("stores", "opened", "fail", str(error), error.hint)]
     try:

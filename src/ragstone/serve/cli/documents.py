@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.core.errors import NotFoundError
-from ragstone.serve.cli.exits import NOTHING_FOUND, OK
+from ragstone.serve.cli.exits import NOTHING_FOUND, OK, PARTIAL
 from ragstone.serve.cli.jobs import draw_job
 from ragstone.serve.cli.options import Where, read_where
 from ragstone.serve.cli.output import counted, one_line, place, table, text
@@ -94,7 +94,7 @@ async def delete_documents(
         lambda out: out.print(f"Deleted {counted(len(deleted), 'document')}."),
     )
     session.warn(f"no document {document_id}" for document_id in unknown)
-    return NOTHING_FOUND if unknown else OK
+    return _outcome(deleted, unknown)
 
 
 async def _erase_documents(session: Session, document_ids: Sequence[str]) -> int:
@@ -107,7 +107,14 @@ async def _erase_documents(session: Session, document_ids: Sequence[str]) -> int
     shape = {"deleted": deleted, "not_found": unknown}
     code = show_receipts(session, shape, f"Deleted {counted(len(deleted), 'document')}.", receipts)
     session.warn(f"no document {document_id}" for document_id in unknown)
-    return code or (NOTHING_FOUND if unknown else OK)
+    return code or _outcome(deleted, unknown)
+
+
+def _outcome(deleted: Sequence[str], unknown: Sequence[str]) -> int:
+    """4 when none of them was there, 3 when some were."""
+    if not unknown:
+        return OK
+    return PARTIAL if deleted else NOTHING_FOUND
 
 
 def _draw_page(out: Console, documents: Sequence[Document]) -> None:

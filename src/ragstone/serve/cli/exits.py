@@ -31,7 +31,7 @@ def tell(error: BaseException, *, as_json: bool, debug: bool) -> int:
         traceback.print_exception(error)
     match error:
         case RagstoneError():
-            tell_words(error.code, str(error), error.hint, as_json=as_json)
+            _tell_error(error, as_json=as_json)
             return exit_code(error)
         case KeyboardInterrupt():
             tell_words("interrupted", "interrupted", "", as_json=as_json)
@@ -44,6 +44,16 @@ def tell(error: BaseException, *, as_json: bool, debug: bool) -> int:
             message = f"unexpected {type(error).__name__}: {error}".rstrip(": ")
             tell_words("internal", message, "run it again with --debug to see where", as_json=as_json)
             return FAILURE
+
+
+def _tell_error(error: RagstoneError, *, as_json: bool) -> None:
+    if not as_json:
+        tell_words(error.code, str(error), error.hint, as_json=False)
+        return
+    from ragstone.core.wire import error_json
+    from ragstone.serve.cli.output import write_json
+
+    write_json(error_json(error))
 
 
 def tell_words(code: str, message: str, hint: str, *, as_json: bool) -> None:

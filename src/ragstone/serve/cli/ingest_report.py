@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ragstone.core.errors import QuotaExceeded
 from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
 from ragstone.serve.cli.output import counted, table, text
 
@@ -102,11 +103,26 @@ def draw_counts(out: Console, report: IngestReport) -> None:
 
 
 def draw_failures(out: Console, failures: Sequence[Failure]) -> None:
-    """What could not be taken in, and why."""
+    """What could not be taken in, and why; those that one quota refused are one line."""
     reasons = table("failed", "code", "reason")
-    for failure in failures:
-        reasons.add_row(text(failure.uri), text(failure.code), text(failure.error))
+    for group in _by_limit(failures):
+        first = group[0]
+        what = first.uri if len(group) == 1 else counted(len(group), "document")
+        reasons.add_row(text(what), text(first.code), text(first.error))
     out.print(reasons)
+
+
+def _by_limit(failures: Sequence[Failure]) -> list[list[Failure]]:
+    """Failures of one limit together, each of the others alone, in the order they came."""
+    groups: dict[tuple[str, str], list[Failure]] = {}
+    for failure in failures:
+        key = ("", failure.uri)
+        if failure.code == QuotaExceeded.code:
+            failure = replace(failure, error=failure.error.removeprefix(f"{failure.uri}: "))
+            # What is used grows from one to the next; what is allowed names the limit.
+            key = (QuotaExceeded.code, failure.error.partition(" and has")[0])
+        groups.setdefault(key, []).append(failure)
+    return list(groups.values())
 
 
 def draw_stages(out: Console, stages: Sequence[Stage]) -> None:

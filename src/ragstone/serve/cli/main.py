@@ -19,13 +19,23 @@ from ragstone.serve.cli.documents import delete_documents, list_documents, show_
 from ragstone.serve.cli.evaluation import evaluate
 from ragstone.serve.cli.exits import tell, tell_words
 from ragstone.serve.cli.explain import explain
+from ragstone.serve.cli.feedback import (
+    add_feedback,
+    learn_dictionary,
+    list_feedback,
+    list_gaps,
+    report_feedback,
+)
+from ragstone.serve.cli.golden import add_golden, list_golden, make_golden, remove_golden
 from ragstone.serve.cli.ingest import ingest
 from ragstone.serve.cli.jobs import cancel_jobs, list_jobs, list_notices, retry_jobs, show_job
 from ragstone.serve.cli.kb import delete_kb, list_collections, list_kbs, reindex_kb, stats
 from ragstone.serve.cli.keys import new_encryption_key, rotate_encryption
+from ragstone.serve.cli.mcp import serve_mcp
 from ragstone.serve.cli.migrate import migrate
 from ragstone.serve.cli.models import list_models, pull_model
 from ragstone.serve.cli.reembed import reembed
+from ragstone.serve.cli.research import research
 from ragstone.serve.cli.search import search
 from ragstone.serve.cli.source_settings import list_kinds
 from ragstone.serve.cli.sources import add_source, list_sources, pause_source, remove_source, resume_source
@@ -40,6 +50,8 @@ from ragstone.serve.cli.tenants import (
     show_tenant,
     suspend_tenant,
 )
+from ragstone.serve.cli.tune import tune
+from ragstone.serve.cli.verify import verify
 from ragstone.serve.cli.worker import work
 
 USE, DATA, SETUP = "Use", "Data", "Set-up and checks"
@@ -50,6 +62,8 @@ sources_app = typer.Typer(help="Set up sources and fetch from them.")
 jobs_app = typer.Typer()
 kb_app = typer.Typer(help="List, delete and reindex knowledge bases.")
 models_app = typer.Typer()
+feedback_app = typer.Typer(help="Say what was of use, and see how search does.")
+golden_app = typer.Typer()
 tenants_app = typer.Typer()
 keys_app = typer.Typer(help="Make keys and bring what is stored under a new one.")
 
@@ -74,6 +88,8 @@ for name, body, panel in (
     ("ingest", ingest, USE),
     ("search", search, USE),
     ("ask", ask, USE),
+    ("verify", verify, USE),
+    ("research", research, USE),
     ("explain", explain, USE),
     ("stats", stats, DATA),
     ("worker", work, DATA),
@@ -81,7 +97,10 @@ for name, body, panel in (
     ("import", import_archive, DATA),
     ("migrate", migrate, DATA),
     ("reembed", reembed, DATA),
+    ("mcp", serve_mcp, SETUP),
     ("eval", evaluate, SETUP),
+    ("tune", tune, SETUP),
+    ("gaps", list_gaps, SETUP),
     ("config", config, SETUP),
     ("doctor", doctor, SETUP),
 ):
@@ -131,6 +150,20 @@ command(tenants_app, "resume")(resume_tenant)
 command(tenants_app, "set")(set_tenant)
 command(tenants_app, "delete")(delete_tenant)
 app.add_typer(tenants_app, name="tenants", rich_help_panel=DATA)
+
+feedback_app.callback(invoke_without_command=True)(help_by_default)
+command(feedback_app, "add")(add_feedback)
+command(feedback_app, "list")(list_feedback)
+command(feedback_app, "report")(report_feedback)
+command(feedback_app, "dictionary")(learn_dictionary)
+app.add_typer(feedback_app, name="feedback", rich_help_panel=SETUP)
+
+default_command(golden_app)(list_golden)
+command(golden_app, "list")(list_golden)
+command(golden_app, "make")(make_golden)
+command(golden_app, "add")(add_golden)
+command(golden_app, "remove")(remove_golden)
+app.add_typer(golden_app, name="golden", rich_help_panel=SETUP)
 
 default_command(models_app)(list_models)
 command(models_app, "pull")(pull_model)

@@ -115,17 +115,19 @@ def _state(embedding: EmbeddingSettings) -> tuple[ModelState, str]:
 
 
 def _reranker(settings: Settings) -> Entry:
+    from ragstone.core.query_settings import CROSS_ENCODER
     from ragstone.models.artefacts import cache_folder
     from ragstone.models.weights import find_weights
 
     chosen = settings.reranking
+    model = chosen.model if chosen.kind == "cross_encoder" and chosen.model else CROSS_ENCODER
     state: ModelState = "installed"
     get = ""
     try:
-        find_weights(chosen.model, path=chosen.path, cache=cache_folder())
+        find_weights(model, path=chosen.path, cache=cache_folder())
     except ModelUnavailable as error:
         state, get = "missing", error.hint
-    return Entry(chosen.model, "reranker", state, None, None, get, chosen.kind != "none")
+    return Entry(model, "reranker", state, None, None, get, chosen.kind == "cross_encoder")
 
 
 def _draw(out: Console, entries: list[Entry]) -> None:

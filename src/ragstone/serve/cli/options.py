@@ -17,6 +17,19 @@ COMMON = "Common options"
 Mode = Literal["fast", "balanced", "thorough"]
 Arms = Literal["hybrid", "dense", "lexical"]
 Fusion = Literal["zscore", "rrf", "weighted", "weighted_rrf"]
+Strategy = Literal[
+    "normalize",
+    "stop_words",
+    "stem",
+    "synonyms",
+    "entities",
+    "decompose",
+    "feedback",
+    "rewrite",
+    "expand",
+    "hyde",
+    "subqueries",
+]
 JobState = Literal["pending", "running", "completed", "failed", "cancelled"]
 
 K = Annotated[int | None, typer.Option("-k", min=1, max=1000, help="How many passages to get.")]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
-from ragstone.serve.cli.options import Arms, Fusion, K, ModeOption, Where, read_where
+from ragstone.serve.cli.options import Arms, Fusion, K, ModeOption, Strategy, Where, read_where
 from ragstone.serve.cli.output import one_line, place, table, text
 from ragstone.serve.cli.session import Session
 
@@ -33,6 +33,14 @@ async def search(
     min_score: Annotated[
         float | None, typer.Option("--min-score", min=0, max=1, help="Leave out passages under this score.")
     ] = None,
+    strategy: Annotated[
+        Strategy | None,
+        typer.Option("--strategy", help="What the query goes through first, in place of the settings' own."),
+    ] = None,
+    web: Annotated[
+        bool | None,
+        typer.Option("--web/--no-web", help="Ask the web too; left out, retrieval.routing decides."),
+    ] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show what each stage did.")] = False,
 ) -> int:
     """Find the passages that matter for a query."""
@@ -41,20 +49,30 @@ async def search(
     by_meaning = (arms or settings.retrieval.arms) != "lexical"
     async with session.engine(settings, warm=by_meaning) as engine, session.patience(MODEL_WAIT):
         result = await engine.search(
-            query, k=k, mode=mode, where=filters, arms=arms, fusion=fusion, min_score=min_score
+            query,
+            k=k,
+            mode=mode,
+            where=filters,
+            arms=arms,
+            fusion=fusion,
+            min_score=min_score,
+            strategy=strategy,
+            web=web,
         )
     from ragstone.core.wire import search_json
 
     session.show(search_json(result), lambda out: draw_result(out, result, trace=trace))
     session.warn(f"degraded: {note}" for note in result.degraded)
-    return OK if result.hits else NOTHING_FOUND
+    return OK if result.hits or result.web else NOTHING_FOUND
 
 
 def draw_result(out: Console, result: SearchResult, *, trace: bool) -> None:
-    """The hits, best first; the stages under them when asked for."""
-    if not result.hits:
+    """The hits, best first, then what the web has to say; the stages under them when asked for."""
+    from ragstone.core.web import web_hits
+
+    if not (result.hits or result.web):
         out.print("Nothing was found.")
-    for rank, hit in enumerate(result.hits, start=1):
+    for rank, hit in enumerate((*result.hits, *web_hits(result.web)), start=1):
         draw_hit(out, rank, hit, result.query)
     if trace:
         draw_trace(out, result.trace, result.took_ms)

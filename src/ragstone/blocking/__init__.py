@@ -4,39 +4,46 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from ragstone.blocking.activity import BlockingActivity
+from ragstone.blocking.events import waited_for
+from ragstone.blocking.intake import BlockingIntake
+from ragstone.blocking.moves import BlockingMoves
+from ragstone.blocking.session import BlockingSession
+from ragstone.blocking.tenants import BlockingTenants
 from ragstone.configure import load_settings
-from ragstone.core.answers import Answer
+from ragstone.core.activity import Vote
+from ragstone.core.answers import Answer, AnswerEvent
+from ragstone.core.claims import Verdict
 from ragstone.core.collections import Collection
 from ragstone.core.erasure import Receipt, TargetKind
 from ragstone.core.errors import InputError
-from ragstone.core.jobs import DocumentStatus, Job, Notice, SourceRecord
-from ragstone.core.settings import Adapter, Settings
+from ragstone.core.proof import ReceiptReport
+from ragstone.core.research import Research
+from ragstone.core.settings import Settings
 from ragstone.core.spaces import SpaceRecord
-from ragstone.core.tenants import UNLIMITED, Quotas, Tenant, TenantBook, Usage
 from ragstone.core.types import (
     Document,
     Explanation,
     Failure,
     IngestReport,
     Item,
+    Json,
     KnowledgeBase,
     LiveChunk,
-    Metadata,
     SearchResult,
     Stats,
 )
+from ragstone.core.web import WebFindings
 from ragstone.engine import Engine
 from ragstone.wiring import open_engine
 
 if TYPE_CHECKING:
     from ragstone.intake import Intake
-    from ragstone.moves.mover import Mover
-    from ragstone.moves.reports import ExportReport, ImportReport, MoveReport
     from ragstone.reembed import ReembedReport
 
 T = TypeVar("T")
@@ -72,6 +79,16 @@ class Ragstone:
         return self._run(self._engine.preview(*paths, **options))
 
     @property
+    def engine(self) -> Engine:
+        """The engine underneath; its coroutines run in `loop` and nowhere else."""
+        return self._engine
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Where the engine lives, for `asyncio.run_coroutine_threadsafe`."""
+        return self._loop
+
+    @property
     def moves(self) -> BlockingMoves:
         """Archives out and in, and moves to other stores."""
         return BlockingMoves(self._engine.moves, self._run)
@@ -82,6 +99,14 @@ class Ragstone:
         return BlockingIntake(self._run(_intake_of(self._engine)), self._run)
 
     @property
+    def activity(self) -> BlockingActivity:
+        """What was asked, votes on what was found, and golden queries."""
+        return BlockingActivity(self._engine.activity, self._run)
+
+    def feedback(self, query: str, chunk_ids: Sequence[str], vote: Vote = "used", **options: Any) -> int:
+        return self._run(self._engine.feedback(query, chunk_ids, vote, **options))
+
+    @property
     def tenants(self) -> BlockingTenants:
         """Who there is, what they may use and what they have used."""
         return BlockingTenants(self._engine.tenants, self._run)
@@ -89,8 +114,32 @@ class Ragstone:
     def search(self, query: str, **options: Any) -> SearchResult:
         return self._run(self._engine.search(query, **options))
 
+    def web(self, query: str, **options: Any) -> WebFindings:
+        return self._run(self._engine.web(query, **options))
+
+    def session(self, **options: Any) -> BlockingSession:
+        return BlockingSession(self._engine.session(**options), self._run)
+
     def ask(self, question: str, **options: Any) -> Answer:
         return self._run(self._engine.ask(question, **options))
+
+    def stream(self, question: str, **options: Any) -> Iterator[AnswerEvent]:
+        return waited_for(self._engine.stream(question, **options), self._run)
+
+    def receipt(self, answer: Answer, **options: Any) -> dict[str, Json]:
+        return self._run(self._engine.receipt(answer, **options))
+
+    def check_receipt(self, receipt: Mapping[str, Any], **options: Any) -> ReceiptReport:
+        return self._run(self._engine.check_receipt(receipt, **options))
+
+    def research(self, topic: str, **options: Any) -> Research:
+        return self._run(self._engine.research(topic, **options))
+
+    def confidence(self, found: SearchResult, **options: Any) -> float:
+        return self._run(self._engine.confidence(found, **options))
+
+    def verify(self, claim: str, **options: Any) -> Verdict:
+        return self._run(self._engine.verify(claim, **options))
 
     def explain(self, query: str, document_id: str, **options: Any) -> Explanation:
         return self._run(self._engine.explain(query, document_id, **options))
@@ -180,131 +229,6 @@ class Ragstone:
         except KeyboardInterrupt:
             future.cancel()  # or the work would go on where nobody waits for it
             raise
-
-
-class _Run(Protocol):
-    def __call__(self, work: Coroutine[Any, Any, T]) -> T: ...
-
-
-class BlockingMoves:
-    """`Mover` without async, for the loop of a `Ragstone`."""
-
-    def __init__(self, mover: Mover, run: _Run) -> None:
-        self._mover = mover
-        self._run = run
-
-    def export_archive(self, path: str | Path, **options: Any) -> ExportReport:
-        return self._run(self._mover.export_archive(path, **options))
-
-    def import_archive(self, path: str | Path, **options: Any) -> ImportReport:
-        return self._run(self._mover.import_archive(path, **options))
-
-    def migrate(self, to: Adapter, **options: Any) -> MoveReport:
-        return self._run(self._mover.migrate(to, **options))
-
-
-class BlockingIntake:
-    """`Intake` without async, for the loop of a `Ragstone`."""
-
-    def __init__(self, intake: Intake, run: _Run) -> None:
-        self._intake = intake
-        self._run = run
-
-    def upload(self, content: bytes, filename: str, **options: Any) -> DocumentStatus:
-        return self._run(self._intake.upload(content, filename, **options))
-
-    def queue(self, *paths: str | Path, **options: Any) -> tuple[list[DocumentStatus], list[Failure]]:
-        return self._run(self._intake.queue(*paths, **options))
-
-    def status(self, document_id: str, **options: Any) -> DocumentStatus:
-        return self._run(self._intake.status(document_id, **options))
-
-    def jobs(self, **options: Any) -> list[Job]:
-        return self._run(self._intake.jobs(**options))
-
-    def job(self, job_id: str, **options: Any) -> Job:
-        return self._run(self._intake.job(job_id, **options))
-
-    def cancel(self, job_id: str, **options: Any) -> bool:
-        return self._run(self._intake.cancel(job_id, **options))
-
-    def retry(self, job_id: str, **options: Any) -> bool:
-        return self._run(self._intake.retry(job_id, **options))
-
-    def counts(self, **options: Any) -> Mapping[str, int]:
-        return self._run(self._intake.counts(**options))
-
-    def notices(self, **options: Any) -> list[Notice]:
-        return self._run(self._intake.notices(**options))
-
-    def mark_read(self, notices: Sequence[int], **options: Any) -> None:
-        self._run(self._intake.mark_read(notices, **options))
-
-    def add_source(self, kind: str, name: str, config: Mapping[str, Any], **options: Any) -> SourceRecord:
-        return self._run(self._intake.add_source(kind, name, config, **options))
-
-    def sources(self, **options: Any) -> list[SourceRecord]:
-        return self._run(self._intake.sources(**options))
-
-    def source(self, name: str, **options: Any) -> SourceRecord:
-        return self._run(self._intake.source(name, **options))
-
-    def sync(self, name: str, **options: Any) -> Job:
-        return self._run(self._intake.sync(name, **options))
-
-    def sync_all(self, **options: Any) -> list[Job]:
-        return self._run(self._intake.sync_all(**options))
-
-    def pause(self, name: str, paused: bool = True, **options: Any) -> None:
-        self._run(self._intake.pause(name, paused, **options))
-
-    def remove_source(self, name: str, **options: Any) -> int:
-        return self._run(self._intake.remove_source(name, **options))
-
-    def work(self, *, only: str | None = None) -> None:
-        """Do what is queued until nothing is left that could be done now."""
-        self._run(self._intake.worker(only=only).run(until_idle=True))
-
-
-class BlockingTenants:
-    """`TenantBook` without async, for the loop of a `Ragstone`."""
-
-    def __init__(self, book: TenantBook, run: _Run) -> None:
-        self._book = book
-        self._run = run
-
-    def create(self, name: str, quotas: Quotas = UNLIMITED) -> Tenant:
-        return self._run(self._book.create(name, quotas))
-
-    def get(self, name: str) -> Tenant | None:
-        return self._run(self._book.get(name))
-
-    def all(self) -> list[Tenant]:
-        return self._run(self._book.all())
-
-    def rename(self, old: str, new: str) -> Tenant:
-        return self._run(self._book.rename(old, new))
-
-    def suspend(self, name: str) -> Tenant:
-        return self._run(self._book.suspend(name))
-
-    def resume(self, name: str) -> Tenant:
-        return self._run(self._book.resume(name))
-
-    def delete(self, name: str) -> Tenant:
-        return self._run(self._book.delete(name))
-
-    def set_quotas(self, name: str, quotas: Quotas) -> Tenant:
-        return self._run(self._book.set_quotas(name, quotas))
-
-    def set_retention(self, name: str, days: int | None) -> Tenant:
-        return self._run(self._book.set_retention(name, days))
-
-    def set_settings(self, name: str, settings: Metadata) -> Tenant:
-        return self._run(self._book.set_settings(name, settings))
-
-    def usage(self, name: str) -> Usage:
-        return self._run(self._book.usage(name))
 
 
 async def _intake_of(engine: Engine) -> Intake:
