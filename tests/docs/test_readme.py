@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "sources.md"]
+PYTHON_PAGES = [*PAGES, *(ROOT / "docs" / f"{name}.md" for name in ("agents", "answers", "verify"))]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -19,7 +20,7 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
-PYTHON = [(page.stem, code) for page in PAGES for code in blocks(page, "python")]
+PYTHON = [(page.stem, code) for page in PYTHON_PAGES for code in blocks(page, "python")]
 
 
 @pytest.fixture(scope="module")
