@@ -25,11 +25,13 @@ TOWARDS_MEANING: Mapping[Kind, float] = {"question": 1 / 2, "description": 1 / 6
 
 _NAME = re.compile(
     r"[A-Za-z$@][\w$@]*(?:(?:[./:#]|::|->)[\w$@-]+)+"  # hook.player.connected, @scope/package, Type::method
-    r"|[a-z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*)+"  # moduleControllerCreate
-    r"|(?:[A-Z][a-z0-9]+){2,}|[A-Z]{2,}[a-z]+\w*"  # ModuleController, HTTPServer
+    r"|[a-z][a-z0-9]*[A-Z][A-Za-z0-9]*"  # moduleControllerCreate
+    r"|(?:[A-Z][a-z0-9]+){2,}|[A-Z]{2,}[a-z]\w*"  # ModuleController, HTTPServer
     r"|\w+_\w+"  # snake_case, UPPER_CASE
     r"|(?=\S*[A-Za-z])(?=\S*[0-9])[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"  # SKU-12345, v2, iso9001
 )
+_LONGEST_NAME = 100
+"""A longer word is no name; matching it would take time that grows faster than its length."""
 _QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]{1,200})[\"”“»]")
 _QUESTION_WORDS = (
     "how what when where why who whose whom which is are was were do does did can could should will would"
@@ -43,7 +45,7 @@ _SHORT = 6
 def asks_for_names(query: str) -> bool:
     """Whether every word of the query is spelt like an identifier."""
     words = query.strip().strip("`'\"()").split()
-    return bool(words) and all(_NAME.fullmatch(word.strip("`'\"()?,;")) for word in words)
+    return bool(words) and all(_is_name(word.strip("`'\"()?,;")) for word in words)
 
 
 def query_kind(query: str) -> Kind:
@@ -55,7 +57,7 @@ def query_kind(query: str) -> Kind:
     words = [bare for word in query.split() if (bare := word.strip(_AROUND))]
     if _is_title(words):
         return "product" if any(map(_is_telling, words)) else "title"
-    if _QUOTED.search(query) or any(map(_NAME.fullmatch, words)):
+    if _QUOTED.search(query) or any(map(_is_name, words)):
         return "mixed"
     if query.rstrip().endswith("?") or (len(words) > 1 and words[0].lower() in _ASKS):
         return "question"
@@ -80,4 +82,8 @@ def _is_title(words: Sequence[str]) -> bool:
 
 def _is_telling(word: str) -> bool:
     """Whether it has a digit or is spelt like an identifier."""
-    return any(letter.isdigit() for letter in word) or _NAME.fullmatch(word) is not None
+    return any(letter.isdigit() for letter in word) or _is_name(word)
+
+
+def _is_name(word: str) -> bool:
+    return len(word) <= _LONGEST_NAME and _NAME.fullmatch(word) is not None

@@ -102,3 +102,8 @@ def test_a_long_statement_is_weighed_as_configured() -> None:
 def test_a_huge_query_is_read_in_no_time(piece: str) -> None:
     # A pattern that went back over what it has read would not end within the life of this test run.
     assert query_kind(piece * (8000 // len(piece)))
+
+
+@pytest.mark.parametrize("query", ["a" + "A" * 97 + "%", "AA" + "a" * 90 + "%", "a" * 45 + "_" * 45 + "%"])
+def test_a_word_that_is_nearly_a_name_is_read_in_no_time(query: str) -> None:
+    assert query_kind(query) == "statement"
