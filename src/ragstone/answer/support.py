@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
 
+from ragstone.answer.verify.checks import check
+from ragstone.answer.verify.opposites import opposites
+from ragstone.answer.verify.split import split_claim
 from ragstone.core.analyzer import analyze, analyze_query
 
 MIN_TERMS = 0.5
@@ -17,11 +19,6 @@ _WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"
 _DIGITS = {word: str(number) for number, word in enumerate(_WORDS, start=2)}
 _WORD = re.compile(r"[a-z]+", re.I)
 _CLAUSE_END = re.compile(r"[,;:()]|\b(?:but|and|whereas|while|although|though|which|however)\b", re.I)
-_OPPOSITES = (
-    "increase decrease,higher lower,more less,more fewer,rise fall,raise lower,gain loss,gain lose,"
-    "enable disable,allow forbid,allow prevent,include exclude,before after,above below,"
-    "maximum minimum,largest smallest,first last,open close,accept reject,promote inhibit"
-)
 _NEGATION = re.compile(
     r"\b(?:no|not|never|none|neither|nor|nothing|nobody|nowhere|without|cannot|unable|absent|absence"
     r"|lack(?:s|ed|ing)?|fail(?:s|ed)?|\w+n['’]t)\b",
@@ -43,7 +40,32 @@ def unsupported(sentence: str, quotes: Sequence[str], passages: str) -> str:
         return "it says the opposite of its source"
     if term_share(sentence, passages) < MIN_TERMS:
         return "its source does not say it"
-    return ""
+    return next(
+        (reason for part in split_claim(sentence) if (reason := _refused(part, quotes, passages))), ""
+    )
+
+
+def _refused(part: str, quotes: Sequence[str], passages: str) -> str:
+    """What the checks of claims hold against one statement of a sentence."""
+    if not any(_tells_all_figures(part, quote) for quote in quotes):
+        # It puts figures of several quotes together: no quote alone can bear them out or refute them.
+        return next(iter(check(part, "\n".join(quotes), passages, passages).conflicts), "")
+    found = [check(part, quote, "", passages) for quote in _nearest(part, quotes)]
+    conflicts = [conflict for one in found for conflict in one.conflicts]
+    if conflicts:
+        return conflicts[0]
+    return found[0].voids[0] if found and all(one.voids for one in found) else ""
+
+
+def _tells_all_figures(part: str, quote: str) -> bool:
+    return numbers(part) <= numbers(quote)
+
+
+def _nearest(part: str, quotes: Sequence[str]) -> list[str]:
+    """The quotes that share most terms with a statement."""
+    terms = set(analyze_query(part))
+    shared = [len(terms.intersection(analyze(quote))) for quote in quotes]
+    return [quote for quote, count in zip(quotes, shared, strict=True) if count == max(shared)]
 
 
 def nearest_clauses(sentence: str, quotes: Sequence[str]) -> list[str]:
@@ -56,22 +78,7 @@ def nearest_clauses(sentence: str, quotes: Sequence[str]) -> list[str]:
 
 def opposed(sentence: str, clause: str) -> bool:
     """Whether one side of a pair such as higher and lower stands in the sentence and the other in the clause."""
-    here, there = set(analyze(sentence)), set(analyze(clause))
-    return any(
-        _only(this, that, here) and _only(that, this, there)
-        for pair in _opposite_stems()
-        for this, that in (pair, pair[::-1])
-    )
-
-
-def _only(this: str, that: str, terms: set[str]) -> bool:
-    return this in terms and that not in terms
-
-
-@cache
-def _opposite_stems() -> tuple[tuple[str, str], ...]:
-    pairs = (analyze(pair) for pair in _OPPOSITES.split(","))
-    return tuple((first, second) for first, second in pairs)
+    return opposites(sentence, clause)
 
 
 def term_share(sentence: str, passages: str) -> float:

@@ -6,10 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragstone.answer.verify.dates import Moment, moments
+from ragstone.answer.verify.binding import misbound, scattered
+from ragstone.answer.verify.dates import Moment, moments, timed_otherwise
+from ragstone.answer.verify.framing import at_certain_times, denied_as_a_whole, unstated
 from ragstone.answer.verify.opposites import direction, opposites
-from ragstone.answer.verify.polarity import denial_conflicts, hedged, overreaches, swapped
-from ragstone.answer.verify.quantities import Outcome, compare, quantities
+from ragstone.answer.verify.polarity import denial_conflicts, extent, hedged, overreaches, swapped
+from ragstone.answer.verify.quantities import Outcome, compare, quantities, tells_share, unbounded
+from ragstone.answer.verify.roles import mixed_names, reversed_roles
 from ragstone.answer.verify.split import clauses
 from ragstone.core.analyzer import analyze, analyze_query
 
@@ -27,6 +30,8 @@ class Findings:
     """Where the two cannot both be true if they speak of the same thing."""
     gaps: tuple[str, ...]
     """What the claim says and the sentence does not."""
+    voids: tuple[str, ...]
+    """Why the sentence does not state the claim at all, whatever words they share."""
     turned: bool
     """Whether one speaks of more where the other speaks of less."""
     exact: bool
@@ -34,33 +39,78 @@ class Findings:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        return (*self.conflicts, *self.gaps)
+        return (*self.conflicts, *self.voids, *self.gaps)
 
 
-def check(claim: str, sentence: str, around: str = "") -> Findings:
-    """Read a claim beside a sentence; `around` are headings above it, which may hold its subject."""
+def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Findings:
+    """Read a claim beside a sentence.
+
+    `around` are headings above it, which may hold its subject; `passage` is the text it stands in.
+    """
     figures = [*_figures(claim, sentence), *_dates(claim, sentence)]
-    conflicts = [f"it says another {kind}" for kind, outcome in figures if outcome == "differs"]
-    gaps = [f"it does not say the {kind}" for kind, outcome in figures if outcome == "absent"]
     nearest = _nearest(claim, sentence)
     denied, opposed = denial_conflicts(claim, nearest), opposites(claim, nearest)
+    conflicts = [f"it says another {kind}" for kind, outcome in figures if outcome == "differs"]
+    if misbound(claim, sentence):
+        conflicts.append("it says another number of it")
     if denied != opposed:
         conflicts.append("it says the opposite" if opposed else "one of the two denies it")
-    elif denied:
+    elif not denied and denied_as_a_whole(claim, sentence):
+        conflicts.append("one of the two denies it")
+    if swapped(claim, nearest) or reversed_roles(claim, nearest):
+        conflicts.append("it says it the other way round")
+    gaps, voids = _gaps(claim, sentence, around), _voids(claim, sentence, around)
+    if denied and opposed:
         gaps.append("it says it in opposite words")
-    if swapped(claim, nearest):
-        conflicts.append("it compares the other way round")
-    if overreaches(claim, sentence):
-        gaps.append("it does not say it of all")
-    if hedged(sentence) and not hedged(claim):
-        gaps.append("it says only that it may be so")
-    gaps.extend(f"it does not name {name}" for name in missing_names(claim, f"{around}\n{sentence}"))
+    for kind in dict.fromkeys(kind for kind, outcome in figures if outcome == "absent"):
+        elsewhere = all(
+            outcome == "same" for _, outcome in (*_figures(claim, passage), *_dates(claim, passage))
+        )
+        (gaps if elsewhere else voids).append(f"it does not say the {kind}")
     return Findings(
         tuple(dict.fromkeys(conflicts)),
         tuple(dict.fromkeys(gaps)),
+        tuple(dict.fromkeys(voids)),
         direction(claim) * direction(nearest) < 0 and not denied,
         bool(figures) and all(outcome == "same" for _, outcome in figures),
     )
+
+
+def _gaps(claim: str, sentence: str, around: str) -> list[str]:
+    """What the claim says beyond the sentence."""
+    gaps = []
+    if overreaches(claim, sentence) and not _of_fewer(sentence):
+        gaps.append("it does not say it of all")
+    if hedged(sentence) and not hedged(claim):
+        gaps.append("it says only that it may be so")
+    if unbounded(claim, sentence) or at_certain_times(claim, sentence):
+        gaps.append("it says it within a limit")
+    if _scattered(claim, sentence, around) is False:
+        gaps.append("it says it in several clauses")
+    gaps.extend(f"it does not name {name}" for name in missing_names(claim, f"{around}\n{sentence}"))
+    return gaps
+
+
+def _voids(claim: str, sentence: str, around: str) -> list[str]:
+    """Why the sentence speaks of what the claim says without saying it."""
+    voids = [reason] if (reason := unstated(claim, sentence)) else []
+    if overreaches(claim, sentence) and _of_fewer(sentence):
+        voids.append("it does not say it of all")
+    if timed_otherwise(claim, sentence):
+        voids.append("it does not say it of that time")
+    if mixed_names(claim, sentence):
+        voids.append("it says it of another")
+    if _scattered(claim, sentence, around):
+        voids.append("it says it of something else")
+    return voids
+
+
+def _of_fewer(sentence: str) -> bool:
+    return extent(sentence) is not None or tells_share(sentence)
+
+
+def _scattered(claim: str, sentence: str, around: str) -> bool | None:
+    return scattered(claim, sentence, names(claim), set(analyze(around)) if around.strip() else set())
 
 
 def _figures(claim: str, sentence: str) -> list[tuple[str, Outcome]]:

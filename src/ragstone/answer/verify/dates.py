@@ -26,6 +26,7 @@ _DATE = re.compile(
     rf"|\b(?P<h2>1[0-2]|[1-9])\s?(?P<p2>[apAP]){_HALF}"
     rf"|(?<![\w.,-])(?P<y4>{_YEAR})(?![\w%°]|[.,]\d|-\d)(?!\s(?:people|\w{{1,20}}s)\b)",
 )
+_SIDES = {"before": "before", "until": "before", "till": "before", "after": "after", "since": "after"}
 _NEXT_WORD = re.compile(r"\s([^\W\d_]{1,20})")
 
 
@@ -63,6 +64,21 @@ def date_spans(text: str) -> list[tuple[tuple[int, int], Moment]]:
 def moments(text: str) -> list[Moment]:
     """The dates and times of a text, in order."""
     return [moment for _, moment in date_spans(text)]
+
+
+def timed_otherwise(claim: str, sentence: str) -> bool:
+    """Whether a date of the claim stands in the sentence, but with another word of "before" and "after"."""
+    stated = [(moment, _side(sentence, span[0])) for span, moment in date_spans(sentence)]
+    for span, moment in date_spans(claim):
+        sides = {side for other, side in stated if moment.fits(other)}
+        if sides and _side(claim, span[0]) not in sides:
+            return True
+    return False
+
+
+def _side(text: str, start: int) -> str:
+    words = text[max(0, start - 12) : start].split()
+    return _SIDES.get(words[-1].lower(), "") if words else ""
 
 
 def _moment(match: re.Match[str]) -> Moment | None:

@@ -18,6 +18,8 @@ from ragstone.core.model_types import Entailment
 
 BEARS = 0.5
 """From which probability a sentence takes a stance."""
+VOID = 0.45
+"""What a sentence is worth at most that speaks of a claim without stating it: too little for a stance."""
 LITERAL = 0.6
 """Share of neighbouring terms in common from which a sentence begins to be a quotation."""
 
@@ -81,7 +83,10 @@ def judged_by_checks(reading: Reading) -> Judgement:
     against = _probability(AGAINST_WEIGHTS, against_features(reading))
     # Another number said of something else refutes nothing.
     elsewhere = features[_NAME_IS_MISSING] and reading.findings.conflicts
-    return Judgement(reading, bears * (1 - against), 0.0 if elsewhere else bears * against)
+    support, refutation = bears * (1 - against), 0.0 if elsewhere else bears * against
+    if reading.findings.voids and refutation <= support:
+        return Judgement(reading, min(support, VOID), 0.0)
+    return Judgement(reading, support, refutation)
 
 
 def judged_by_entailment(reading: Reading, entailment: Entailment) -> Judgement:

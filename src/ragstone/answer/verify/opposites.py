@@ -22,7 +22,9 @@ _OPPOSITES = (
     "true false, public private, internal external, improve worsen, better worse, best worst, "
     "protect harm, beneficial harmful, rare common, stable unstable, essential dispensable, "
     "success failure, always never, stimulate inhibit, enhance reduce, enhance impair, enhance inhibit, "
-    "accelerate slow, day night, morning evening, import export"
+    "accelerate slow, day night, morning evening, import export, until since, "
+    "acquire sell, acquire sold, buy sell, bought sold, approve reject, agree refuse, accept refuse, cheaper dearer, "
+    "cheap expensive, stop start, lend borrow, lent borrowed, rose fell, win lost, won lost"
 )
 _UP = (
     "increase raise rise elevate higher more enhance promote activate upregulate improve induce stimulate "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -36,6 +36,7 @@ _AFTER = re.compile(
     re.I,
 )
 _A_UNIT = re.compile(r" (?:of )?an? ([^\W\d_]{1,20})", re.I)
+_PER = re.compile(r"\s?(?:/\s?|per (?!cent)|every |each |an? (?=[^\W\d_]))([^\W\d_]{1,20})", re.I)
 _BOUNDS: tuple[tuple[Bound, str], ...] = (
     ("at least", r"at least|no (?:less|fewer) than|minimum of|from|≥|>="),
     ("at most", r"at most|no more than|not more than|up to|maximum of|≤|<="),
@@ -66,12 +67,20 @@ class Quantity:
     lead: str
     """What stands before it: the stem of one word ("channel 12"), or the two words that lead to it."""
     bound: Bound
+    per: tuple[str, Fraction] | None = None
+    """What it is counted by: the hour in "5 mg per hour"."""
 
     def fits(self, other: Quantity) -> bool:
         """Whether a source that states `other` states this."""
         if self.dimension != other.dimension:
             # A bare number may be meant as the same measure, but then it must be the very same number.
             return not (self.dimension and other.dimension) and self.written == other.written
+        if self.per is not None:
+            if other.per is None or self.per[0] != other.per[0]:
+                return False
+            return replace(self, value=self.value / self.per[1], per=None).fits(
+                replace(other, value=other.value / other.per[1], per=None)
+            )
         if self.bound == other.bound or {self.bound, other.bound} <= {"is", "about"}:
             return self.value == other.value or (self.bound == "about" and self._rounds(other))
         return _within(self, other)
@@ -106,14 +115,19 @@ def _within(claim: Quantity, source: Quantity) -> bool:
 
 def quantities(text: str) -> list[Quantity]:
     """The quantities of a text in order; dates and times are not among them."""
+    return [quantity for _, quantity in quantity_spans(text)]
+
+
+def quantity_spans(text: str) -> list[tuple[tuple[int, int], Quantity]]:
+    """Where the numbers of a text stand, and what they tell."""
     dated = [span for span, _ in date_spans(text)]
-    found: list[Quantity] = []
+    found: list[tuple[tuple[int, int], Quantity]] = []
     for match in _NUMBER.finditer(text):
         if len(found) == MOST:
             break
         if any(start <= match.start() < end for start, end in dated) or _is_loose_one(match):
             continue
-        found.append(_quantity(text, match))
+        found.append((match.span(), _quantity(text, match)))
     return found
 
 
@@ -135,7 +149,19 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity:
     if match["share"]:
         known = _part_of(text, match.end()) or ("share", Fraction(1))
     dimension, scale = known or (_counted(unit), Fraction(1))
-    return Quantity(value * scale, value, dimension, _lead(before), _bound(before))
+    per = _per(text, after.end() if after else match.end())
+    return Quantity(value * scale, value, dimension, _lead(before), _bound(before), per)
+
+
+def _per(text: str, end: int) -> tuple[str, Fraction] | None:
+    """What follows "per", a slash or "a", where that is a measure; after "per" anything may count."""
+    match = _PER.match(text, end)
+    if match is None:
+        return None
+    known = unit_of(match[1])
+    if known is not None or not match.group().lstrip().lower().startswith("per "):
+        return known
+    return _counted(match[1]), Fraction(1)
 
 
 def _part_of(text: str, end: int) -> tuple[str, Fraction] | None:
@@ -182,3 +208,15 @@ def compare(claimed: Quantity, stated: Sequence[Quantity]) -> Outcome:
     if any(claimed.fits(quantity) for quantity in stated):
         return "same"
     return "differs" if any(claimed.rivals(quantity) for quantity in stated) else "absent"
+
+
+def tells_share(text: str) -> bool:
+    """Whether a text speaks of a part of something."""
+    return any(one.dimension == "share" and one.value < 1 for one in quantities(text))
+
+
+def unbounded(claim: str, sentence: str) -> bool:
+    """Whether a sentence is about what lies over or under a number, and the claim leaves that out."""
+    limits = [one for one in quantities(sentence) if one.bound in ("over", "under")]
+    kept = quantities(claim)
+    return any(not any(mine.written == limit.written for mine in kept) for limit in limits)

@@ -125,7 +125,8 @@ def sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
 
 def _reading(claim: str, quote: Quote, near: float, covered: float) -> Reading:
     headings = f"{quote.hit.title}\n{quote.hit.section}"
-    return Reading(quote, near, covered, literal(claim, quote.text), check(claim, quote.text, headings))
+    findings = check(claim, quote.text, headings, quote.hit.text)
+    return Reading(quote, near, covered, literal(claim, quote.text), findings)
 
 
 def literal(claim: str, sentence: str) -> float:

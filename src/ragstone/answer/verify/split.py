@@ -14,7 +14,7 @@ _JOINT = re.compile(
 )
 _HANGS = re.compile(r"(?:by|to|from|on|for|with|of|as|than|into|rather|only|also)\b", re.I)
 """Words that a fragment begins with, not a statement."""
-_VERB = re.compile(
+VERB = re.compile(
     r"\b(?:is|are|was|were|be|has|have|had|does|do|did|can|could|will|would|may|might|must|should|shall|"
     r"(?:cost|take|open|close|sail|run|arrive|leave|depart|hold|need|carr|start|stop|begin|end|increas|decreas|reduc|rais|"
     r"improv|prevent|caus|inhibit|promot|activat|induc|affect|contain|requir|support|allow|return|appl|work|live|grow|"
@@ -52,15 +52,15 @@ def _until_joint(text: str) -> str:
 
 def _states(text: str) -> bool:
     """Whether words make a statement rather than one side of "salt and pepper" or "not by boat but by train"."""
-    return len(text.split()) >= _FEWEST_WORDS and not _HANGS.match(text) and _VERB.search(text) is not None
+    return len(text.split()) >= _FEWEST_WORDS and not _HANGS.match(text) and VERB.search(text) is not None
 
 
 def _with_subjects(parts: list[str]) -> list[str]:
     """Give a part that begins with its verb ("… and arrives at nine") the subject of the part before it."""
     whole: list[str] = []
     for part in parts:
-        verb = _VERB.match(part)
-        if verb and whole and (first := _VERB.search(whole[-1])) and first.start():
+        verb = VERB.match(part)
+        if verb and whole and (first := VERB.search(whole[-1])) and first.start():
             part = whole[-1][: first.start()] + part
         whole.append(part.strip(" ,"))
     return whole

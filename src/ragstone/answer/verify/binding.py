@@ -1,0 +1,140 @@
+"""Which words of a sentence belong together: a figure with what it is said of, a claim with one clause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+from ragstone.answer.verify.dates import Moment, date_spans
+from ragstone.answer.verify.quantities import Quantity, quantity_spans
+from ragstone.answer.verify.split import VERB, split_claim
+from ragstone.core.analyzer import STOP_WORDS, analyze
+
+Figure = Quantity | Moment
+_JOINT = re.compile(
+    r"[.,;:]\s|\s(?:and|but|while|whereas|after|before|when|then|or|although|though|against|versus)\s", re.I
+)
+_PRONOUN = re.compile(r"\b(?:it|they|he|she|this|these|its|their|them|that|which|who)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of a sentence around its figures, with the words it leaves out because they were said before."""
+
+    figures: tuple[tuple[Figure, frozenset[str]], ...]
+    """Each with its own digits and words."""
+    terms: frozenset[str]
+    said: frozenset[str]
+    """Terms it takes over from the segment before it."""
+
+
+def segments(text: str) -> list[Segment]:
+    """The pieces of a text that have figures; words without one belong to the next figure."""
+    spans: list[tuple[tuple[int, int], Figure]] = sorted(
+        [*date_spans(text), *quantity_spans(text)], key=lambda item: item[0]
+    )
+    cuts = [joint.end() for joint in _JOINT.finditer(text)]
+    found: list[Segment] = []
+    before: tuple[str, str] | None = None
+    start = 0
+    for end in [*cuts, len(text)]:
+        inside = [(span, figure) for span, figure in spans if start <= span[0] < end]
+        if not inside or (end != len(text) and not any(span[0] >= end for span, _ in spans)):
+            continue
+        head, tail = text[start : inside[-1][0][0]], text[inside[-1][0][1] : end]
+        said = _taken_over(head, tail, before)
+        figures = tuple((figure, frozenset(analyze(text[slice(*span)]))) for span, figure in inside)
+        found.append(Segment(figures, frozenset(analyze(text[start:end])), said))
+        before = (head, tail) if head.strip() else ((before or ("", ""))[0], tail)
+        start = end
+    return found
+
+
+def _taken_over(head: str, tail: str, before: tuple[str, str] | None) -> frozenset[str]:
+    if before is None:
+        return frozenset()
+    verbs = {term for verb in VERB.finditer(before[0]) for term in analyze(verb.group())}
+    # A verb that is not known stands last before its figure: "staff get 25".
+    verbs = verbs or set(analyze(before[0])[-1:])
+    subject = {term for term in analyze(before[0]) if not term[0].isdigit()} - verbs
+    said: set[str] = set()
+    if not VERB.search(head + tail):
+        said |= verbs
+    if not head.strip() or _PRONOUN.search(head) or VERB.match(head.strip()):
+        said |= subject | verbs if not head.strip() else subject
+    if len(tail.split()) <= 1:
+        said |= set(analyze(before[1]))
+    return frozenset(said)
+
+
+def misbound(claim: str, sentence: str) -> bool:
+    """Whether a figure of the claim is said of something else in the sentence, and another figure of this."""
+    stated = segments(sentence)
+    if len(stated) < 2:
+        return False
+    return any(
+        _bound_elsewhere(figure, (piece.terms | piece.said) - digits, stated)
+        for piece in segments(claim)
+        for figure, digits in piece.figures
+    )
+
+
+def _bound_elsewhere(figure: Figure, terms: frozenset[str], stated: Sequence[Segment]) -> bool:
+    fitting = [
+        piece for piece in stated if any(_related(figure, other, "fits") for other, _ in piece.figures)
+    ]
+    rivals = [
+        piece
+        for piece in stated
+        if piece not in fitting and any(_related(figure, other, "rivals") for other, _ in piece.figures)
+    ]
+    if not fitting or not rivals:
+        return False
+    return all(any(_closer(terms, rival, piece) for rival in rivals) for piece in fitting)
+
+
+def _closer(terms: frozenset[str], rival: Segment, piece: Segment) -> bool:
+    """Whether the claim has words that stand with the rival figure alone, and no more that stand with its own alone."""
+    own = terms & (piece.terms - rival.terms - rival.said)
+    others = terms & (rival.terms - piece.terms - piece.said)
+    return len(others) > 0 and len(others) >= len(own)
+
+
+def _related(figure: Figure, other: Figure, how: str) -> bool:
+    if isinstance(figure, Quantity) and isinstance(other, Quantity):
+        if how == "fits":
+            return figure.fits(other)
+        return not figure.fits(other) and (figure.dimension == other.dimension or not other.dimension)
+    if isinstance(figure, Moment) and isinstance(other, Moment):
+        return figure.fits(other) if how == "fits" else figure.rivals(other)
+    return False
+
+
+def scattered(claim: str, sentence: str, names: Sequence[str], known: Set[str]) -> bool | None:
+    """Whether a claim puts together words of several clauses; None when one clause has all that the sentence has.
+
+    True when its subject, its verb or a name comes from elsewhere, False when only other words do.
+    """
+    parts = split_claim(sentence)
+    wanted = set(analyze(claim)) & set(analyze(sentence))
+    shared = [len(wanted.intersection(analyze(part))) for part in parts]
+    best = [part for part, count in zip(parts, shared, strict=True) if count == max(shared)]
+    if len(parts) < 2 or not all(wanted.difference(analyze(part), known) for part in best):
+        return None
+    head = _head(claim)
+    named = {term for name in names for term in analyze(name)}
+    return all(
+        bool(missing & named) or (bool(missing & head) and not _PRONOUN.search(part))
+        for part in best
+        if (missing := wanted.difference(analyze(part), known))
+    )
+
+
+def _head(claim: str) -> set[str]:
+    """The terms of a claim's subject and verb; what is said with "is" belongs to them."""
+    verb = VERB.search(claim)
+    if verb is None:
+        return set()
+    rest = analyze(claim[verb.end() :])[:1] if verb.group().lower() in STOP_WORDS else []
+    return {*analyze(claim[: verb.end()]), *rest}
