@@ -24,6 +24,8 @@ from hypothesis.stateful import (
 )
 
 from ragstone import Engine, Item, Ragstone, SearchResult, Settings, open_engine
+from ragstone.agents.toolbox import Toolbox
+from ragstone.core.errors import TenantSuspended
 from ragstone.testing.fakes import FakeEmbedder
 
 TENANTS = st.sampled_from(["acme", "globex"])
@@ -105,10 +107,49 @@ def test_a_session_of_a_script_searches_once(data_dir: Path, fake_model: FakeEmb
         stone.ingest_items([letter("ferry", "The ferry leaves at nine.")])
         session = stone.session()
         first = session.search("ferry")
-        assert session.search(" ferry ") is first
-        assert stone.search("ferry") is not first
+        assert session.search(" ferry ") == first  # with the same `took_ms`, so it was not made again
         stone.delete(first.hits[0].document_id)
         assert session.search("ferry").hits == ()
+
+
+@pytest.mark.req("R-MOD-16", "R-MOD-17")
+@pytest.mark.parametrize("way", ["erase", "rename"])
+async def test_who_takes_a_name_over_gets_nothing_of_who_had_it(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr("ragstone.stores.tenant_rows.REST_SECONDS", 0)  # as if ten minutes had passed
+    await engine.ingest_items([letter("ferry", "The ferry leaves at nine.")], tenant="acme")
+    session, box = engine.session(tenant="acme"), Toolbox(engine, ["search_knowledge"], tenant="acme")
+    await session.search("ferry")
+    await engine.search("ferry", tenant="acme")
+    await box.value("search_knowledge", {"query": "ferry"})
+    if way == "erase":
+        await engine.erase("tenant", "acme")
+    else:
+        await engine.tenants.rename("acme", "apex")
+    await engine.ingest_items([letter("pier", "The pier has lamps.")], tenant="acme")
+    (found,) = (await session.search("ferry")).hits
+    (fresh,) = (await engine.search("ferry", tenant="acme")).hits
+    (passage,) = await box.again().value("search_knowledge", {"query": "ferry"})
+    assert {found.title, fresh.title, passage["parent_doc_id"]} == {"Pier", found.document_id}
+
+
+async def test_a_suspended_tenant_is_told_nothing_that_is_remembered(engine: Engine) -> None:
+    await engine.ingest_items([letter("ferry", "The ferry leaves at nine.")], tenant="acme")
+    session = engine.session(tenant="acme")
+    await session.search("ferry")
+    await engine.tenants.suspend("acme")
+    with pytest.raises(TenantSuspended):
+        await session.search("ferry")
+
+
+async def test_what_a_caller_changes_is_not_given_to_the_next(engine: Engine) -> None:
+    await engine.ingest_items([letter("ferry", "The ferry leaves at nine.")])
+    for cached in (False, True, True):
+        found = await engine.search("ferry")
+        facts: Any = found.hits[0].metadata
+        assert (is_cached(found), "access" in facts) == (cached, False)
+        facts["access"] = "poison"
 
 
 class Interleavings(RuleBasedStateMachine):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from ragstone.answer.research.relevance import ABOUT
@@ -9,6 +11,7 @@ from ragstone.core.errors import RagstoneError
 from ragstone.core.types import Json
 
 MOST_CALLS = 5
+MOST_RESULTS = 256
 
 
 class CallRefused(RagstoneError):
@@ -65,9 +68,21 @@ class Invocation:
 class Run:
     """What the agents of one run share: an answer that one of them got is not fetched again for another."""
 
-    results: dict[str, tuple[Json, float | None]] = field(default_factory=dict)
+    results: OrderedDict[tuple[str, str], tuple[str, float | None]] = field(default_factory=OrderedDict)
+    """JSON text and how sure it is, by what it depends on and what was called; the oldest go first."""
+
+    def find(self, standing: str, call: str) -> tuple[Json, float | None] | None:
+        """What a call gave while all that it depends on was the same; None when that is not known."""
+        kept = self.results.get((standing, call))
+        return (json.loads(kept[0]), kept[1]) if kept else None
+
+    def keep(self, standing: str, call: str, value: Json, confidence: float | None) -> None:
+        """Remember what a call gave, as text: nobody can change that for the next one."""
+        self.results[standing, call] = json.dumps(value), confidence
+        while len(self.results) > MOST_RESULTS:
+            self.results.popitem(last=False)
 
     @property
     def queries(self) -> list[str]:
-        """Which calls were made, in order."""
-        return list(self.results)
+        """Which calls are remembered, in order."""
+        return [call for _, call in self.results]

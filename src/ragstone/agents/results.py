@@ -44,13 +44,22 @@ def docs_json(found: SearchResult) -> JsonObject:
 
 
 def claim_json(verdict: Verdict) -> JsonObject:
-    """Status, confidence and up to three pieces of evidence; the stance says what silence would hide."""
+    """Status, confidence and up to three pieces of evidence; the stance says what silence would hide.
+
+    `failed` of a piece says in what it differs from the claim, such as a number.
+    """
     return {
         "status": verdict.status,
         "confidence": verdict.confidence,
         "stance": verdict.stance,
         "evidence": [
-            {"text": item.text, "source": item.source, "relevance": item.relevance, "stance": item.stance}
+            {
+                "text": item.text,
+                "source": item.source,
+                "relevance": item.relevance,
+                "stance": item.stance,
+                "failed": list(item.failed),
+            }
             for item in verdict.evidence[:MOST_EVIDENCE]
         ],
     }

@@ -16,6 +16,7 @@ from ragstone.agents.roles import ROLES
 from ragstone.agents.tools import TOOLS, Desk, Permission, Tool
 from ragstone.blocking import Ragstone
 from ragstone.core.errors import InputError, RagstoneError
+from ragstone.core.ids import content_hash
 from ragstone.core.types import Json, Mode
 from ragstone.core.wire import error_json, error_object
 from ragstone.engine import Engine
@@ -47,6 +48,7 @@ class Toolbox:
         self._tools = {name: _known(name) for name in tools}
         self._loop = engine.loop if isinstance(engine, Ragstone) else None
         self._desk = Desk(engine.engine if isinstance(engine, Ragstone) else engine, tenant, kb, mode)
+        self._session = self._desk.engine.session(**self._desk.scope)
         self._permissions = frozenset(permissions)
         self._invocation = Invocation(budget or Budget())
         self._run = run or Run()
@@ -78,6 +80,7 @@ class Toolbox:
         box = object.__new__(Toolbox)
         box._tools = self._tools if tools is None else {name: _known(name) for name in tools}
         box._loop, box._desk, box._permissions = self._loop, self._desk, self._permissions
+        box._session = self._session
         box._invocation = Invocation(self._invocation.budget)
         box._run = self._run
         return box
@@ -118,15 +121,22 @@ class Toolbox:
     async def _made(self, name: str, arguments: Mapping[str, Any]) -> Json:
         tool = self._bound(name)
         asked = _checked(tool, arguments)
-        key = self._key(tool, asked)
+        call = _call(tool, asked)
         query = _subject(asked)
-        self._invocation.admit(key, query, retrieves=tool.retrieves)
-        if key not in self._run.results:
+        self._invocation.admit(call, query, retrieves=tool.retrieves)
+        standing = await self._standing()
+        known = self._run.find(standing, call)
+        if known is None:
             outcome = await tool.run(self._desk, asked)
-            self._run.results[key] = outcome.value, outcome.confidence
-        value, confidence = self._run.results[key]
+            self._run.keep(standing, call, outcome.value, outcome.confidence)
+            known = outcome.value, outcome.confidence
+        value, confidence = known
         self._invocation.learn(query, confidence)
         return value
+
+    async def _standing(self) -> str:
+        """What answers depend on beside the call; whoever may not search now gets none that is remembered."""
+        return content_hash(repr((await self._session.standing(), self._desk.mode)))
 
     def _bound(self, name: str) -> Tool:
         tool = self._tools.get(name)
@@ -138,17 +148,18 @@ class Toolbox:
             raise CallRefused(f"{name} needs the permission '{tool.permission}'", hint="ask for it")
         return tool
 
-    def _key(self, tool: Tool, asked: Arguments) -> str:
-        """What makes two calls the same, whatever blanks and capitals they are written with."""
-        given = asked.model_dump()
-        given[next(iter(given))] = " ".join(_subject(asked).casefold().split())
-        return json.dumps([self._desk.tenant, self._desk.kb, tool.name, given], sort_keys=True)
-
 
 def _known(name: str) -> Tool:
     if name not in TOOLS:
         raise InputError(f"there is no tool '{name}'", hint=f"one of: {', '.join(TOOLS)}")
     return TOOLS[name]
+
+
+def _call(tool: Tool, asked: Arguments) -> str:
+    """What makes two calls the same, whatever blanks and capitals they are written with."""
+    given = asked.model_dump()
+    given[next(iter(given))] = " ".join(_subject(asked).casefold().split())
+    return json.dumps([tool.name, given], sort_keys=True)
 
 
 def _subject(asked: Arguments) -> str:

@@ -1,12 +1,13 @@
 """Remembers results for a minute, and only while nothing has changed.
 
-A result is kept under everything that it depends on: the tenant, the kb, its Space, the last commit's place in the
-change feed, the settings and the whole request. So a deleted passage cannot come back from here, and nobody is
-given what was found for another tenant.
+A result is kept under everything that it depends on: the tenant and its id, the kb, its Space, the last commit's
+place in the change feed, the settings and the whole request. So a deleted passage cannot come back from here, and
+nobody is given what was found for another tenant, nor for one that had the name before.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -20,10 +21,12 @@ from ragstone.query.request import SearchRequest
 
 MB = 1024 * 1024
 HIT_BYTES = 2_000
-"""What a hit takes beside its text: metadata, scores, names."""
+"""What a hit takes beside its texts and metadata: scores, names."""
 RESULT_BYTES = 4_000
 MOST_RESULTS = 1024
-_Key = tuple[str, int, str]
+_Key = tuple[str, str, int, str]
+Identity = Callable[[str], Awaitable[str]]
+"""The id of the tenant that has a name now; empty while there is none."""
 
 
 class Sequenced(Protocol):
@@ -33,8 +36,37 @@ class Sequenced(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class Packed:
+    """A result as it is kept: whoever gets it may change its metadata, and nobody else sees that."""
+
     result: SearchResult
+    facts: tuple[str, ...]
+    """The metadata of each hit, as JSON text: that cannot be changed, and its size is known."""
+
+    @classmethod
+    def of(cls, found: SearchResult) -> Packed:
+        """A result without anything that its owner could change later."""
+        bare = tuple(replace(hit, scores=dict(hit.scores), metadata={}) for hit in found.hits)
+        return cls(replace(found, hits=bare), tuple(json.dumps(dict(hit.metadata)) for hit in found.hits))
+
+    def unpacked(self) -> SearchResult:
+        """The result again, with mappings of its own."""
+        hits = tuple(
+            replace(hit, scores=dict(hit.scores), metadata=json.loads(facts))
+            for hit, facts in zip(self.result.hits, self.facts, strict=True)
+        )
+        return replace(self.result, hits=hits)
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes."""
+        texts = sum(HIT_BYTES + 4 * (len(hit.text) + len(hit.context)) for hit in self.result.hits)
+        return RESULT_BYTES + texts + sum(map(len, self.facts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    packed: Packed
     until: float
     bytes: int
 
@@ -45,12 +77,14 @@ class SearchCache:
     def __init__(
         self,
         ledger: Sequenced,
+        identity: Identity,
         *,
         seconds: float = 60.0,
         memory_mb: int = 32,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ledger = ledger
+        self._identity = identity
         self._seconds = seconds
         self._room = memory_mb * MB
         self._clock = clock
@@ -70,12 +104,13 @@ class SearchCache:
             return await search()
         started = time.perf_counter()
         # Read before the search: what is committed meanwhile makes the result one of the past.
+        tenant_id = await self._identity(tenant)
         sequence = await self._ledger.sequence(tenant)
-        self._tidy(tenant, sequence)
-        key = tenant, sequence, _fingerprint(kb, settings, request)
+        self._tidy(tenant, tenant_id, sequence)
+        key = tenant, tenant_id, sequence, _fingerprint(kb, settings, request)
         kept = self._kept.get(key)
         if kept is not None:
-            return _again(kept.result, (time.perf_counter() - started) * 1000)
+            return _again(kept.packed.unpacked(), (time.perf_counter() - started) * 1000)
         found = await search()
         if _is_whole(found):
             self._keep(key, found)
@@ -84,24 +119,25 @@ class SearchCache:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def _tidy(self, tenant: str, sequence: int) -> None:
+    def _tidy(self, tenant: str, tenant_id: str, sequence: int) -> None:
         """Let go of what is too old, and of what a tenant found before its last change."""
         moment = self._clock()
         gone = [
             key
             for key, kept in self._kept.items()
-            if kept.until <= moment or (key[0] == tenant and key[1] != sequence)
+            if kept.until <= moment or (key[0] == tenant and key[1:3] != (tenant_id, sequence))
         ]
         for key in gone:
             self._drop(key)
 
     def _keep(self, key: _Key, found: SearchResult) -> None:
-        size = RESULT_BYTES + sum(HIT_BYTES + 4 * (len(hit.text) + len(hit.context)) for hit in found.hits)
+        packed = Packed.of(found)
+        size = packed.bytes
         if size > self._room:
             return
         if key in self._kept:
             self._drop(key)
-        self._kept[key] = _Kept(found, self._clock() + self._seconds, size)
+        self._kept[key] = _Kept(packed, self._clock() + self._seconds, size)
         self._bytes += size
         while self._bytes > self._room or len(self._kept) > MOST_RESULTS:
             self._drop(next(iter(self._kept)))

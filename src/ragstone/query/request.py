@@ -13,7 +13,15 @@ from ragstone.core.settings import Settings
 from ragstone.core.types import Mode
 
 Arm = Literal["hybrid", "dense", "lexical"]
+Asked = Literal["query", "question", "topic", "claim"]
+"""What somebody's words are called."""
 MOST_HITS = 1000
+EXAMPLES: dict[Asked, str] = {
+    "query": 'type some words, such as: ragstone search "opening hours"',
+    "question": 'ask something, such as: ragstone ask "When does the harbour open?"',
+    "topic": 'name one, such as: ragstone research "harbour fees"',
+    "claim": 'say it as a full sentence, such as: ragstone verify "The harbour opens at six."',
+}
 T = TypeVar("T", bound=str)
 
 
@@ -59,15 +67,15 @@ def search_request(
     )
 
 
-def checked_query(query: str, limit: int) -> str:
-    """The query without surrounding white space, or an error that says what is wrong with it."""
+def checked_query(query: object, limit: int | None, what: Asked = "query") -> str:
+    """The words without surrounding white space, or an error that says what is wrong with them."""
+    if not isinstance(query, str):
+        raise InputError(f"the {what} is no text but {type(query).__name__}", hint=EXAMPLES[what])
     text = query.replace("\x00", " ").encode("utf-8", "replace").decode().strip()
     if not text:
-        raise InputError(
-            "the query is empty", hint='type some words, such as: ragstone search "opening hours"'
-        )
-    if len(text) > limit:
-        raise InputError(f"the query has {len(text)} characters; at most {limit} are allowed")
+        raise InputError(f"the {what} is empty", hint=EXAMPLES[what])
+    if limit is not None and len(text) > limit:
+        raise InputError(f"the {what} has {len(text)} characters; at most {limit} are allowed")
     return text
 
 

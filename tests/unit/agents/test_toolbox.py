@@ -3,17 +3,24 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ragstone.agents.budget import Budget
+from ragstone.agents import budget as budget_module
+from ragstone.agents.budget import Budget, Run
 from ragstone.agents.factories import createResearchTopicTool, createSearchDocsTool, docs_toolbox
 from ragstone.agents.roles import ROLES
 from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import TOOLS
 from ragstone.core.errors import InputError
+from ragstone.core.settings import Settings
+from ragstone.core.types import Item, KnowledgeBase
 from ragstone.engine import Engine
+from ragstone.query.pipeline import SearchPipeline
+from ragstone.query.request import SearchRequest
+from ragstone.wiring import open_engine
 
 ALL = tuple(TOOLS)
 
@@ -90,13 +97,13 @@ async def test_every_search_of_a_research_is_thorough(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     modes = []
-    search = Engine.search
+    search = SearchPipeline.search
 
-    async def watched(self: Engine, query: str, **options: Any) -> Any:
-        modes.append(options["mode"])
-        return await search(self, query, **options)
+    async def watched(self: SearchPipeline, tenant: str, kb: KnowledgeBase, request: SearchRequest) -> Any:
+        modes.append(request.mode)
+        return await search(self, tenant, kb, request)
 
-    monkeypatch.setattr(Engine, "search", watched)
+    monkeypatch.setattr(SearchPipeline, "search", watched)
     await called(Toolbox(engine, ALL), "researchTopic", topic="hooks")
     assert len(modes) > 2
     assert set(modes) == {"thorough"}
@@ -157,11 +164,71 @@ async def test_agents_of_one_run_share_what_was_found(
     writer = Toolbox(engine, ["search_knowledge"])
     first = await called(writer, "search_knowledge", query="hooks")
     critic = writer.again(["search_knowledge", "verify_claim"])
+    stranger = Toolbox(engine, ["search_knowledge"], kb="other", run=writer.run)
     monkeypatch.delattr(Engine, "search")
     assert await called(critic, "search_knowledge", query="hooks") == first
     assert (writer.calls, critic.calls) == (1, 1)
-    stranger = Toolbox(engine, ["search_knowledge"], kb="other", run=writer.run)
     assert "error" in await called(stranger, "search_knowledge", query="hooks")
+
+
+async def test_a_run_forgets_what_was_deleted(engine: Engine) -> None:
+    box = Toolbox(engine, ["search_knowledge"])
+    (mail,) = await called(box, "search_knowledge", query="release of hooks", source_type="emails")
+    await engine.delete(mail["parent_doc_id"])
+    assert await called(box.again(), "search_knowledge", query="release of hooks", source_type="emails") == []
+
+
+async def test_a_run_tells_a_suspended_tenant_nothing(engine: Engine) -> None:
+    box = Toolbox(engine, ["search_knowledge"])
+    assert isinstance(await called(box, "search_knowledge", query="hooks"), list)
+    await engine.tenants.suspend("default")
+    refused = await called(box.again(), "search_knowledge", query="hooks")
+    assert refused["error"]["code"] == "tenant_suspended"
+
+
+async def test_a_run_that_engines_share_keeps_their_tenants_apart(engine: Engine, data_dir: Path) -> None:
+    run = Run()
+    await called(Toolbox(engine, ["search_knowledge"], run=run), "search_knowledge", query="hooks")
+    async with open_engine(Settings(data_dir=data_dir, tenant="rival")) as other:
+        await other.ingest_items([Item("docs", "1", "1", "Other hooks.")])
+        box = Toolbox(other, ["search_knowledge"], run=run)
+        assert [item["text"] for item in await called(box, "search_knowledge", query="hooks")] == [
+            "Other hooks."
+        ]
+
+
+async def test_a_run_keeps_modes_apart(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes, search = [], Engine.search
+
+    async def watched(self: Engine, query: str, **options: Any) -> Any:
+        modes.append(options["mode"])
+        return await search(self, query, **options)
+
+    monkeypatch.setattr(Engine, "search", watched)
+    run = Run()
+    for mode in ("fast", "thorough", "fast"):
+        await called(Toolbox(engine, ALL, mode=mode, run=run), "search_knowledge", query="hooks")
+    assert modes == ["fast", "thorough"]
+
+
+async def test_what_an_agent_changes_is_not_given_to_the_next(engine: Engine) -> None:
+    box = Toolbox(engine, ["search_knowledge"])
+    for _ in range(3):
+        found = await box.again().value("search_knowledge", {"query": "hooks"})
+        assert "poison" not in found[0]["text"]
+        found[0]["text"] = "poison"
+    assert len(box.run.results) == 1
+
+
+def test_a_run_has_an_end_to_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget_module, "MOST_RESULTS", 2)
+    run = Run()
+    for call in ("one", "two", "three"):
+        run.keep("here", call, [call], 0.5)
+    assert run.queries == ["two", "three"]
+    assert run.find("here", "one") is None
+    assert run.find("here", "two") == (["two"], 0.5)
+    assert run.find("elsewhere", "two") is None
 
 
 @pytest.mark.req("R-TOL-39")
@@ -309,7 +376,7 @@ async def test_verify_claim_answers_in_the_shape_that_agents_know(engine: Engine
     verdict = await called(Toolbox(engine, ALL), "verify_claim", claim="A hook runs within five seconds.")
     assert list(verdict) == ["status", "confidence", "stance", "evidence"]
     assert 1 <= len(verdict["evidence"]) <= 3
-    assert list(verdict["evidence"][0]) == ["text", "source", "relevance", "stance"]
+    assert list(verdict["evidence"][0]) == ["text", "source", "relevance", "stance", "failed"]
     assert verdict["evidence"][0]["text"] == "A hook runs within five seconds."
 
 

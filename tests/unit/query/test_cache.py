@@ -29,12 +29,16 @@ class Kb:
 
     def __init__(self) -> None:
         self.numbers = {"acme": 7, "globex": 7}
+        self.ids = {"acme": "id 1", "globex": "id 2"}
         self.seconds = 0.0
         self.searches = 0
         self.result = found()
 
     async def sequence(self, tenant: str) -> int:
         return self.numbers[tenant]
+
+    async def identity(self, tenant: str) -> str:
+        return self.ids[tenant]
 
     async def search(self) -> SearchResult:
         self.searches += 1
@@ -48,7 +52,7 @@ def kb() -> Kb:
 
 @pytest.fixture
 def cache(kb: Kb) -> SearchCache:
-    return SearchCache(kb, memory_mb=1, clock=lambda: kb.seconds)
+    return SearchCache(kb, kb.identity, memory_mb=1, clock=lambda: kb.seconds)
 
 
 async def look(cache: SearchCache, kb: Kb, **changes: Any) -> SearchResult:
@@ -126,6 +130,38 @@ async def test_what_was_found_while_the_kb_changed_is_of_the_past(cache: SearchC
     assert kb.searches == 1
 
 
+@pytest.mark.req("R-MOD-16")
+async def test_who_has_a_name_now_gets_nothing_of_who_had_it_before(cache: SearchCache, kb: Kb) -> None:
+    await look(cache, kb)
+    kb.ids["acme"] = "id 3"
+    kb.result = found("Another one's ferry.")
+    assert (await look(cache, kb)).hits[0].text == "Another one's ferry."
+    assert (len(cache), kb.searches) == (1, 2)
+
+
+async def test_what_one_caller_changes_is_not_given_to_the_next(cache: SearchCache, kb: Kb) -> None:
+    (hit,) = found().hits
+    kb.result = found(hits=(replace(hit, metadata={"tags": ["boat"]}, scores={"dense": 0.5}),))
+    for _ in range(3):
+        (got,) = (await look(cache, kb)).hits
+        assert (got.metadata, got.scores) == ({"tags": ["boat"]}, {"dense": 0.5})
+        facts: Any = got.metadata
+        facts["tags"].append("poison")
+        facts["access"] = "poison"
+        scores: Any = got.scores
+        scores["dense"] = 9.0
+        kb.result = found()
+    assert kb.searches == 1
+
+
+async def test_metadata_takes_room_too(cache: SearchCache, kb: Kb) -> None:
+    (hit,) = found().hits
+    kb.result = found(hits=(replace(hit, metadata={"note": "y" * 400_000}),))
+    for number in range(5):
+        await look(cache, kb, request=replace(REQUEST, query=f"q{number}"))
+    assert len(cache) == 2
+
+
 @pytest.mark.parametrize(
     "less", [{"degraded": ("dense: down",)}, {"trace": (Stage("rerank", 0.0, 1, 1, "needs about 900 ms"),)}]
 )
@@ -154,7 +190,7 @@ async def test_memory_is_bounded(cache: SearchCache, kb: Kb, monkeypatch: pytest
 
 
 async def test_no_time_means_no_cache(kb: Kb) -> None:
-    cache = SearchCache(kb, seconds=0)
+    cache = SearchCache(kb, kb.identity, seconds=0)
     await look(cache, kb)
     await look(cache, kb)
     assert (kb.searches, len(cache)) == (2, 0)

@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.core.errors import InputError
 from ragstone.core.query_settings import Transform
-from ragstone.query.request import checked_choice, checked_count, checked_query
+from ragstone.query.request import Asked, checked_choice, checked_count, checked_query
 from ragstone.serve.cli import options
 
 
@@ -57,3 +57,18 @@ def test_a_choice_is_one_of_a_few_words() -> None:
 
 def test_the_command_line_offers_every_strategy() -> None:
     assert get_args(options.Strategy) == get_args(Transform)
+
+
+@pytest.mark.parametrize(
+    ("what", "hint"),
+    [("query", "ragstone search"), ("question", "ask"), ("topic", "research"), ("claim", "verify")],
+)
+def test_what_is_empty_is_named(what: Asked, hint: str) -> None:
+    with pytest.raises(InputError, match=f"the {what} is empty") as raised:
+        checked_query(" ", 20, what)
+    assert hint in raised.value.hint
+
+
+def test_what_is_no_text_is_refused() -> None:
+    with pytest.raises(InputError, match="the question is no text but NoneType"):
+        checked_query(None, 20, "question")

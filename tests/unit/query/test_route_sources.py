@@ -49,6 +49,9 @@ class World:
             await self.together.wait()
         return WebFindings(query, () if self.problem else (PAGE,), problem=self.problem)
 
+    async def identity(self, tenant: str) -> str:
+        return tenant
+
     async def confidence(self, found: SearchResult) -> float:
         return self.sure
 
@@ -57,7 +60,9 @@ async def look(
     world: World, query: str, *, web: bool = True, wish: Wish | None = None, **settings: Any
 ) -> SearchResult:
     pipeline: Any = world
-    searcher = Searcher(lambda _: pipeline, SearchCache(world, seconds=0), world.find if web else None)
+    searcher = Searcher(
+        lambda _: pipeline, SearchCache(world, world.identity, seconds=0), world.find if web else None
+    )
     retrieval = RetrievalSettings(**{"routing": "auto"} | settings)
     request = SearchRequest(query, 10, "balanced", "hybrid", "rrf", 100)
     return await searcher.search("acme", KB, retrieval, request, world.confidence, wish or Wish())

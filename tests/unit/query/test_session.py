@@ -1,21 +1,27 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ragstone.core.errors import StoreBusy
-from ragstone.core.types import SearchResult
+from ragstone.core.errors import InputError, StoreBusy, TenantSuspended
+from ragstone.core.query_settings import RetrievalSettings
+from ragstone.core.types import Hit, KnowledgeBase, SearchResult
 from ragstone.query import session as session_module
-from ragstone.query.session import Session
+from ragstone.query.session import Session, Standing
+
+STANDING = Standing("id 1", KnowledgeBase(1, "default", None), RetrievalSettings(), 1)
 
 
 class Kb:
     """Counts searches; `errors` are raised by the next ones."""
 
     def __init__(self) -> None:
-        self.number = 1
+        self.at = STANDING
+        self.suspended = False
+        self.degraded: tuple[str, ...] = ()
         self.made: list[tuple[str, dict[str, Any]]] = []
         self.errors: list[Exception] = []
 
@@ -24,10 +30,13 @@ class Kb:
         await asyncio.sleep(0)
         if self.errors:
             raise self.errors.pop()
-        return SearchResult(query, query, "fast", (), (), (), float(len(self.made)))
+        hit = Hit("c", "d", "Ferry", "uri", "", None, query, 0.5, {}, {"tags": ["boat"]}, 0, len(query))
+        return SearchResult(query, query, "fast", (hit,), (), self.degraded, float(len(self.made)))
 
-    async def sequence(self) -> int:
-        return self.number
+    async def standing(self) -> Standing:
+        if self.suspended:
+            raise TenantSuspended("suspended")
+        return self.at
 
 
 @pytest.fixture
@@ -37,13 +46,13 @@ def kb() -> Kb:
 
 @pytest.fixture
 def session(kb: Kb) -> Session:
-    return Session(kb.search, kb.sequence)
+    return Session(kb.search, kb.standing)
 
 
 @pytest.mark.req("R-MOD-17")
 async def test_no_search_is_made_twice(kb: Kb, session: Session) -> None:
     first = await session.search("ferry  times", k=3)
-    assert await session.search(" ferry times ", k=3, mode=None) is first
+    assert await session.search(" ferry times ", k=3, mode=None) == first
     assert kb.made == [("ferry  times", {"k": 3})]
 
 
@@ -62,15 +71,55 @@ async def test_other_options_are_another_search(kb: Kb, session: Session) -> Non
 
 async def test_of_two_that_ask_at_once_one_searches(kb: Kb, session: Session) -> None:
     first, second = await asyncio.gather(session.search("ferry"), session.search("ferry"))
-    assert first is second
+    assert first == second
     assert len(kb.made) == 1
 
 
-async def test_a_changed_kb_is_searched_anew(kb: Kb, session: Session) -> None:
-    first = await session.search("ferry")
-    kb.number += 1
-    assert await session.search("ferry") is not first
-    assert len(kb.made) == 2
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(STANDING, sequence=2),
+        replace(STANDING, tenant_id="id 2"),
+        replace(STANDING, kb=KnowledgeBase(2, "default", None)),
+        replace(STANDING, settings=RetrievalSettings(k=3)),
+    ],
+    ids=["commit", "tenant", "kb", "settings"],
+)
+async def test_whatever_changed_is_searched_anew(kb: Kb, session: Session, changed: Standing) -> None:
+    await session.search("ferry")
+    kb.at = changed
+    assert (await session.search("ferry")).took_ms == 2
+    assert len(session) == 1
+
+
+async def test_a_suspended_tenant_is_told_nothing_that_is_remembered(kb: Kb, session: Session) -> None:
+    await session.search("ferry")
+    kb.suspended = True
+    with pytest.raises(TenantSuspended):
+        await session.search("ferry")
+
+
+@pytest.mark.parametrize("option", ["tenant", "kb"])
+async def test_a_session_keeps_to_its_tenant_and_kb(kb: Kb, session: Session, option: str) -> None:
+    with pytest.raises(InputError, match="keeps to its tenant and kb"):
+        await session.search("ferry", **{option: "other"})
+    assert kb.made == []
+
+
+async def test_a_degraded_result_is_not_remembered(kb: Kb, session: Session) -> None:
+    kb.degraded = ("dense: down",)
+    assert (await session.search("ferry")).degraded == ("dense: down",)
+    kb.degraded = ()
+    assert (await session.search("ferry")).degraded == ()
+    assert (len(session), len(kb.made)) == (1, 2)
+
+
+async def test_what_one_caller_changes_is_not_given_to_the_next(kb: Kb, session: Session) -> None:
+    for _ in range(3):
+        facts: Any = (await session.search("ferry")).hits[0].metadata
+        assert facts == {"tags": ["boat"]}
+        facts["tags"].append("poison")
+    assert len(kb.made) == 1
 
 
 async def test_a_failure_is_not_remembered(kb: Kb, session: Session) -> None:
@@ -79,6 +128,17 @@ async def test_a_failure_is_not_remembered(kb: Kb, session: Session) -> None:
         await session.search("ferry")
     assert (await session.search("ferry")).took_ms == 2
     assert len(session) == 1
+
+
+async def test_a_failure_is_not_remembered_either_when_nobody_waited_for_it(kb: Kb, session: Session) -> None:
+    kb.errors.append(StoreBusy("busy"))
+    leaving = asyncio.ensure_future(session.search("ferry"))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert (await session.search("ferry")).took_ms == 2
 
 
 async def test_who_leaves_early_does_not_spoil_it_for_others(kb: Kb, session: Session) -> None:
