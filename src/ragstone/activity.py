@@ -29,6 +29,8 @@ from ragstone.stores.activity import ActivityFiles
 from ragstone.stores.activity_log import SearchLog
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection
+
     from ragstone.core.types import SearchResult
     from ragstone.evaluate.activity import Labels
     from ragstone.evaluate.dataset import Dataset
@@ -231,12 +233,18 @@ class Activity:
         await self._log.flush()
 
     async def forget(self, tenant: str, *, documents: Sequence[str] = (), kb: str | None = None) -> None:
-        """Remove what tells of documents, or of a whole kb, that are gone."""
-        await self._log.flush()
-        identity = await self._gate.identity(tenant)
-        await self._files.run(identity, lambda db: rows.forget_documents(db, documents), None)
-        if kb is not None:
-            await self._files.run(identity, lambda db: rows.forget_kb(db, kb), None)
+        """Remove what tells of documents, or of a whole kb, that are gone; if it cannot, it is logged, not raised."""
+
+        def forget(db: Connection) -> None:
+            rows.forget_documents(db, documents)
+            if kb is not None:
+                rows.forget_kb(db, kb)
+
+        try:
+            await self._log.flush()
+            await self._files.run(await self._gate.identity(tenant), forget, None)
+        except RagstoneError as error:
+            logger.warning("what was asked of a document or kb that is gone is still kept: %s", error)
 
     async def _labels(self, tenant: str | None, kb: str | None) -> Labels:
         from ragstone.evaluate.activity import labels_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 LEDGER, FILES, VECTORS, ACTIVITY = "ledger", "files", "vectors", "activity"
 LATER = "the next search or change finishes it, or: ragstone doctor --repair"
+ASKED = "what was asked of it may still be in this file"
 DEPTH = 100
 """How far down a search for a chunk's own words and vector looks for it."""
 WORDS = 12
@@ -116,13 +117,15 @@ class Eraser:
             with case.unless(LEDGER):
                 case.scrubbed = await self._ledger.scrub(name, ())
         case.before[FILES] = {"files": (await self._ledger.remains(tenant.id))["files"]}
-        case.before[ACTIVITY] = {"rows": await self._activity.run(tenant.id, activity_rows.count_all, 0)}
+        with suppress(RagstoneError):  # what cannot be read is removed all the same
+            case.before[ACTIVITY] = {"rows": await self._activity.run(tenant.id, activity_rows.count_all, 0)}
         with case.unless(f"tenant '{name}'", f"ragstone tenants delete {name} --yes finishes it"):
             await self._tenants.delete(name)
         left = dict(await self._ledger.remains(tenant.id))
         case.after[FILES] = {"files": left.pop("files")}
         case.after[LEDGER] = left
-        case.after[ACTIVITY] = {"rows": await self._activity.run(tenant.id, activity_rows.count_all, 0)}
+        with case.unless(ACTIVITY):
+            case.after[ACTIVITY] = {"rows": await self._activity.run(tenant.id, activity_rows.count_all, 0)}
         await self._look_elsewhere(name, case, samples)
         return case.receipt(name)
 
@@ -152,8 +155,9 @@ class Eraser:
         case.before |= {
             LEDGER: erased.rows,
             FILES: {"originals": files},
-            ACTIVITY: {"rows": await self._count_activity(tenant, case)},
         }
+        with case.unless(ACTIVITY):
+            case.before[ACTIVITY] = {"rows": await self._count_activity(tenant, case)}
         logger.info("erased %s %s: %d chunks", target.kind, target.name, erased.rows["chunks"])
         return case
 
@@ -168,7 +172,7 @@ class Eraser:
             common.scrubbed = await self._ledger.scrub(tenant, kbs)
         with common.unless(FILES, LATER):
             await self._ledger.sweep(tenant, ids)
-        with common.unless(ACTIVITY, "erase it again"):
+        with common.unless(ACTIVITY, ASKED):
             await self._forget_activity(
                 tenant, ids, [one.target.name for one in cases if one.target.kind == "kb"]
             )
@@ -182,7 +186,8 @@ class Eraser:
         case.after[LEDGER] = await self._ledger.read(tenant, erasure_counts.count, traces)
         files = await self._count_files(tenant, traces.document_ids)
         case.after[FILES] = {"originals": files}
-        case.after[ACTIVITY] = {"rows": await self._count_activity(tenant, case)}
+        with case.unless(ACTIVITY, ASKED):
+            case.after[ACTIVITY] = {"rows": await self._count_activity(tenant, case)}
         if files:
             case.unfinished.append(
                 f"{FILES}: {files} may be on the way in, or left by a crash; "

@@ -1,20 +1,20 @@
 """Gives an answer again to nearly the same question, as long as everything it was made from is unchanged.
 
-Two questions are nearly the same when their vectors are, and their words do not say otherwise: the same numbers,
-names and negations, the words they share in the same order, and no new word that the passages do not know. A
-question that is wrongly taken for another one costs more than an answer that is made twice.
+Two questions are nearly the same when their vectors are, and they have the same words in the same order: only
+articles, capitals of words that are no names, and punctuation may differ. A question that is wrongly taken for another
+one costs more than an answer that is made twice.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ragstone.core.analyzer import analyze
 from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.ids import content_hash
@@ -24,7 +24,9 @@ from ragstone.core.web import is_web
 
 MOST_ANSWERS = 512
 WORD = re.compile(r"[\w'’]+")
-NEGATIONS = frozenset(["no", "not", "never", "none", "without", "cannot", "nothing", "neither", "nor"])
+SAYS_NOTHING = frozenset(["an", "the", "please"])
+"""Words that may be missing. An "a" may be a name, as of a vitamin."""
+PUNCTUATION = ".,;:!?…¿¡\"'“”‘’«»()[]{}。，、；：！？؟"
 
 
 class Chunks(Protocol):
@@ -53,8 +55,6 @@ class _Kept:
     answer: Answer
     evidence: Mapping[str, str]
     """What each passage was, by chunk id."""
-    known: frozenset[str]
-    """All terms of the passages."""
 
 
 class AnswerCache:
@@ -78,7 +78,7 @@ class AnswerCache:
         for cosine, key, kept in sorted(alike, key=lambda one: -one[0]):
             if cosine < self._similarity:
                 break
-            if not says_the_same(kept.question, asked.question, kept.known):
+            if not says_the_same(kept.question, asked.question):
                 continue
             if await self._stands(asked, kept):
                 self._kept.move_to_end(key)
@@ -94,8 +94,7 @@ class AnswerCache:
         if vector is None:
             return
         evidence = {hit.chunk_id: _hash_of_hit(hit) for hit in hits}
-        known = frozenset(term for hit in hits for term in analyze(f"{hit.title}\n{hit.section}\n{hit.text}"))
-        kept = _Kept(asked.question, vector, answer, evidence, known)
+        kept = _Kept(asked.question, vector, answer, evidence)
         self._kept[_place(asked), asked.question] = kept
         while len(self._kept) > MOST_ANSWERS:
             self._kept.popitem(last=False)
@@ -108,32 +107,25 @@ class AnswerCache:
         return {name: _hash_of_chunk(chunk) for name, chunk in live.items()} == kept.evidence
 
 
-def says_the_same(known: str, new: str, words: frozenset[str]) -> bool:
-    """Whether the words of two questions allow one answer; `words` are the terms that the passages know."""
-    if _anchors(known) != _anchors(new):
-        return False
-    before, after = analyze(known), analyze(new)
-    if set(after) - set(before) - words:
-        return False
-    shared = set(before) & set(after)
-    return _order(before, shared) == _order(after, shared)
+def says_the_same(known: str, new: str) -> bool:
+    """Whether the words of two questions allow one answer."""
+    return _words(known) == _words(new) and _names(known) == _names(new)
 
 
-def _anchors(question: str) -> tuple[str, ...]:
-    """Numbers, names and negations, in order."""
-    words = WORD.findall(question)
-    return tuple(
-        word.casefold()
-        for place, word in enumerate(words)
-        if any(letter.isdigit() for letter in word)
-        or (place > 0 and word[0].isupper())
-        or word.casefold() in NEGATIONS
-        or word.casefold().replace("’", "'").endswith("n't")
-    )
+def _words(question: str) -> list[str]:
+    """The words that say something, in order; signs within or before a word, as in C++ or -5, belong to it."""
+    written = unicodedata.normalize("NFC", question).replace("’", "'").casefold()
+    words = (word.strip(PUNCTUATION) for word in written.split())
+    return [word for word in words if word and word not in SAYS_NOTHING]
 
 
-def _order(terms: Sequence[str], shared: set[str]) -> list[str]:
-    return list(dict.fromkeys(term for term in terms if term in shared))
+def _names(question: str) -> list[str]:
+    """What is written like a name, in order: Polish is not polish, and the WHO is nobody's who."""
+    return [
+        word
+        for place, word in enumerate(WORD.findall(question))
+        if (word[0].isupper() if place else len(word) > 1 and word.isupper())
+    ]
 
 
 def _place(asked: Asked) -> str:

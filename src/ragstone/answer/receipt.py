@@ -1,19 +1,23 @@
 """Receipts of answers: made when the answer is given, checked against the live documents at any time after.
 
 A receipt is a JSON object. Its digest covers every other field, so that a change of any of them shows; and because
-quotes and sentences are checked anew, a receipt that was forged as a whole still has to be borne out by the documents.
+quotes and sentences are checked anew, and the answer must be made of these sentences, a receipt that was forged as a
+whole still has to be borne out by the documents.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from ragstone.answer.support import unsupported
+from ragstone.answer.receipt_support import Ground, clauses, not_borne_out, said
+from ragstone.answer.receipt_wording import is_made_of
 from ragstone.core.answers import Answer, Citation, Sentence, Support
 from ragstone.core.clock import canonical
 from ragstone.core.errors import InputError
@@ -28,7 +32,14 @@ TextOf = Callable[[str], Awaitable[str | None]]
 VERSION = 1
 REACH = 8000
 """How much of the document around a quote may bear out what is said from it: more than the longest passage."""
-MOST = 1000
+MOST_SENTENCES = 200
+MOST_CITATIONS = 1000
+MOST_CITED = 200
+"""By one sentence: two quotes of each of a hundred passages."""
+MOST_CITED_IN_ALL = 2000
+MOST_QUOTED_CHARS = 500_000
+MOST_CHARS = REACH
+"""Of a sentence or a quote, which are parts of a passage."""
 _NOT_ONE = "this is not a receipt of an answer"
 _HINT = "make one with: ragstone ask QUESTION --receipt FILE"
 
@@ -44,14 +55,14 @@ class _Citation(Section):
     site: str
     start: int = Field(ge=0)
     end: int = Field(ge=0)
-    quote: str = Field(min_length=1)
+    quote: str = Field(min_length=1, max_length=MOST_CHARS)
     hash: str
 
 
 class _Sentence(Section):
-    text: str
+    text: str = Field(max_length=MOST_CHARS)
     support: Support
-    citations: tuple[int, ...] = Field(max_length=MOST)
+    citations: tuple[int, ...] = Field(max_length=MOST_CITED)
 
 
 class _Receipt(Section):
@@ -66,8 +77,8 @@ class _Receipt(Section):
     answer: str
     answer_hash: str
     status: Literal["answered", "no_evidence"]
-    sentences: tuple[_Sentence, ...] = Field(max_length=MOST)
-    citations: tuple[_Citation, ...] = Field(max_length=MOST)
+    sentences: tuple[_Sentence, ...] = Field(max_length=MOST_SENTENCES)
+    citations: tuple[_Citation, ...] = Field(max_length=MOST_CITATIONS)
     digest: str
 
 
@@ -109,15 +120,28 @@ def digest(body: Mapping[str, Json]) -> str:
 async def check_receipt(value: Mapping[str, Any], text_of: TextOf) -> ReceiptReport:
     """Which quotes still stand, and which sentences therefore hold. Raises `InputError` for what is no receipt."""
     receipt = _read(value)
-    texts = {
-        one.document_id: None if one.site else await text_of(one.document_id) for one in receipt.citations
-    }
-    checked = {one.n: _look_for(one, texts[one.document_id]) for one in receipt.citations}
-    around = {
-        one.n: f"{one.title}\n{one.section}\n{_around(texts[one.document_id], checked[one.n])}"
-        for one in receipt.citations
-    }
-    sentences = tuple(_check_sentence(sentence, checked, around) for sentence in receipt.sentences)
+    here = dict.fromkeys(one.document_id for one in receipt.citations if not one.site)
+    texts = {document_id: await text_of(document_id) for document_id in here}
+    return await asyncio.to_thread(_report, receipt, value, texts)  # a long one takes a second
+
+
+def _report(receipt: _Receipt, value: Mapping[str, Any], texts: Mapping[str, str | None]) -> ReceiptReport:
+    checked = {one.n: _look_for(one, texts.get(one.document_id)) for one in receipt.citations}
+    numbered = {one.n: one for one in receipt.citations}
+    said_in = cache(said)
+
+    @cache
+    def ground_of(n: int) -> Ground:
+        one = numbered[n]
+        around = said_in(_around(texts.get(one.document_id), checked[n]))
+        return Ground(clauses(one.quote), said(f"{one.title}\n{one.section}"), around)
+
+    @cache
+    def why_not(sentence: _Sentence) -> str:
+        return _why_not(sentence, checked, ground_of)
+
+    reasons = [(sentence.text, why_not(sentence)) for sentence in receipt.sentences]
+    sentences = tuple(CheckedSentence(text, not reason, reason) for text, reason in reasons)
     return ReceiptReport(
         receipt.question, receipt.moment, _tampering(receipt, value), tuple(checked.values()), sentences
     )
@@ -125,11 +149,15 @@ async def check_receipt(value: Mapping[str, Any], text_of: TextOf) -> ReceiptRep
 
 def _read(value: Mapping[str, Any]) -> _Receipt:
     try:
-        return _Receipt.model_validate(value)
+        receipt = _Receipt.model_validate(value)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise InputError(f"{_NOT_ONE}: {where[:80]}: {first['msg']}", hint=_HINT) from error
+    cited = sum(len(one.citations) for one in receipt.sentences)
+    if cited > MOST_CITED_IN_ALL or sum(len(one.quote) for one in receipt.citations) > MOST_QUOTED_CHARS:
+        raise InputError(f"{_NOT_ONE}: citations: it cites more than any answer does", hint=_HINT)
+    return receipt
 
 
 def _tampering(receipt: _Receipt, value: Mapping[str, Any]) -> tuple[str, ...]:
@@ -146,6 +174,13 @@ def _tampering(receipt: _Receipt, value: Mapping[str, Any]) -> tuple[str, ...]:
     numbers = [one.n for one in receipt.citations]
     if len(set(numbers)) != len(numbers):
         found.append("two citations have the same number")
+    elif not is_made_of(
+        receipt.answer,
+        [Sentence(one.text, one.support, one.citations) for one in receipt.sentences],
+        [Citation(**one.model_dump(exclude={"hash"})) for one in receipt.citations],
+        answered=receipt.status == "answered",
+    ):
+        found.append("the answer is not made of its sentences")
     return tuple(found)
 
 
@@ -162,15 +197,23 @@ def _place(one: _Citation, text: str | None) -> tuple[QuoteState, int]:
         return "gone", one.start
     if text[one.start : one.end] == one.quote:
         return "stands", one.start
-    places = (text.rfind(one.quote, 0, one.start + len(one.quote)), text.find(one.quote, one.start))
-    found = [place for place in places if place >= 0]
+    found = [place for place in (_last_before(text, one), text.find(one.quote, one.start)) if place >= 0]
     if not found:
         return "changed", one.start
     return "moved", min(found, key=lambda place: abs(place - one.start))
 
 
+def _last_before(text: str, one: _Citation) -> int:
+    """Where the quote stands last that begins no later than it did; `rfind` may take quadratic time, `find` not."""
+    before = text[: one.start + len(one.quote)]
+    place = before[::-1].find(one.quote[::-1])
+    return -1 if place < 0 else len(before) - place - len(one.quote)
+
+
 def _around(text: str | None, checked: CheckedCitation) -> str:
-    return (text or "")[max(0, checked.start - REACH) : checked.end + REACH]
+    """The text around a quote, in whole steps: quotes near each other have the same."""
+    first, last = max(0, checked.start // REACH - 1), checked.end // REACH + 2
+    return (text or "")[first * REACH : last * REACH]
 
 
 _WHY: Mapping[QuoteState, str] = {
@@ -180,14 +223,9 @@ _WHY: Mapping[QuoteState, str] = {
 }
 
 
-def _check_sentence(
-    sentence: _Sentence, checked: Mapping[int, CheckedCitation], around: Mapping[int, str]
-) -> CheckedSentence:
-    reason = _why_not(sentence, checked, around)
-    return CheckedSentence(sentence.text, not reason, reason)
-
-
-def _why_not(sentence: _Sentence, checked: Mapping[int, CheckedCitation], around: Mapping[int, str]) -> str:
+def _why_not(
+    sentence: _Sentence, checked: Mapping[int, CheckedCitation], ground_of: Callable[[int], Ground]
+) -> str:
     if not sentence.citations or any(n not in checked for n in sentence.citations):
         return "it cites nothing that the receipt holds"
     if sentence.support == "unsupported":
@@ -199,7 +237,7 @@ def _why_not(sentence: _Sentence, checked: Mapping[int, CheckedCitation], around
     quotes = [one.quote for one in cited]
     if sentence.support == "quoted":
         return "" if sentence.text in quotes else "its words are not those of its quote"
-    return unsupported(sentence.text, quotes, "\n".join(around[n] for n in sentence.citations))
+    return not_borne_out(sentence.text, [ground_of(n) for n in dict.fromkeys(sentence.citations)])
 
 
 def _sentence_json(sentence: Sentence) -> dict[str, Json]:

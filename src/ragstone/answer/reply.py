@@ -29,7 +29,7 @@ SETTLED = 60
 where it ends is told by the words after it."""
 STEP = 24
 """New characters that are worth another look."""
-MOST_CHARS = 100_000
+MOST_CHARS = 50_000
 """Of a reply: what is written beyond is not read."""
 
 
@@ -48,12 +48,17 @@ def declines(reply: str) -> bool:
     return words == DECLINED.lower().split()
 
 
-def read_reply(reply: str) -> list[CitedSentence]:
-    """The sentences of a reply in order, with and without citations."""
+def read_reply(reply: str, known: dict[str, CitedSentence] | None = None) -> list[CitedSentence]:
+    """The sentences of a reply in order, with and without citations; those in `known` are not read again."""
+    known = {} if known is None else known
     text = _FENCE.sub("", _THOUGHT.sub("", _FULL_WIDTH.sub(_folded, strip_hidden(reply))))
     # "It stops. [2]" cites for the sentence before: the marks move in front of its stop.
     text = _MARKS_BEHIND_STOP.sub(r" \2\1 ", text)
-    return [_cited(text[start:end]) for start, end in sentence_spans(text)]
+    raw = [text[start:end] for start, end in sentence_spans(text)]
+    for one in raw:
+        if one not in known:
+            known[one] = _cited(one)
+    return [known[one] for one in raw]
 
 
 def _folded(run: re.Match[str]) -> str:
@@ -77,19 +82,20 @@ class ReplyReader:
         self.text = ""
         self._looked_at = 0
         self._given = 0
+        self._known: dict[str, CitedSentence] = {}
 
     def feed(self, part: str) -> list[CitedSentence]:
         """The sentences that are settled now."""
         self.text += part[: MOST_CHARS - len(self.text)]
         # In growing steps, so that a long reply is not read over and over.
-        if len(self.text) - self._looked_at < max(STEP, self._looked_at // 16):
+        if len(self.text) - self._looked_at < max(STEP, self._looked_at // 8):
             return []
         self._looked_at = len(self.text)
-        return self._new(_settled(read_reply(_OPEN_MARK.sub("", self.text))))
+        return self._new(_settled(read_reply(_OPEN_MARK.sub("", self.text), self._known)))
 
     def rest(self) -> list[CitedSentence]:
         """The sentences that remain when nothing more comes."""
-        return self._new(read_reply(self.text))
+        return self._new(read_reply(self.text, self._known))
 
     def _new(self, sentences: list[CitedSentence]) -> list[CitedSentence]:
         new = sentences[self._given :]
@@ -99,8 +105,8 @@ class ReplyReader:
 
 def _settled(sentences: list[CitedSentence]) -> list[CitedSentence]:
     """Those far enough from the end."""
-    behind = 0
-    while sentences and behind < SETTLED:
-        behind += len(sentences[-1].raw)
-        sentences = sentences[:-1]
-    return sentences
+    behind, count = 0, len(sentences)
+    while count and behind < SETTLED:
+        count -= 1
+        behind += len(sentences[count].raw)
+    return sentences[:count]

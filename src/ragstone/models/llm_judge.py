@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from ragstone.core.errors import RagstoneError, RemoteError
@@ -25,9 +26,13 @@ You judge whether a passage proves a claim. Use the passage and nothing else.
 - NEUTRAL: everything else, also when the passage says only part of the claim or says it of something else.
 Reply with one line and nothing else: the word, a space, and how sure you are from 0 to 100.
 Example: NEUTRAL 80"""
-_VERDICT = re.compile(r"\s*(ENTAILS|CONTRADICTS|NEUTRAL)[\s:,]{1,3}(100|\d{1,2})\s*%?\s*\.?\s*", re.I)
-_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.I | re.S)
-_DELIMITER = re.compile(r"<(?=\s*/?\s*(?:passage|claim))", re.I)
+_VERDICT = re.compile(r"(ENTAILS|CONTRADICTS|NEUTRAL)[\s:,]{1,3}(100|[0-9]{1,2})\s{0,3}%?\s{0,3}\.?", re.I)
+_THOUGHT = re.compile(r"<think(?:ing)?>", re.I)
+_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.I)
+_DELIMITER = re.compile(r"[<＜﹤](?=\s*+(?:[/／]\s*+)?(?:passage|claim))", re.I)
+MOST_REPLY_CHARS = 100_000
+MOST_VERDICT_CHARS = 40
+"""Of a verdict with the blanks in it: what is longer says more than that."""
 _RELATIONS: dict[str, Relation] = {
     "ENTAILS": "entails",
     "CONTRADICTS": "contradicts",
@@ -88,12 +93,32 @@ class LlmJudge:
 
 def read_verdict(reply: str) -> Entailment:
     """What a reply says; one that says anything beside its verdict says nothing."""
-    found = _VERDICT.fullmatch(_THOUGHT.sub("", reply, count=1))
+    verdict = "" if len(reply) > MOST_REPLY_CHARS else _without_thought(reply.strip())
+    found = _VERDICT.fullmatch(verdict) if len(verdict) <= MOST_VERDICT_CHARS else None
     if found is None:
         return UNREADABLE
     return Entailment(_RELATIONS[found[1].upper()], int(found[2]) / 100)
 
 
+def _without_thought(reply: str) -> str:
+    """What follows the last end of what a model thinks aloud before its reply."""
+    if not _THOUGHT.match(reply):
+        return reply
+    end = 0
+    for tag in _THOUGHT_END.finditer(reply):
+        end = tag.end()
+    return reply[end:].strip()
+
+
 def _as_data(text: str) -> str:
-    """Text that cannot end the place it is put in."""
-    return _DELIMITER.sub("‹", text)
+    """Text that cannot end the place it is put in, and holds nothing that only a model reads."""
+    return _DELIMITER.sub("‹", "".join(letter for letter in text if _is_visible(letter)))
+
+
+def _is_visible(letter: str) -> bool:
+    """Whether a reader would see it: controls, directions, tags and variation selectors can carry hidden words."""
+    if letter in "\n\t":
+        return True
+    return unicodedata.category(letter) not in ("Cc", "Cf", "Co", "Cs") and not (
+        "\ufe00" <= letter <= "\ufe0f" or "\U000e0000" <= letter <= "\U000e0fff"
+    )

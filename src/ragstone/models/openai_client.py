@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import threading
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -20,7 +21,17 @@ from ragstone.core.settings import RemoteModel
 
 T = TypeVar("T")
 Reason = Literal[
-    "no_client", "no_key", "auth", "unknown_model", "refused", "busy", "broken", "down", "slow", "malformed"
+    "no_client",
+    "no_key",
+    "auth",
+    "unknown_model",
+    "refused",
+    "busy",
+    "broken",
+    "absent",
+    "down",
+    "slow",
+    "malformed",
 ]
 
 OPENAI = "https://api.openai.com/v1"
@@ -32,6 +43,7 @@ HINTS: dict[Reason, str] = {
     "auth": "check the api_key next to the model in the settings, or OPENAI_API_KEY",
     "unknown_model": "check the model's name and the base_url",
     "busy": "try again later, or raise the provider's rate limit",
+    "absent": "check the base_url and that the service runs",
     "down": "check the base_url and that the service runs",
     "slow": "raise the timeout next to the model in the settings",
 }
@@ -109,7 +121,7 @@ class OpenAIService:
             case TimeoutError() | openai.APITimeoutError():
                 return self._failed("slow", f"did not answer within {self.timeout:g} s")
             case openai.APIConnectionError():
-                return self._failed("down", "cannot be reached")
+                return self._failed("absent" if _nobody_there(error) else "down", "cannot be reached")
             case openai.APIStatusError():
                 return self._refusal(error.status_code, error.response.headers.get("retry-after"))
             case (
@@ -171,6 +183,22 @@ class OpenAIService:
 
     def _failed(self, reason: Reason, what: str, *, wait: float | None = None) -> CallFailed:
         return CallFailed(reason, f"{self.host} {what}", wait=wait)
+
+
+def _nobody_there(error: BaseException) -> bool:
+    """Whether a connection was refused or its host has no address: that will be so in a second, too."""
+    under, seen = [error], set[int]()
+    while under:
+        one = under.pop()
+        if isinstance(one, ConnectionRefusedError):
+            return True
+        if isinstance(one, socket.gaierror) and one.errno == socket.EAI_NONAME:
+            return True
+        if id(one) not in seen:
+            seen.add(id(one))
+            group = one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+            under += [cause for cause in (one.__cause__, one.__context__, *group) if cause is not None]
+    return False
 
 
 def _pause(state: RetryCallState) -> float:

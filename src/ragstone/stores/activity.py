@@ -14,11 +14,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from ragstone.core.errors import StoreBusy, StoreCorrupt
 from ragstone.core.ids import check_name
 from ragstone.stores.ledger.sqlite_file import translated
 
 T = TypeVar("T")
-BUSY_SECONDS = 20
+BUSY_SECONDS = 2
+"""What is remembered here is worth no longer wait."""
 VERSION = 1
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS searches (
@@ -92,7 +94,7 @@ class ActivityFiles:
 
 
 def _run(path: Path, work: Callable[[sqlite3.Connection], T], *, make: bool = False) -> T:
-    with translated(path):
+    with _explained(path), translated(path):
         if make and not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # never readable by others
@@ -100,8 +102,34 @@ def _run(path: Path, work: Callable[[sqlite3.Connection], T], *, make: bool = Fa
             return work(connection)
 
 
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Say how long was waited here, and that no document is lost with this file."""
+    try:
+        yield
+    except StoreBusy as error:
+        raise StoreBusy(
+            f"{path.parent.name}/{path.name} was locked by another process for {BUSY_SECONDS} s",
+            hint="end the other process or wait for it, then try again",
+        ) from error
+    except StoreCorrupt as error:
+        raise StoreCorrupt(
+            f"{path.parent.name}/{path.name} cannot be read: {error.__cause__ or error}",
+            hint="restore it from a backup or remove it: it holds searches, votes and golden queries, no documents",
+        ) from error
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None)
+    try:
+        _prepare(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA foreign_keys = ON")
@@ -110,7 +138,6 @@ def _connect(path: Path) -> sqlite3.Connection:
     if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
-    return connection
 
 
 @contextmanager

@@ -59,22 +59,33 @@ class SearchLog:
         if self._timer:
             self._timer.cancel()
             self._timer = None
-        if self._writing:
-            await self._writing
-        await self._write()
+        # Shielded: whoever gives up waiting takes neither the batch nor the others who wait for it along.
+        if running := self._running():
+            await asyncio.shield(running)
+        if self._waiting or self._running():
+            await asyncio.shield(self._running() or self._begin())
 
     async def close(self) -> None:
         """Write what waits, for the last time."""
         await self.flush()
         if self.dropped:
-            logger.warning("%d searches were not logged: there were too many at once", self.dropped)
+            logger.warning("%d searches were not logged in all", self.dropped)
 
     def _start(self) -> None:
         self._timer = None
-        if self._writing is None or self._writing.done():
-            self._writing = asyncio.ensure_future(self._write())
+        if self._running() is None:
+            self._begin()
         else:  # a slow disk: what came meanwhile takes the next turn
             self._timer = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._start)
+
+    def _running(self) -> asyncio.Task[None] | None:
+        if self._writing and self._writing.done():
+            self._writing = None
+        return self._writing
+
+    def _begin(self) -> asyncio.Task[None]:
+        self._writing = asyncio.ensure_future(self._write())
+        return self._writing
 
     async def _write(self) -> None:
         notes, self._waiting = self._waiting, []

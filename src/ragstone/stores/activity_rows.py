@@ -14,11 +14,12 @@ from ragstone.core.clock import canonical
 TABLES = ("votes", "golden", "shown")
 """Those with rows of a document."""
 MOST_SEARCHES = 100_000
-"""As many as are looked at together, newest first."""
+"""Of a tenant, the newest: as many as are kept, and looked at together."""
+MOST_VOTES = 100_000
 
 
 def add_searches(db: sqlite3.Connection, searches: Iterable[LoggedSearch], oldest: datetime) -> None:
-    """Remember searches, and forget those of before `oldest`."""
+    """Remember searches, and forget those of before `oldest` and beyond the newest `MOST_SEARCHES`."""
     for one in searches:
         cursor = db.execute(
             "INSERT INTO searches (moment, kb, query, mode, latency_ms, num_results, top_score, similarity, "
@@ -41,6 +42,17 @@ def add_searches(db: sqlite3.Connection, searches: Iterable[LoggedSearch], oldes
             [(cursor.lastrowid, hit.rank, hit.chunk_id, hit.document_id, hit.score) for hit in one.shown],
         )
     db.execute("DELETE FROM searches WHERE moment < ?", (canonical(oldest),))
+    _keep_newest(db, "searches", ("id",), "id", MOST_SEARCHES)
+
+
+def _keep_newest(db: sqlite3.Connection, table: str, key: Sequence[str], order: str, most: int) -> None:
+    over = int(db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]) - most
+    if over > 0:
+        names = ", ".join(key)
+        db.execute(
+            f"DELETE FROM {table} WHERE ({names}) IN (SELECT {names} FROM {table} ORDER BY {order} LIMIT ?)",
+            (over,),
+        )
 
 
 def read_searches(
@@ -77,7 +89,7 @@ def _search(row: tuple[Any, ...], shown: tuple[Shown, ...]) -> LoggedSearch:
 
 
 def add_votes(db: sqlite3.Connection, votes: Iterable[Feedback]) -> None:
-    """Write down votes; what a voter says later of the same replaces it."""
+    """Write down votes; what a voter says later of the same replaces it. The newest `MOST_VOTES` are kept."""
     db.executemany(
         "INSERT INTO votes (kb, same_query, chunk_id, voter, moment, query, document_id, vote) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
@@ -96,6 +108,7 @@ def add_votes(db: sqlite3.Connection, votes: Iterable[Feedback]) -> None:
             for one in votes
         ],
     )
+    _keep_newest(db, "votes", ("kb", "same_query", "chunk_id", "voter"), "moment", MOST_VOTES)
 
 
 def read_votes(db: sqlite3.Connection, kb: str, limit: int = -1) -> list[Feedback]:

@@ -132,20 +132,16 @@ async def test_memory_is_bounded(cache: AnswerCache, monkeypatch: pytest.MonkeyP
     assert len(cache) == 2
 
 
-KNOWN = frozenset({"ferri", "leav", "north", "pier", "refund"})
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
         ("When does the ferry leave?", "when does the ferry leave"),
-        ("When does the ferry leave?", "Please, when is the ferry leaving?"),
-        ("When does the ferry leave?", "When does the ferry leave the north pier?"),
+        ("When does the ferry leave?", "Please, when does ferry leave?"),
+        ("Doesn't it leave?", "doesn’t it leave?"),
     ],
 )
 def test_questions_that_say_the_same(before: str, after: str) -> None:
-    known = KNOWN | {"pleas"}
-    assert says_the_same(before, after, known)
+    assert says_the_same(before, after)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +154,21 @@ def test_questions_that_say_the_same(before: str, after: str) -> None:
         ("do cats chase dogs", "do dogs chase cats"),
         ("refund of the ferry", "refund of the train"),
         ("What does the Basic plan cost?", "What does the Pro plan cost?"),
+        ("What is the minimum fare?", "What is the maximum fare?"),
+        ("what is the hotel price in berlin", "what is the hotel price in paris"),
+        ("What happens before lunch?", "What happens after lunch?"),
+        ("Why is it open?", "When is it open?"),
+        ("How many members?", "Which members?"),
+        ("Can I import wine?", "Must I import wine?"),
+        ("from berlin to paris", "to berlin from paris"),
+        ("What can it be?", "What can it do?"),
+        ("what is vitamin a", "what is vitamin"),
+        ("Who is the employer?", "Who is the employee?"),
+        ("Is C++ fast?", "Is C fast?"),
+        ("Does it freeze at 5 degrees?", "Does it freeze at -5 degrees?"),
+        ("Do they polish it?", "Do they Polish it?"),
+        ("WHO rules?", "Who rules?"),
     ],
 )
 def test_questions_that_do_not(before: str, after: str) -> None:
-    assert not says_the_same(before, after, KNOWN)
+    assert not says_the_same(before, after)

@@ -6,13 +6,14 @@ import copy
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from ragstone.answer.cite import Quote, Statement
 from ragstone.answer.receipt import check_receipt, digest, make_receipt
 from ragstone.answer.write import Writer
+from ragstone.core.answer_settings import CitationStyle
 from ragstone.core.errors import InputError
 from ragstone.core.ids import content_hash
 from ragstone.core.proof import ReceiptReport
@@ -133,7 +134,6 @@ async def test_a_receipt_forged_with_a_fitting_digest_is_still_not_borne_out(
     change(receipt)
     receipt["digest"] = digest(receipt)
     report = await checked(receipt, pumps=PUMPS, fans=FANS)
-    assert report.intact
     assert reason in [one.reason for one in report.sentences]
     assert not report.holds
 
@@ -160,3 +160,81 @@ async def test_what_is_no_receipt_is_refused(receipt: dict[str, Any], change: Ca
     change(receipt)
     with pytest.raises(InputError, match=r"^this is not a receipt of an answer: "):
         await checked(receipt)
+
+
+def _forge(receipt: dict[str, Any], **fields: object) -> dict[str, Any]:
+    forged = receipt | fields
+    forged["answer_hash"] = content_hash(forged["answer"])
+    return forged | {"digest": digest(forged)}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"answer": "The pump explodes at 20 degrees."},
+        {"answer": "The pump explodes.", "sentences": [], "citations": []},
+        {"answer": "Pumps stop at 80 degrees. [1] A fan draws 40 watts. [2] Drink it."},
+        {"answer": "Pumps stop at 80 degrees. [lies 1] A fan draws 40 watts. [lies 2]"},
+        {"answer": "Drink it.", "sentences": [], "citations": [], "status": "no_evidence"},
+        {"status": "no_evidence"},
+    ],
+    ids=range(6),
+)
+async def test_an_answer_of_other_words_than_its_sentences_is_forged(
+    receipt: dict[str, Any], fields: dict[str, object]
+) -> None:
+    report = await checked(_forge(receipt, **fields), pumps=PUMPS, fans=FANS)
+    assert report.tampering == ("the answer is not made of its sentences",)
+    assert not report.holds
+
+
+@pytest.mark.parametrize("style", get_args(CitationStyle))
+@pytest.mark.parametrize("marks", ["[{index}]", "({index})", "[Source {index}]", "^{index}"])
+async def test_an_answer_of_any_style_holds(
+    make_hit: Callable[..., Hit], style: CitationStyle, marks: str
+) -> None:
+    pumps, fans = make_hit(PUMPS, "pumps"), make_hit(FANS, "fans")
+    writer = Writer(style, marks)
+    writer.add(
+        Statement("Pumps stop at 80 degrees.", "supported", (Quote(pumps, 20, 49), Quote(fans, 0, 21)))
+    )
+    writer.add(Statement(FANS, "quoted", (Quote(fans, 0, len(FANS)),)))
+    made = make_receipt(
+        writer.finish("When?"),
+        engine="1",
+        moment=datetime(2026, 1, 2, tzinfo=UTC),
+        tenant="t",
+        kb="k",
+        profile="",
+        models={},
+    )
+    assert (await checked(made, pumps=PUMPS, fans=FANS)).tampering == ()
+
+
+async def test_nothing_found_holds() -> None:
+    made = make_receipt(
+        Writer().finish("When?"),
+        engine="1",
+        moment=datetime(2026, 1, 2, tzinfo=UTC),
+        tenant="t",
+        kb="k",
+        profile="",
+        models={},
+    )
+    assert (await checked(made)).holds
+
+
+async def test_a_document_is_read_once_and_what_cites_too_much_is_refused(receipt: dict[str, Any]) -> None:
+    asked: list[str] = []
+
+    async def text_of(document_id: str) -> str | None:
+        asked.append(document_id)
+        return PUMPS
+
+    first, sentence = receipt["citations"][0], receipt["sentences"][0]
+    many = _forge(receipt, citations=[first | {"n": n} for n in range(1, 40)])
+    await check_receipt(many, text_of)
+    assert asked == ["pumps"]
+    crowd = _forge(receipt, sentences=[sentence | {"citations": [1] * 100}] * 21)
+    with pytest.raises(InputError, match="cites more than any answer does"):
+        await check_receipt(crowd, text_of)

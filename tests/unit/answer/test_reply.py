@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragstone.answer import reply as reply_module
 from ragstone.answer.reply import MOST_CHARS, ReplyReader, declines, read_reply
 
 
@@ -99,3 +100,14 @@ def test_an_endless_reply_is_read_to_a_limit() -> None:
     for _ in range(30):
         reader.feed("Pumps stop [1]. " * 1000)
     assert len(reader.text) == MOST_CHARS
+
+
+def test_what_was_read_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    cited = reply_module._cited
+    monkeypatch.setattr(reply_module, "_cited", lambda raw: (read.append(raw), cited(raw))[1])
+    reader, text = ReplyReader(), "".join(f"Pump {n} stops. [1][1] " for n in range(500))
+    for at in range(0, len(text), 20):
+        reader.feed(text[at : at + 20])
+    reader.rest()
+    assert len(read) < 700

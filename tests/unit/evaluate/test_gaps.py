@@ -91,3 +91,8 @@ def test_searches_that_were_useful_say_what_is_near_enough() -> None:
     others = [_similar(f"zeppelin{n}", 0.5) for n in range(200)]
     assert fence([*useful, *others], labels) == pytest.approx(0.6095)
     assert sum(gap.times for gap in knowledge_gaps([*useful, *others], labels, limit=1000)) == 200
+
+
+def test_missing_words_come_without_the_marks_of_the_sentence() -> None:
+    [gap] = knowledge_gaps([_search("peru", missing="Peru? (peru) “1990.” .NET c++ ???")], {})
+    assert gap.missing == ("peru", "1990", ".net", "c++", "???")

@@ -4,6 +4,7 @@ import pytest
 
 from ragstone.core.errors import RemoteError
 from ragstone.evaluate.golden import PASSAGE_CHARS, checked_question, golden_queries
+from ragstone.evaluate.known_items import known_items
 from ragstone.testing.fakes import FakeLLM
 
 TEXT = "Granite is an igneous rock that quarries of the north cut with wire saws and a great deal of water."
@@ -45,3 +46,29 @@ async def test_without_an_answer_the_text_has_the_words() -> None:
 
 async def test_nothing_to_ask_about() -> None:
     assert await golden_queries("default", [("d1", "", "")], None) == []
+
+
+CODE = (
+    "async function main() { const {port} = await open(); }",
+    "def crossing(harbour, fare) -> int of crowns",
+    "import {ferry} from harbour lines today",
+    "const fare = price of one crossing;",
+    "$ ferry book harbour island tomorrow",
+    "ferry book harbour --when tomorrow morning",
+)
+
+
+@pytest.mark.parametrize("code", CODE)
+def test_code_is_no_query(code: str) -> None:
+    text = f"{code}\n\nThe ferry crosses the bay twice a day.\n\n{code}\n"
+    found = known_items([("d1", "", text)])
+    assert found is not None
+    assert [query.text for query in found.queries] == ["The ferry crosses the bay twice a day."]
+
+
+def test_a_document_of_code_alone_is_asked_for_by_its_title() -> None:
+    found = known_items([("d1", "How to book a crossing", "\n\n".join(CODE)), ("d2", "", CODE[0])])
+    assert found is not None
+    assert [(query.text, found.grades[query.id]) for query in found.queries] == [
+        ("How to book a crossing", {"d1": 1})
+    ]

@@ -251,3 +251,16 @@ async def test_without_a_key_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch
 def test_an_address_is_shown_without_its_password() -> None:
     service = openai_client.OpenAIService(RemoteModel(base_url="http://user:pass@host.example:8080/v1?key=x"))
     assert service.host == "host.example:8080"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_a_refused_connection_is_not_tried_again(host: str) -> None:
+    with OpenAIDouble(embeddings) as gone:
+        url = gone.url.replace("127.0.0.1", host)
+    patience = Patience()
+    embedder = RemoteEmbedder("m", RemoteModel(base_url=url, api_key=SECRET, retries=2), sleep=patience)
+    with pytest.raises(ModelError, match="cannot be reached") as caught:
+        await embedder.embed(["the cat"])
+    assert patience.waits == []
+    assert caught.value.hint == "check the base_url and that the service runs"
+    await embedder.close()

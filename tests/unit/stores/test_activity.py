@@ -165,3 +165,41 @@ async def test_what_there_is_of_a_document_and_of_a_kb(files: ActivityFiles, log
     assert await files.run("t1", activity_rows.count_all, 0) == 1
     await files.remove("t1")
     assert await files.run("t1", activity_rows.count_all, 0) == 0
+
+
+async def test_who_gives_up_waiting_takes_nobody_along(
+    files: ActivityFiles, log: SearchLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, write = asyncio.Event(), files.write
+
+    async def slow(tenant_id: str, work: Callable[..., object]) -> object:
+        await go_on.wait()
+        return await write(tenant_id, work)
+
+    monkeypatch.setattr(files, "write", slow)
+    log.note("acme", "t1", "kb", _result("q"))
+    first, second = asyncio.create_task(log.flush()), asyncio.create_task(log.flush())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    go_on.set()
+    await second
+    await log.flush()
+    assert await _logged(files) == ["q"]
+
+
+async def test_only_the_newest_are_kept(
+    files: ActivityFiles, log: SearchLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activity_rows, "MOST_SEARCHES", 2)
+    monkeypatch.setattr(activity_rows, "MOST_VOTES", 2)
+    for n in range(4):
+        log.note("acme", "t1", "kb", _result(f"q{n}"))
+    await log.close()
+    assert await _logged(files) == ["q3", "q2"]
+    votes = [Feedback(START + timedelta(n), "kb", f"q{n}", "c1", "d1", "up") for n in range(4)]
+    await files.write("t1", lambda db: activity_rows.add_votes(db, votes))
+    kept = await files.run("t1", lambda db: activity_rows.read_votes(db, "kb"), [])
+    assert [one.query for one in kept] == ["q3", "q2"]
