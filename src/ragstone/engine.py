@@ -31,8 +31,15 @@ from ragstone.library import Library
 from ragstone.parts import Parts
 from ragstone.query.answered import require_an_answer
 from ragstone.query.cache import SearchCache
-from ragstone.query.request import Arm, checked_choice, checked_count, checked_query, search_request
-from ragstone.query.session import Session
+from ragstone.query.request import (
+    Arm,
+    SearchRequest,
+    checked_choice,
+    checked_count,
+    checked_query,
+    search_request,
+)
+from ragstone.query.session import Session, Standing
 from ragstone.query.sources import Searcher, Wish
 
 if TYPE_CHECKING:
@@ -57,7 +64,10 @@ class Engine(Library):
         self._pipeline = lru_cache(MOST_PIPELINES)(lambda one: parts.search_pipeline(one, settings))
         """What searches, by settings: tenants may have their own."""
         cache = SearchCache(
-            parts.ledger, seconds=settings.cache.search_seconds, memory_mb=settings.cache.memory_mb
+            parts.ledger,
+            parts.gate.identity,
+            seconds=settings.cache.search_seconds,
+            memory_mb=settings.cache.memory_mb,
         )
         self._answers = AnswerCache(parts.ledger, settings.cache.answer_similarity)
         self._searcher = Searcher(self._pipeline, cache, parts.web.find if parts.web else None)
@@ -161,17 +171,38 @@ class Engine(Library):
         `strategy` names the one transform (`rewrite`, `expand`, `hyde` …) to use in place of those of the settings.
         `web` says whether the web is asked too; by default that is left to `retrieval.routing`.
         """
-        owner, gate = self._tenant(tenant), self._parts.gate
-        settings = await gate.settings_for(owner)
+        owner = self._tenant(tenant)
+        settings = await self._parts.gate.settings_for(owner)
         request = search_request(settings, query, k, mode, where, arms, fusion, min_score, strategy)
+        found = await self._find(settings, request, Wish(mode is not None, web), tenant, kb)
+        if settings.activity.searches:
+            await self.activity.note(owner, self._name(kb), found)
+        return found
+
+    async def _step(
+        self,
+        query: str,
+        k: int,
+        mode: Mode | None,
+        where: Mapping[str, Any] | None,
+        tenant: str | None,
+        kb: str | None,
+    ) -> SearchResult:
+        """A search within something longer: nobody made it, so it is not remembered."""
+        settings = await self._parts.gate.settings_for(self._tenant(tenant))
+        request = search_request(settings, query, k, mode, where)
+        return await self._find(settings, request, Wish(mode is not None), tenant, kb)
+
+    async def _find(
+        self, settings: Settings, request: SearchRequest, wish: Wish, tenant: str | None, kb: str | None
+    ) -> SearchResult:
+        owner, gate = self._tenant(tenant), self._parts.gate
         await gate.query(owner)
         scope = await self._kb(tenant, kb)
         async with gate.paying(owner):
-            sure, wish = partial(self.confidence, tenant=tenant, kb=kb), Wish(mode is not None, web)
+            sure = partial(self.confidence, tenant=tenant, kb=kb)
             found = await self._searcher.search(owner, scope, settings.retrieval, request, sure, wish)
         require_an_answer(request.arms, found)
-        if settings.activity.searches:
-            await self.activity.note(owner, scope.name, found)
         return found
 
     async def web(self, query: str, *, k: int | None = None, tenant: str | None = None) -> WebFindings:
@@ -186,10 +217,13 @@ class Engine(Library):
 
     def session(self, *, tenant: str | None = None, kb: str | None = None) -> Session:
         """Searches that remember: none is made twice while the kb stays as it is."""
-        owner = self._tenant(tenant)
-        return Session(
-            partial(self.search, tenant=tenant, kb=kb), partial(self._parts.ledger.sequence, owner)
-        )
+        return Session(partial(self.search, tenant=tenant, kb=kb), partial(self._standing, tenant, kb))
+
+    async def _standing(self, tenant: str | None, kb: str | None) -> Standing:
+        """What is found now depends on; a tenant that is suspended is refused."""
+        scope, owner, gate = await self._kb(tenant, kb), self._tenant(tenant), self._parts.gate
+        identity, settings = await gate.identity(owner), await gate.settings_for(owner)
+        return Standing(identity, scope, settings.retrieval, await self._parts.ledger.sequence(owner))
 
     async def ask(
         self,
@@ -202,6 +236,7 @@ class Engine(Library):
         kb: str | None = None,
     ) -> Answer:
         """An answer in which every sentence carries the passage it stands on."""
+        question = checked_query(question, None, "question")
         passages = self.settings.answer.passages if k is None else k
         asked = await self._asked(question, repr((passages, mode, where)), tenant, kb)
         if asked and (again := await self._answers.find(asked)):
@@ -237,6 +272,7 @@ class Engine(Library):
         kb: str | None = None,
     ) -> AsyncIterator[AnswerEvent]:
         """`ask` while it goes on: each sentence once its support is checked, then the citations, then the answer."""
+        question = checked_query(question, None, "question")
         from ragstone.answer.relay import relayed
 
         passages = self.settings.answer.passages if k is None else k
@@ -283,8 +319,8 @@ class Engine(Library):
 
         k = DEPTHS[checked_choice("depth", depth, tuple(DEPTHS))]
         checked_count("iterations", iterations, most=MOST_ITERATIONS)
-        subject = checked_query(topic, self.settings.limits.query_chars)
-        search = partial(self.search, k=k, mode="thorough", where=where, tenant=tenant, kb=kb)
+        subject = checked_query(topic, self.settings.limits.query_chars, "topic")
+        search = partial(self._step, k=k, mode="thorough", where=where, tenant=tenant, kb=kb)
         embedder = await self._embedder_of(await self._kb(tenant, kb))
         async with self._parts.gate.paying(self._tenant(tenant)):
             return await self._parts.researcher().research(Task(subject, k, iterations, search, embedder))
@@ -308,9 +344,10 @@ class Engine(Library):
         kb: str | None = None,
     ) -> Verdict:
         """Whether the knowledge base supports or refutes a claim, with the sentences that say so."""
-        search = partial(self.search, k=k, mode=mode, where=where, tenant=tenant, kb=kb)
+        said = checked_query(claim, None, "claim")
+        search = partial(self._step, k=k, mode=mode, where=where, tenant=tenant, kb=kb)
         async with self._parts.gate.paying(self._tenant(tenant)):
-            return await self._parts.verifier().verify(claim, search)
+            return await self._parts.verifier().verify(said, search)
 
     async def explain(
         self,

@@ -35,7 +35,7 @@ def test_other_depths_and_iterations_are_refused(stone: Ragstone) -> None:
         stone.research("ferries", depth="huge")
     with pytest.raises(InputError, match="iterations is 6; it must be from 1 to 5"):
         stone.research("ferries", iterations=6)
-    with pytest.raises(InputError, match="the query is empty"):
+    with pytest.raises(InputError, match="the topic is empty"):
         stone.research(" \x00 ")
 
 

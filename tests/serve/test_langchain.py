@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,6 +97,17 @@ async def test_arguments_that_do_not_fit_come_back_as_data(stone: Ragstone) -> N
     (tool,) = langchain_tools(Toolbox(stone, ["search_knowledge"]))
     answer = json.loads(await tool.ainvoke({"query": "hooks", "top_k": 99}))
     assert answer["error"]["code"] == "invalid_input"
+
+
+@pytest.mark.parametrize("wrong", [{"query": "hooks", "top_k": 99}, {"quer": 1}, {"query": ""}, {}])
+async def test_a_wrong_call_reads_the_same_wherever_it_is_made(
+    stone: Ragstone, wrong: dict[str, Any]
+) -> None:
+    box = Toolbox(stone, ["search_knowledge"])
+    (tool,) = langchain_tools(box)
+    said = await box.call("search_knowledge", wrong)
+    assert tool.invoke(wrong) == said
+    assert await tool.ainvoke(wrong) == said
 
 
 class State(TypedDict):
@@ -194,6 +206,52 @@ async def test_a_langgraph_agent_that_obeys_a_planted_instruction_gets_five_call
     answers = [json.loads(message.content) for message in end["messages"] if isinstance(message, ToolMessage)]
     assert sum(isinstance(answer, list) for answer in answers) == 5
     assert sum("error" in answer for answer in answers) == 45
+
+
+async def answers(box: Toolbox, calls: list[dict[str, Any]], *, blocking: bool) -> list[ToolMessage]:
+    """What the tool node says to these calls, with or without async."""
+
+    def ask(_: State) -> dict[str, Any]:
+        asked = [call | {"id": str(n)} for n, call in enumerate(calls)]
+        return {"messages": [AIMessage("", name="writer", tool_calls=asked)]}
+
+    flow = StateGraph(State)
+    flow.add_node("writer", ask)
+    flow.add_node("tools", tool_node(box))
+    flow.add_edge("writer", "tools")
+    flow.set_entry_point("writer")
+    start: Any = {"messages": [HumanMessage("?")]}
+    app = flow.compile()
+    end = await asyncio.to_thread(app.invoke, start) if blocking else await app.ainvoke(start)
+    return [message for message in end["messages"] if isinstance(message, ToolMessage)]
+
+
+@pytest.mark.req("R-TOL-22")
+@pytest.mark.parametrize("blocking", [True, False], ids=["invoke", "ainvoke"])
+async def test_passages_have_their_packaged_names_in_every_graph(stone: Ragstone, blocking: bool) -> None:
+    box = Toolbox(stone, ["search_knowledge"])
+    call = {"name": "search_knowledge", "args": {"query": "hooks", "top_k": 1}}
+    (message,) = await answers(box, [call], blocking=blocking)
+    (passage,) = json.loads(message.text)
+    assert list(passage) == ["chunk_text", "source", "date", "relevance_score", "parent_doc_id", "url"]
+    assert message.status == "success"
+
+
+@pytest.mark.req("R-TOL-39")
+@pytest.mark.parametrize("blocking", [True, False], ids=["invoke", "ainvoke"])
+async def test_a_tool_node_answers_wrong_calls_with_the_error_of_the_toolbox(
+    stone: Ragstone, blocking: bool
+) -> None:
+    box = Toolbox(stone, ["search_knowledge"])
+    wrong = [
+        {"name": "nosuch", "args": {"query": "hooks"}},
+        {"name": "search_knowledge", "args": {"quer": 1}},
+    ]
+    unknown, unfit = await answers(box, wrong, blocking=blocking)
+    for message, call in ((unknown, wrong[0]), (unfit, wrong[1])):
+        assert message.text == await box.call(call["name"], call["args"])
+        assert json.loads(message.text)["error"]["message"]
+        assert (message.name, message.status) == (call["name"], "error")
 
 
 def test_the_chat_model_works_without_async() -> None:

@@ -192,3 +192,60 @@ def test_without_data_there_is_nothing_to_serve(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (4, "")
     assert "there is no data in" in done.stderr
+
+
+def test_without_the_kb_there_is_nothing_to_serve(guide: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, *arguments(guide, "--kb", "nope")],
+        cwd=guide.parent,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "there is no knowledge base 'nope' yet" in done.stderr
+
+
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])
+@pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")
+def test_one_interrupt_ends_it_while_stdin_is_open(guide: Path, terminal: bool) -> None:
+    write_end, read_end = os.openpty() if terminal else reversed(os.pipe())
+    process = subprocess.Popen(
+        [sys.executable, *arguments(guide)],
+        cwd=guide.parent,
+        stdin=read_end,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout
+        # An answer says that it reads, and the next read waits for a line that does not come.
+        os.write(write_end, json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\n")
+        assert json.loads(process.stdout.readline())["id"] == 1
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        os.close(write_end)
+        os.close(read_end)
+    assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file is read like a pipe")
+def test_a_file_of_messages_is_answered(guide: Path, tmp_path: Path) -> None:
+    messages = tmp_path / "messages"
+    ping = '{"jsonrpc": "2.0", "id": %d, "method": "ping"}'
+    messages.write_text("\n".join([ping % 1, "no \u2028 json", ping % 2]), encoding="utf-8")
+    with messages.open() as given:
+        done = subprocess.run(
+            [sys.executable, *arguments(guide)],
+            cwd=guide.parent,
+            stdin=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert sorted(json.loads(line)["id"] for line in done.stdout.splitlines()) == [1, 2]
+    assert (done.returncode, done.stderr) == (0, "")

@@ -24,6 +24,9 @@ SPREADS = 2.0
 MOST_QUERIES = 5000
 SHOWN_QUERIES = 5
 SHOWN_WORDS = 8
+OPENING = "\"'“”‘’«»([{<¿¡*_"
+CLOSING = "\"'“”‘’«»)]}>.,;:!?…*_。，、；：！？"
+"""Marks around a word that are the sentence's; others may be its own, as in `.net` and `c++`."""
 REASONS = {
     "voted down": "what was found was voted down",
     "nothing": "nothing was found",
@@ -104,7 +107,7 @@ def _group(terms: frozenset[str], groups: list[_Group], by_term: dict[str, set[i
 
 def _gap(group: _Group) -> Gap:
     spelled = Counter(" ".join(search.query.split()) for search in group.searches)
-    missing = Counter(word.casefold() for search in group.searches for word in search.missing)
+    missing = Counter(_bare(word) for search in group.searches for word in search.missing)
     return Gap(
         queries=tuple(query for query, _ in spelled.most_common(SHOWN_QUERIES)),
         times=len(group.searches),
@@ -112,3 +115,8 @@ def _gap(group: _Group) -> Gap:
         reason=REASONS[group.reasons.most_common(1)[0][0]],
         missing=tuple(word for word, _ in missing.most_common(SHOWN_WORDS)),
     )
+
+
+def _bare(word: str) -> str:
+    """A word as it was typed, without the marks of the sentence around it."""
+    return word.casefold().lstrip(OPENING).rstrip(CLOSING) or word.casefold()

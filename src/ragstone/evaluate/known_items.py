@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,6 +14,12 @@ READ_CHARS = 20_000
 FEWEST_WORDS = 4
 MOST_WORDS = 12
 MOST_CHARS = 300
+CODE = re.compile(
+    r"[{}]|=>|->|::|==|!=|&&|\|\||</|/>|\(\)|\);| [=|] |```"
+    r"|^\s*+(?:async|class|const|def|export|from|function|import|let|return|var)\s"
+    r"|^\s*+\$ |(?:^|\s)--?\w"
+)
+"""What a line of a program or of a terminal has, and hardly a sentence."""
 
 
 def known_items(documents: Iterable[tuple[str, str, str]]) -> Dataset | None:
@@ -34,8 +41,13 @@ def known_items(documents: Iterable[tuple[str, str, str]]) -> Dataset | None:
 def _from_text(text: str) -> str:
     """The beginning of the sentence in the middle: less is said in other words there than in the first one."""
     spans = sentence_spans(text[:READ_CHARS])
-    said = [words for start, end in spans if (words := _words(text[start:end]))]
+    said = [words for start, end in spans if (words := _sentence(text[start:end]))]
     return said[len(said) // 2] if said else ""
+
+
+def _sentence(text: str) -> str:
+    """The first words of a sentence; none of what nobody would type to find it."""
+    return "" if CODE.search(text[:MOST_CHARS]) else _words(text)
 
 
 def _words(text: str) -> str:

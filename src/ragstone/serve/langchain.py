@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +32,15 @@ from ragstone.agents.results import packaged
 from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import Tool
 from ragstone.blocking import Ragstone
+from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.settings import LLMSettings
 from ragstone.core.types import Hit
+from ragstone.core.wire import error_json, error_object
 
 if TYPE_CHECKING:
     from langgraph.prebuilt import ToolNode
+
+logger = logging.getLogger(__name__)
 
 
 def langchain_tools(box: Toolbox) -> list[BaseTool]:
@@ -47,21 +52,45 @@ def tool_node(box: Toolbox) -> ToolNode:
     """A LangGraph node that runs the tools of a box; passages come in a `ToolMessage` under their packaged names."""
     from langgraph.prebuilt import ToolNode
 
-    async def execute(request: Any, run: Callable[[Any], Awaitable[Any]]) -> Any:
-        message = await run(request)
-        if isinstance(message, ToolMessage) and isinstance(message.content, str):
-            return message.model_copy(update={"content": _packaged(message.content)})
+    def execute(request: Any, run: Callable[[Any], Any]) -> Any:
+        if request.tool is None:
+            return _refusal(request.tool_call, box.call_blocking(*_named(request)))
+        return _packaged(run(request))
+
+    async def aexecute(request: Any, run: Callable[[Any], Awaitable[Any]]) -> Any:
+        if request.tool is None:
+            return _refusal(request.tool_call, await box.call(*_named(request)))
+        return _packaged(await run(request))
+
+    return ToolNode(
+        langchain_tools(box), wrap_tool_call=execute, awrap_tool_call=aexecute, handle_tool_errors=_told
+    )
+
+
+def _named(request: Any) -> tuple[str, dict[str, Any]]:
+    return request.tool_call["name"], request.tool_call["args"]
+
+
+def _refusal(call: Any, content: str) -> ToolMessage:
+    """The toolbox's own answer to a call of a tool that it does not hold: the node would answer in words."""
+    return ToolMessage(content, name=call["name"], tool_call_id=call["id"], status="error")
+
+
+def _packaged(message: Any) -> Any:
+    if not isinstance(message, ToolMessage) or not isinstance(message.content, str):
         return message
+    value = json.loads(message.content)
+    status = "error" if isinstance(value, dict) and "error" in value else message.status
+    content = json.dumps(packaged(value), ensure_ascii=False)
+    return message.model_copy(update={"content": content, "status": status})
 
-    return ToolNode(langchain_tools(box), awrap_tool_call=execute, handle_tool_errors=True)
 
-
-def _packaged(content: str) -> str:
-    try:
-        value = json.loads(content)
-    except ValueError:
-        return content  # a complaint of the node itself, such as about an unknown tool
-    return json.dumps(packaged(value), ensure_ascii=False)
+def _told(error: Exception) -> str:
+    """What the agent reads when a tool could not even be run."""
+    if isinstance(error, RagstoneError):
+        return json.dumps(error_json(error), ensure_ascii=False)
+    logger.error("a tool failed", exc_info=error)
+    return json.dumps(error_object("internal", "the tool failed unexpectedly", "go on without it"))
 
 
 def _structured(box: Toolbox, tool: Tool) -> StructuredTool:
@@ -78,14 +107,16 @@ def _structured(box: Toolbox, tool: Tool) -> StructuredTool:
         func=call,
         coroutine=acall,
         # Arguments that do not fit come back as data, too.
-        handle_validation_error=lambda fault: json.dumps(_invalid(tool, fault)),
+        handle_validation_error=lambda fault: _told(_misfit(tool, fault)),
     )
 
 
-def _invalid(tool: Tool, fault: Any) -> dict[str, Any]:
-    from ragstone.core.wire import error_object
-
-    return error_object("invalid_input", f"{tool.name} cannot be called like this: {fault}"[:500])
+def _misfit(tool: Tool, fault: Any) -> InputError:
+    """In the words of the toolbox, which never sees a call that LangChain has refused."""
+    wrong = "; ".join(
+        f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in fault.errors()[:5]
+    )
+    return InputError(f"{tool.name} cannot be called like this: {wrong}", hint="see the tool's schema")
 
 
 class RagstoneRetriever(BaseRetriever):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import ragstone
 from ragstone.agents.toolbox import Toolbox
@@ -17,6 +17,7 @@ from ragstone.core.types import Json
 from ragstone.serve.mcp_prompts import PROMPTS, filled
 from ragstone.serve.mcp_resources import Shelf
 from ragstone.serve.mcp_sessions import Sessions
+from ragstone.serve.mcp_stdin import stdin_lines
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext
@@ -78,8 +79,10 @@ async def serve_stdio(server: Server[Any]) -> None:
     """Talk over stdin and stdout until stdin ends; what others print to stdout goes to stderr meanwhile."""
     from mcp.server.stdio import stdio_server
 
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    with stdin_lines() as lines:
+        # Of the file that it asks for, the package uses nothing but the lines.
+        async with stdio_server(stdin=cast("Any", lines)) as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 async def serve_http(server: Server[Any], port: int, on_ready: Callable[[int], None]) -> None:

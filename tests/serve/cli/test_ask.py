@@ -141,4 +141,26 @@ def test_what_is_no_receipt_is_a_mistake_in_the_call(filled: Cli, tmp_path: Path
 def test_a_claim_or_a_receipt(filled: Cli, receipt: Path) -> None:
     assert filled("verify").code == 2
     assert filled("verify", "The lighthouse was painted.", "--receipt", receipt).code == 2
-    assert filled("verify", "--receipt", "nowhere.json").code == 1
+    assert filled("verify", "--receipt", "nowhere.json").code == 2
+
+
+@pytest.mark.parametrize(
+    ("place", "said"), [("nowhere/x.json", "there is no folder nowhere"), (".", ". is a folder")]
+)
+def test_a_receipt_that_cannot_be_written_is_refused_before_the_answer(
+    filled: Cli, monkeypatch: pytest.MonkeyPatch, place: str, said: str
+) -> None:
+    monkeypatch.setattr("ragstone.engine.Engine.ask", None)  # it must not come to that
+    ran = filled("ask", "what does a dog cost", "--receipt", place)
+    assert (ran.code, ran.out, ran.err.splitlines()[0]) == (2, "", f"error: {said}")
+
+
+def test_a_receipt_that_cannot_be_written_after_all_does_not_cost_the_answer(
+    filled: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", "x.json")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    ran = filled("ask", "In which year was the lighthouse painted?", "--receipt", "x.json")
+    assert (ran.code, "painted in 1931" in ran.out, "No space left" in ran.err) == (1, True, True)

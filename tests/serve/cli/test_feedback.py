@@ -110,3 +110,21 @@ def test_a_dictionary_learnt_from_votes_expands_queries(cli: Cli, tmp_path: Path
     found = cli("search", "laptop", "--json").json["hits"]
     assert {hit["text"] for hit in found} == {pages["battery"], pages["screen"]}
     assert cli("feedback", "dictionary", "-o", "learnt.yaml").code == 2  # never over somebody's file
+
+
+def test_an_llm_that_cannot_be_reached_is_told_of(filled: Cli, tmp_path: Path) -> None:
+    (tmp_path / "ragstone.yaml").write_text("llm: {model: small, base_url: 'http://127.0.0.1:9/v1'}")
+    made = filled("golden", "make", "--count", "2", "--json").json
+    count = len(made["golden"])
+    [note] = made["degraded"]
+    assert note.startswith(f"llm: small gave no usable question for {count} of {count}: ")
+    assert filled("golden", "make", "--count", "2").err == f"warning: degraded: {note}\n"
+
+
+def test_without_an_llm_nothing_is_degraded(filled: Cli) -> None:
+    assert filled("golden", "make", "--count", "2", "--json").json["degraded"] == []
+
+
+def test_a_golden_query_that_is_not_there(filled: Cli) -> None:
+    ran = filled("golden", "remove", "nosuch")
+    assert (ran.code, "no golden query 'nosuch'" in ran.err) == (4, True)

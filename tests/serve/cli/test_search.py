@@ -156,3 +156,9 @@ def test_explaining_an_unknown_document(filled: Cli) -> None:
     ran = filled("explain", "dog", "--document", "nope")
     assert (ran.code, ran.out) == (4, "")
     assert ran.err.startswith("error: no document nope")
+
+
+def test_an_llm_that_refuses_connections_cannot_be_reached(filled: Cli, tmp_path: Path) -> None:
+    (tmp_path / "ragstone.yaml").write_text("llm: {model: small, base_url: 'http://127.0.0.1:9/v1'}")
+    ran = filled("search", "dogs", "--strategy", "rewrite", "--json")
+    assert ran.json["degraded"] == ["rewrite: small: 127.0.0.1:9 cannot be reached"]

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
 from ragstone.configure import load_settings
-from ragstone.serve.cli.tune import read_sizes
+from ragstone.serve.cli.tune import read_sizes, why_not
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
@@ -90,3 +91,19 @@ def test_chunk_sizes_as_typed() -> None:
 def test_chunk_sizes_that_are_none(cli: Cli, stones: Path) -> None:
     ran = cli("tune", stones, "--chunk-sizes", "small")
     assert (ran.code, "are not sizes" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "low", "took", "words"),
+    [
+        ({}, 0.0, 1.0, "no other settings found better than yours"),
+        ({"retrieval.fusion": "rrf"}, -0.1, 1.0, "the best other settings may be no better than yours"),
+        ({"retrieval.fusion": "rrf"}, 0.1, 90.0, "too slowly: p95 90 ms of 50 ms that are allowed"),
+    ],
+)
+def test_why_nothing_is_written_is_said_plainly(
+    changes: dict[str, str], low: float, took: float, words: str
+) -> None:
+    row = SimpleNamespace(latency_ms=lambda _: took)
+    tuning = SimpleNamespace(changes=changes, interval=SimpleNamespace(low=low), after=row, budget_ms=50.0)
+    assert words in why_not(tuning)  # type: ignore[arg-type]

@@ -1,6 +1,14 @@
 from __future__ import annotations
 
+import io
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from ragstone.core.claims import Status, Verdict
+from ragstone.serve.cli.verify import draw_verdict
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
@@ -42,3 +50,45 @@ def test_a_verdict_for_people_says_what_is_wrong(filled: Cli) -> None:
 def test_where_nothing_is_found_there_is_no_evidence(filled: Cli) -> None:
     ran = filled("verify", CLAIM, "--where", '{"filename": "none.md"}', "--json")
     assert (ran.code, ran.json["status"], ran.json["evidence"]) == (4, "UNVERIFIED", [])
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("VERIFIED", "VERIFIED (high): the sources support it; 1 independent source"),
+        ("LIKELY", "LIKELY (medium): the sources support it, but not beyond doubt; 1 independent source"),
+        ("UNVERIFIED", "UNVERIFIED (low): the sources only point to it; 1 independent source"),
+    ],
+)
+def test_the_headline_does_not_contradict_itself(status: Status, words: str) -> None:
+    out = Console(file=io.StringIO(), width=200, record=True)
+    draw_verdict(out, Verdict("claim", status, "supported", 0.5, (), (), 1, "checks"))
+    assert out.export_text() == f"{words}\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [("verify", "claim"), ("research", "topic"), ("ask", "question"), ("search", "query")],
+)
+def test_what_is_empty_is_named(filled: Cli, command: str, what: str) -> None:
+    ran = filled(command, " ")
+    assert (ran.code, ran.err.splitlines()[0]) == (2, f"error: the {what} is empty")
+    assert f"ragstone {command} " in ran.err.splitlines()[1]
+
+
+def test_a_claim_and_a_receipt_at_once(filled: Cli) -> None:
+    ran = filled("verify", CLAIM, "--receipt", "receipt.json")
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "error: give a claim or a receipt, not both")
+
+
+@pytest.mark.parametrize("content", [None, "no JSON", "[]", "{}"])
+def test_what_is_no_receipt_is_a_wrong_call(filled: Cli, tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / "nope.json").write_text(content)
+    ran = filled("verify", "--receipt", "nope.json")
+    assert (ran.code, ran.out) == (2, "")
+    assert "ragstone ask QUESTION --receipt FILE" in ran.err
+
+
+def test_a_receipt_that_is_a_folder(filled: Cli, tmp_path: Path) -> None:
+    assert filled("verify", "--receipt", tmp_path).code == 2

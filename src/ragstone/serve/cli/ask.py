@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ragstone.core.errors import InputError
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.options import K, ModeOption, Where, read_where
 from ragstone.serve.cli.output import console, one_line, place, text, write_json_line
@@ -50,6 +52,8 @@ async def ask(
     receipt: ReceiptFile = None,
 ) -> int:
     """Answer a question, with the source of every sentence."""
+    if receipt:
+        check_writable(receipt)
     asked: dict[str, Any] = {"k": k, "mode": mode, "where": read_where(where)}
     live = stream or (sys.stdout.isatty() and not session.options.json)
     async with session.engine(warm=True) as engine:
@@ -60,14 +64,26 @@ async def ask(
             async with session.patience(MODEL_WAIT):
                 answer = await engine.ask(question, **asked)
         proof = await engine.receipt(answer) if receipt else None
-    if receipt:
-        receipt.write_text(json.dumps(proof, indent=2) + "\n", encoding="utf-8")
     if not live:
         from ragstone.core.wire import ask_json
 
         session.show(ask_json(answer), lambda out: draw_answer(out, answer, sources=sources))
     session.warn(f"degraded: {note}" for note in answer.degraded)
+    if receipt:
+        # After the answer is shown: a disk that is full must not cost it.
+        receipt.write_text(json.dumps(proof, indent=2) + "\n", encoding="utf-8")
     return OK if answer.status == "answered" else NOTHING_FOUND
+
+
+def check_writable(file: Path) -> None:
+    """Raise `InputError` where no file can be written, before anything is done that it would be lost for."""
+    place = file if file.exists() else file.parent
+    if file.is_dir():
+        raise InputError(f"{file} is a folder", hint="name a file in it: --receipt FILE")
+    if not place.exists():
+        raise InputError(f"there is no folder {place}", hint="make it first, or name another: --receipt FILE")
+    if not os.access(place, os.W_OK):
+        raise InputError(f"{place} cannot be written to", hint="name another file: --receipt FILE")
 
 
 async def _shown_live(session: Session, events: AsyncIterator[AnswerEvent], *, sources: bool) -> Answer:

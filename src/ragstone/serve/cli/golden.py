@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ragstone.core.errors import InputError
+from ragstone.core.errors import InputError, NotFoundError
 from ragstone.serve.cli.output import counted, one_line, table, text
 from ragstone.serve.cli.session import Session
 
@@ -34,7 +34,10 @@ async def make_golden(
 
     async with session.engine() as engine, session.patience("Making questions …"):
         made = await engine.activity.make_golden(count)
-    session.show({"golden": [golden_json(one) for one in made]}, lambda out: _draw(out, made))
+        degraded = _unasked(engine.settings.llm.model, made)
+    shown = {"golden": [golden_json(one) for one in made], "degraded": degraded}
+    session.show(shown, lambda out: _draw(out, made))
+    session.warn(f"degraded: {note}" for note in degraded)
 
 
 async def add_golden(
@@ -62,7 +65,17 @@ async def remove_golden(
         raise InputError("name a question, or all of them", hint="ragstone golden remove --all")
     async with session.engine() as engine:
         gone = await engine.activity.remove_golden(query)
+    if query is not None and not gone:
+        raise NotFoundError(f"no golden query {query!r:.80}", hint="list them with: ragstone golden")
     session.show({"removed": gone}, lambda out: out.print(text(f"{counted(gone, 'question')} removed")))
+
+
+def _unasked(model: str | None, made: list[GoldenQuery]) -> list[str]:
+    """That an LLM is set and questions were made without it all the same."""
+    own = sum(one.origin == "extractive" for one in made)
+    if not (model and own):
+        return []
+    return [f"llm: {model} gave no usable question for {own} of {len(made)}: they are the text's own words"]
 
 
 def _draw(out: Console, kept: list[GoldenQuery]) -> None:

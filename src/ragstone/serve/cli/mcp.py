@@ -32,6 +32,7 @@ async def serve_mcp(
     from ragstone.serve.mcp import DEFAULT_TOOLS, HOST, build_server, serve_http, serve_stdio
 
     async with session.engine(warm=True) as engine:
+        await engine.stats()  # a kb that does not exist is said here, not to the first agent that asks
 
         def make_box() -> Toolbox:
             return Toolbox(engine, tool or DEFAULT_TOOLS, budget=Budget(calls=calls))

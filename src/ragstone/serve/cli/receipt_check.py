@@ -43,8 +43,12 @@ async def check_receipt_file(session: Session, path: Path) -> int:
 def read_receipt(path: Path) -> dict[str, Any]:
     """The JSON object in a file."""
     hint = "ragstone ask QUESTION --receipt FILE writes one"
-    with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        # Not the exit code of a receipt that was tampered with.
+        raise InputError(f"{path} cannot be read: {error.strerror or error}", hint=hint) from error
     if len(content) > MOST_BYTES:
         raise InputError(f"{path} is too large for a receipt", hint=hint)
     try:

@@ -22,9 +22,9 @@ sets up the shell.
 | Exit code | Meaning |
 |---|---|
 | 0 | done |
-| 1 | failed |
+| 1 | failed; `verify --receipt`: the receipt is not as it was made; `tune`: no settings are certainly better |
 | 2 | called wrongly: arguments or settings |
-| 3 | some documents could not be ingested |
+| 3 | in part: some documents could not be ingested; `verify --receipt`: some sentences no longer hold |
 | 4 | nothing was found |
 | 130 | interrupted |
 """

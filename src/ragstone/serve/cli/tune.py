@@ -146,5 +146,17 @@ def _draw(out: Console, tuning: Tuning, written: str | None) -> None:
             f"({interval.low:+.3f} to {interval.high:+.3f}, {interval.confidence:.0%} confidence)"
         )
     )
-    verdict = f"written to {written}" if written else "not certainly better in time: nothing was written"
+    verdict = f"written to {written}" if written else f"{why_not(tuning)}: nothing was written"
     out.print(text(verdict, "green" if written else "yellow"))
+
+
+def why_not(tuning: Tuning) -> str:
+    """Why what was found is not to be used."""
+    if not tuning.changes:
+        return "no other settings found better than yours"
+    if tuning.interval.low <= 0:
+        return "the best other settings may be no better than yours on queries they were not chosen by"
+    return (
+        f"the best other settings find better but too slowly: p95 {tuning.after.latency_ms(95):.0f} ms "
+        f"of {tuning.budget_ms:.0f} ms that are allowed (--budget-ms)"
+    )

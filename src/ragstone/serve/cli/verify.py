@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from ragstone.core.claims import Evidence, Verdict
 
 COLOURS = {"VERIFIED": "bold green", "LIKELY": "bold yellow", "UNVERIFIED": "bold red"}
+SUPPORTED = {
+    "VERIFIED": "the sources support it",
+    "LIKELY": "the sources support it, but not beyond doubt",
+    "UNVERIFIED": "the sources only point to it",
+}
 SAID = {
-    "supported": "the sources support it",
     "refuted": "a source says otherwise",
     "mixed": "the sources disagree",
     "unknown": "the sources do not settle it",
@@ -53,7 +57,8 @@ async def verify(
     if receipt and claim is None:
         return await check_receipt_file(session, receipt)
     if receipt or claim is None:
-        raise InputError("give a claim or a receipt", hint="ragstone verify CLAIM, or verify --receipt FILE")
+        wrong = "give a claim or a receipt, not both" if receipt else "give a claim or a receipt"
+        raise InputError(wrong, hint="ragstone verify CLAIM, or ragstone verify --receipt FILE")
     filters = read_where(where)
     async with session.engine(warm=True) as engine, session.patience(MODEL_WAIT):
         verdict = await engine.verify(claim, k=k, mode=mode, where=filters)
@@ -67,8 +72,9 @@ async def verify(
 def draw_verdict(out: Console, verdict: Verdict) -> None:
     """The status, each part of a compound claim, then the evidence."""
     head = text(verdict.status, COLOURS[verdict.status])
+    said = SUPPORTED[verdict.status] if verdict.stance == "supported" else SAID[verdict.stance]
     sources = f"{verdict.sources} independent source{'' if verdict.sources == 1 else 's'}"
-    out.print(head.append(f" ({verdict.confidence}): {SAID[verdict.stance]}; {sources}", "not bold"))
+    out.print(head.append(f" ({verdict.confidence}): {said}; {sources}", "not bold"))
     if len(verdict.parts) > 1:
         for part in verdict.parts:
             out.print(
