@@ -215,13 +215,15 @@ IMAP, IMAP_WORDS = "ingest/sources/imap_connection.py", "ingest/sources/mail_ima
 STORES = "stores/vectors"
 ALLOWED = {
     (f"{STORES}/rest.py", "httpx2"),
+    ("websearch/service.py", "httpx2"),
     *((f"{STORES}/{name}.py", "httpx") for name in ("qdrant_server", "chroma_errors")),
     *((IMAP, name) for name in ("imaplib", "socket", "ssl", "create_connection")),
     *((IMAP_WORDS, name) for name in ("imaplib", "ssl")),
 }
 """Ways out that were looked at: IMAP connects to the address that the guard has checked, and to no name.
 
-Addresses of vector databases are the operator's own, as those of models are; two modules only know the errors' names.
+Addresses of vector databases and search services are the operator's own, as those of models are; two modules only
+know the errors' names.
 """
 
 

@@ -1,7 +1,7 @@
 """The two arms, at the same time: by meaning and by word.
 
 No arm is cut for the mode's deadline. One that hangs is given up shortly before the hard limit and named in
-`degraded`; loading a model is not counted.
+`degraded`; loading a model or an index is not counted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError, StoreError
 from ragstone.core.protocols import Embedder, LexicalIndex, VectorIndex
@@ -20,10 +21,12 @@ from ragstone.query.transform.variants import Variants
 logger = logging.getLogger(__name__)
 EmbedderFor = Callable[[str], Awaitable[Embedder]]
 """Gives the embedder of a Space's model, or raises `ModelError`."""
+MOST_WARM = 10_000
+"""How many indexes are remembered to have answered."""
 
 
 class Arms:
-    """Finds candidates. Keeps nothing between searches but which models are warm."""
+    """Finds candidates. Keeps nothing between searches but which models and indexes are warm."""
 
     def __init__(
         self, vectors: VectorIndex, lexical: LexicalIndex, embedder_for: EmbedderFor, min_similarity: float
@@ -52,10 +55,11 @@ class Arms:
         try:
             vectors = await self._embedded(search, kb.space.model, texts)
             with record.stage("dense", len(vectors)) as span:
-                async with asyncio.timeout(record.search_seconds):
-                    lists = await asyncio.gather(
-                        *(self._vectors.search(search.tenant, kb, vector, k, where) for vector in vectors)
-                    )
+                with self._patience(search, "dense") as seconds:
+                    async with asyncio.timeout(seconds):
+                        lists = await asyncio.gather(
+                            *(self._vectors.search(search.tenant, kb, vector, k, where) for vector in vectors)
+                        )
                 found = best_of(lists, k)
                 if self._floor > 0:
                     found = [candidate for candidate in found if candidate.score >= self._floor]
@@ -72,6 +76,20 @@ class Arms:
             logger.warning("Vector store unavailable: %s", error)
             record.degrade(f"dense: {error}")
         return None
+
+    @contextmanager
+    def _patience(self, search: Search, arm: str) -> Iterator[float]:
+        """How long an arm may take; what its first search of a kb takes does not count."""
+        index = f"{arm} {search.tenant} {search.kb.id}"
+        if index in self._warm:
+            yield search.record.search_seconds
+            return
+        started = time.perf_counter()
+        yield search.record.cold_seconds
+        if len(self._warm) >= MOST_WARM:
+            self._warm.clear()
+        self._warm.add(index)
+        search.record.excuse((time.perf_counter() - started) * 1000)
 
     async def _embedded(self, search: Search, model: str, texts: Sequence[str]) -> list[Vector]:
         """The texts' vectors, made in one call."""
@@ -97,10 +115,11 @@ class Arms:
         record, kb, where = search.record, search.kb, search.request.where
         try:
             with record.stage("lexical", len(texts)) as span:
-                async with asyncio.timeout(record.search_seconds):
-                    lists = await asyncio.gather(
-                        *(self._lexical.search(search.tenant, kb, text, k, where) for text in texts)
-                    )
+                with self._patience(search, "lexical") as seconds:
+                    async with asyncio.timeout(seconds):
+                        lists = await asyncio.gather(
+                            *(self._lexical.search(search.tenant, kb, text, k, where) for text in texts)
+                        )
                 found = best_of(lists, k)
                 span.left = len(found)
             return found

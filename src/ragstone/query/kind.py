@@ -20,8 +20,10 @@ MOST_SAY: Mapping[Kind, float] = {
     "mixed": 0.5,
 }
 """The dense arm's most say where spelling counts."""
-TOWARDS_MEANING: Mapping[Kind, float] = {"question": 1 / 2, "description": 1 / 6}
-"""The share of the lexical arm's say that goes to the dense arm where meaning counts."""
+MEANT: frozenset[Kind] = frozenset({"question", "description"})
+"""Where meaning counts."""
+TOWARDS_MEANING = 1 / 6
+"""The share of the lexical arm's say that goes to the dense arm there: more cost the sample corpus its best answers."""
 
 _NAME = re.compile(
     r"[A-Za-z$@][\w$@]*(?:(?:[./:#]|::|->)[\w$@-]+)+"  # hook.player.connected, @scope/package, Type::method
@@ -69,7 +71,7 @@ def dense_weight(query: str, configured: float) -> float:
     if configured in (0, 1):
         return configured
     kind = query_kind(query)
-    moved = configured + (1 - configured) * TOWARDS_MEANING.get(kind, 0.0)
+    moved = configured + (1 - configured) * TOWARDS_MEANING if kind in MEANT else configured
     return min(moved, MOST_SAY.get(kind, 1.0))
 
 

@@ -13,6 +13,8 @@ DEADLINES_MS: dict[Mode, float] = {"fast": 200.0, "balanced": 500.0, "thorough":
 HARD_SECONDS = 2.0
 KEPT_FOR_READING = 0.1
 """Share of the hard limit that no arm may use: what was found has to be read as well."""
+COLD_TIMES = 5
+"""How much longer an arm may take for its first search of a kb, which may have to bring an index into memory."""
 
 
 @dataclass
@@ -56,7 +58,7 @@ class Recorder:
             self.degraded.append(what)
 
     def excuse(self, ms: float) -> None:
-        """Do not count this much against the deadline: it went into loading a model."""
+        """Do not count this much against the deadline: it went into loading a model or an index."""
         self._excused += ms
 
     @property
@@ -72,6 +74,11 @@ class Recorder:
     def search_seconds(self) -> float:
         """What remains for an arm before it is given up."""
         return max(self._hard * (1 - KEPT_FOR_READING) - (self.elapsed_ms - self._excused), 0.0) / 1000
+
+    @property
+    def cold_seconds(self) -> float:
+        """What an arm has whose index may have to be loaded first."""
+        return COLD_TIMES * self._hard / 1000
 
     @property
     def read_seconds(self) -> float:

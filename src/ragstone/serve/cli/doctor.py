@@ -50,6 +50,8 @@ EXTRAS = {
     "chroma": (("chromadb",), "vectors in Chroma"),
     "qdrant": (("qdrant_client",), "vectors in Qdrant"),
     "milvus": (("pymilvus", "milvus_lite"), "vectors in Milvus"),
+    "agents": (("langchain_core", "langgraph"), "tools for LangChain and LangGraph"),
+    "mcp": (("mcp",), "`ragstone mcp`"),
 }
 PROGRAMS = {
     "git": ("git", "sources of kind git"),
