@@ -1,7 +1,8 @@
 """The same labelled collection on every store: quality must not depend on where the vectors are.
 
-The collection is embedded once, on SQLite. The other stores get its vectors the way a user would move them: a vector
-database is filled from the ledger when it is first named, PostgreSQL by `ragstone migrate`.
+The collection is embedded once, on SQLite, or taken from RAGSTONE_DATA_DIR where an earlier run left it. The other
+stores get its vectors the way a user would move them: a vector database is filled from the ledger when it is first
+named, PostgreSQL by `ragstone migrate`.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ def run(folder: Path) -> list[Row]:
             print(f"  {kind} …", file=sys.stderr)
             own = Path(place) / kind
             own.mkdir()
-            if kind != "sqlite":
-                shutil.copytree(embedded, own / "data")
+            before = os.environ.get("RAGSTONE_DATA_DIR") if kind == "sqlite" else embedded
+            if before:
+                shutil.copytree(before, own / "data")
             with _environment(kind, own) as environment:
                 found = _scores(folder, own / "data", environment)
             base = base or found
