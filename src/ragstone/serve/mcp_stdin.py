@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 STDIN = 0
+LAST_ANSWERS_SECONDS = 1.0
+"""For whoever sends everything and closes: the MCP package drops what is under way when its input ends."""
 
 
 @contextmanager
@@ -46,6 +48,7 @@ async def _lines(source: int) -> AsyncIterator[str]:
         if isinstance(line, OSError):
             raise line
         if not line:
+            await asyncio.sleep(LAST_ANSWERS_SECONDS)
             return
         yield line.decode("utf-8", errors="replace")
 
