@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from functools import lru_cache, partial
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ragstone.answer.answer_cache import AnswerCache, Asked
 from ragstone.core.answers import Answer, AnswerEvent
@@ -16,12 +15,8 @@ from ragstone.core.proof import ReceiptReport
 from ragstone.core.query_settings import Fusion
 from ragstone.core.research import DEPTHS, MOST_ITERATIONS, Depth, Research
 from ragstone.core.settings import Settings
-from ragstone.core.tenants import TenantBook
 from ragstone.core.types import (
     Explanation,
-    Failure,
-    IngestReport,
-    Item,
     Json,
     Mode,
     SearchResult,
@@ -42,21 +37,14 @@ from ragstone.query.request import (
 from ragstone.query.session import Session, Standing
 from ragstone.query.sources import Searcher, Wish
 
-if TYPE_CHECKING:
-    # Only some methods need these: they are imported there, and a search starts the sooner.
-    from ragstone.ingest.arrivals import Listing
-    from ragstone.ingest.tally import OnProgress
-    from ragstone.intake import Intake
-    from ragstone.moves.mover import Mover
-
-
 MOST_PIPELINES = 256
 
 
 class Engine(Library):
-    """Takes in, searches, answers and explains. Use it as `async with open_engine(settings) as engine`.
+    """A library that can be asked: it searches, answers, checks and explains.
 
-    `tenant` and `kb` default to those of the settings in every method.
+    Use it as `async with open_engine(settings) as engine`. In every method `tenant` and `kb`
+    default to those of the settings.
     """
 
     def __init__(self, settings: Settings, parts: Parts) -> None:
@@ -71,85 +59,6 @@ class Engine(Library):
         )
         self._answers = AnswerCache(parts.ledger, settings.cache.answer_similarity)
         self._searcher = Searcher(self._pipeline, cache, parts.web.find if parts.web else None)
-
-    async def ingest(
-        self,
-        *paths: str | Path,
-        tenant: str | None = None,
-        kb: str | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> IngestReport:
-        """Take in files and folders; what has not changed since is left alone, what is gone from a folder goes."""
-        from ragstone.ingest.sources.listing import found_at
-
-        items, listings = await found_at(paths, self.settings.limits)
-        return await self.ingest_items(
-            items, tenant=tenant, kb=kb, on_progress=on_progress, listings=listings
-        )
-
-    async def ingest_items(
-        self,
-        items: Iterable[Item | Failure],
-        *,
-        tenant: str | None = None,
-        kb: str | None = None,
-        on_progress: OnProgress | None = None,
-        listings: Sequence[Listing] = (),
-    ) -> IngestReport:
-        """Take in items of any source, here and now; documents that a listing no longer has are removed."""
-        pipeline = self._parts.pipeline(self._model)
-        return await pipeline.run(self._tenant(tenant), self._name(kb), items, on_progress, listings=listings)
-
-    async def ingest_urls(
-        self,
-        *urls: str,
-        tenant: str | None = None,
-        kb: str | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> IngestReport:
-        """Take in web pages, through the guarded fetcher."""
-        await self._owner(tenant)
-        items = await self.intake.fetch_pages(urls)
-        return await self.ingest_items(items, tenant=tenant, kb=kb, on_progress=on_progress)
-
-    async def preview(
-        self, *paths: str | Path, tenant: str | None = None, kb: str | None = None
-    ) -> IngestReport:
-        """What `ingest` would do, without a model and without writing anything."""
-        from ragstone.ingest.preview import preview
-        from ragstone.ingest.sources.listing import found_at
-
-        items, listings = await found_at(paths, self.settings.limits)
-        owner = await self._owner(tenant)
-        scope = await self._parts.ledger.kb(owner, self._name(kb))
-        return await preview(
-            self._parts.ledger,
-            self._parts.preparer(self._model),
-            owner,
-            scope,
-            items,
-            listings,
-            self.settings.limits,
-        )
-
-    @property
-    def tenants(self) -> TenantBook:
-        """Who there is, what they may use and what they have used."""
-        return self._parts.tenants
-
-    async def is_on(self, flag: str, *, tenant: str | None = None) -> bool:
-        """Whether a feature is on for a tenant, as `flags.NAME` of its settings says."""
-        return await self._parts.gate.is_on(self._tenant(tenant), flag)
-
-    @property
-    def moves(self) -> Mover:
-        """Archives out and in, and moves to other stores."""
-        return self._parts.mover()
-
-    @property
-    def intake(self) -> Intake:
-        """Uploads, sources, jobs and workers: what is taken in now and worked on later."""
-        return self._parts.intake(self._model)
 
     async def search(
         self,
@@ -272,9 +181,9 @@ class Engine(Library):
         kb: str | None = None,
     ) -> AsyncIterator[AnswerEvent]:
         """`ask` while it goes on: each sentence once its support is checked, then the citations, then the answer."""
-        question = checked_query(question, None, "question")
         from ragstone.answer.relay import relayed
 
+        question = checked_query(question, None, "question")
         passages = self.settings.answer.passages if k is None else k
 
         async def produce(send: Callable[[AnswerEvent], None]) -> None:

@@ -1,9 +1,10 @@
-"""What is kept, and its upkeep: documents, kbs, Spaces."""
+"""What is kept: how it comes in, and its upkeep as documents, kbs and Spaces."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ragstone.core.activity import Vote
@@ -14,12 +15,18 @@ from ragstone.core.filters import parse_filter
 from ragstone.core.protocols import Embedder
 from ragstone.core.settings import Settings
 from ragstone.core.spaces import SpaceRecord
-from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Stats
+from ragstone.core.tenants import TenantBook
+from ragstone.core.types import Document, Failure, IngestReport, Item, KnowledgeBase, LiveChunk, Stats
 from ragstone.parts import Parts
 from ragstone.query.request import checked_count
 
 if TYPE_CHECKING:
+    # Only some methods need these: they are imported there, and a search starts the sooner.
     from ragstone.activity import Activity
+    from ragstone.ingest.arrivals import Listing
+    from ragstone.ingest.tally import OnProgress
+    from ragstone.intake import Intake
+    from ragstone.moves.mover import Mover
     from ragstone.reembed import CleanOptions, FillOptions, ReembedOptions, ReembedReport
 
 
@@ -29,6 +36,85 @@ class Library:
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self.settings = settings
         self._parts = parts
+
+    async def ingest(
+        self,
+        *paths: str | Path,
+        tenant: str | None = None,
+        kb: str | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> IngestReport:
+        """Take in files and folders; what has not changed since is left alone, what is gone from a folder goes."""
+        from ragstone.ingest.sources.listing import found_at
+
+        items, listings = await found_at(paths, self.settings.limits)
+        return await self.ingest_items(
+            items, tenant=tenant, kb=kb, on_progress=on_progress, listings=listings
+        )
+
+    async def ingest_items(
+        self,
+        items: Iterable[Item | Failure],
+        *,
+        tenant: str | None = None,
+        kb: str | None = None,
+        on_progress: OnProgress | None = None,
+        listings: Sequence[Listing] = (),
+    ) -> IngestReport:
+        """Take in items of any source, here and now; documents that a listing no longer has are removed."""
+        pipeline = self._parts.pipeline(self._model)
+        return await pipeline.run(self._tenant(tenant), self._name(kb), items, on_progress, listings=listings)
+
+    async def ingest_urls(
+        self,
+        *urls: str,
+        tenant: str | None = None,
+        kb: str | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> IngestReport:
+        """Take in web pages, through the guarded fetcher."""
+        await self._owner(tenant)
+        items = await self.intake.fetch_pages(urls)
+        return await self.ingest_items(items, tenant=tenant, kb=kb, on_progress=on_progress)
+
+    async def preview(
+        self, *paths: str | Path, tenant: str | None = None, kb: str | None = None
+    ) -> IngestReport:
+        """What `ingest` would do, without a model and without writing anything."""
+        from ragstone.ingest.preview import preview
+        from ragstone.ingest.sources.listing import found_at
+
+        items, listings = await found_at(paths, self.settings.limits)
+        owner = await self._owner(tenant)
+        scope = await self._parts.ledger.kb(owner, self._name(kb))
+        return await preview(
+            self._parts.ledger,
+            self._parts.preparer(self._model),
+            owner,
+            scope,
+            items,
+            listings,
+            self.settings.limits,
+        )
+
+    @property
+    def tenants(self) -> TenantBook:
+        """Who there is, what they may use and what they have used."""
+        return self._parts.tenants
+
+    async def is_on(self, flag: str, *, tenant: str | None = None) -> bool:
+        """Whether a feature is on for a tenant, as `flags.NAME` of its settings says."""
+        return await self._parts.gate.is_on(self._tenant(tenant), flag)
+
+    @property
+    def moves(self) -> Mover:
+        """Archives out and in, and moves to other stores."""
+        return self._parts.mover()
+
+    @property
+    def intake(self) -> Intake:
+        """Uploads, sources, jobs and workers: what is taken in now and worked on later."""
+        return self._parts.intake(self._model)
 
     async def documents(
         self,

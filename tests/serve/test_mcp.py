@@ -208,7 +208,6 @@ def test_without_the_kb_there_is_nothing_to_serve(guide: Path) -> None:
 
 
 @pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])
-@pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")
 def test_one_interrupt_ends_it_while_stdin_is_open(guide: Path, terminal: bool) -> None:
     write_end, read_end = os.openpty() if terminal else reversed(os.pipe())
     process = subprocess.Popen(
@@ -236,7 +235,6 @@ def test_one_interrupt_ends_it_while_stdin_is_open(guide: Path, terminal: bool) 
     assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="a file is read like a pipe")
 def test_a_file_of_messages_is_answered(guide: Path, tmp_path: Path) -> None:
     messages = tmp_path / "messages"
     ping = '{"jsonrpc": "2.0", "id": %d, "method": "ping"}'
