@@ -41,3 +41,13 @@ def test_what_may_pass_is_worth_trying_again() -> None:
 )
 def test_a_fetch_is_worth_another_try_unless_the_server_said_no(status: int, retryable: bool) -> None:
     assert errors.FetchError("no", status=status).retryable == retryable
+
+
+def test_an_unknown_knowledge_base_names_the_tenant_unless_it_is_the_usual_one() -> None:
+    usual, other = errors.unknown_kb("demo", "default"), errors.unknown_kb("demo", "acme")
+    assert (str(usual), usual.hint) == (
+        "there is no knowledge base 'demo' yet",
+        "make it with: ragstone ingest PATH",
+    )
+    assert str(other) == "there is no knowledge base 'demo' yet in tenant 'acme'"
+    assert "--tenant acme" in other.hint
