@@ -12,7 +12,7 @@ RESULTS = .pytest_cache/results.xml
 EXTRAS = tables ocr code postgres chroma qdrant milvus agents mcp
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
-.PHONY: help setup demo test check bench peers requirements lock clean
+.PHONY: help setup demo serve test check bench peers requirements lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -21,6 +21,9 @@ setup: .venv/.setup ## Make .venv with everything that developing needs
 
 demo: .venv/.runtime ## Ingest a sample corpus and ask it a few questions
 	@$(BIN)/ragstone demo
+
+serve: .venv/.setup ## Serve ./ragstone-data to agents: MCP over HTTP, on this machine alone
+	@$(BIN)/ragstone mcp --http $(ARGS)
 
 test: .venv/.setup ## Run the tests; core and query must be covered to 95 % by their own
 	@mkdir -p .pytest_cache

@@ -18,6 +18,7 @@ from ragstone.core.spending import spent
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import Role
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.openai_double import OpenAIDouble, chat_reply
 
 
 @pytest.fixture
@@ -181,6 +182,23 @@ async def test_what_models_cost_is_charged_to_who_asked(
         (document,) = await engine.documents(tenant="acme")
         assert await engine.delete(document.id, tenant="acme")
         await engine.ingest_items([item("ferry")])
+
+
+@pytest.mark.req("R-TEN-12")
+async def test_the_language_model_is_charged_to_who_asked(data_dir: Path, fake_model: FakeEmbedder) -> None:
+    said = chat_reply("The ferry leaves at nine [1].", usage=(1000, 100))
+    with OpenAIDouble(lambda _: said) as service:
+        llm = {"model": "small", "base_url": service.url, "price_in": 2.0, "price_out": 10.0}
+        settings = Settings.model_validate({"data_dir": data_dir, "llm": llm, "enrich": {"summary": "llm"}})
+        async with open_engine(settings) as engine:
+            await engine.tenants.create("acme", Quotas())
+            await engine.ingest_items([item("ferry")], tenant="acme")
+            after_ingest = (await engine.tenants.usage("acme")).cost_by_kind
+            await engine.ask("when does the ferry leave?", tenant="acme")
+            after_ask = (await engine.tenants.usage("acme")).cost_by_kind
+    assert after_ingest == {"llm": pytest.approx(0.003)}
+    assert after_ask == {"llm": pytest.approx(0.003 * len(service.requests))}
+    assert len(service.requests) > 1
 
 
 @pytest.mark.req("R-TEN-12")

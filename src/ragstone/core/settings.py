@@ -146,6 +146,10 @@ class LLMSettings(RemoteModel):
     model: str | None = None
     """No model means no LLM: answers are extractive."""
     max_tokens: int = Field(default=800, ge=16)
+    price_in: float = Field(default=0.0, ge=0)
+    """US dollars for a million tokens that it reads; tenants are charged for them."""
+    price_out: float = Field(default=0.0, ge=0)
+    """US dollars for a million tokens that it writes."""
 
 
 class LimitSettings(Section):

@@ -200,7 +200,8 @@ class _Run:
             await expect_room(self.gate, self.tenant, task)
             if self.scan_command and isinstance(task.item.content, bytes):
                 await scan(self.scan_command, task.item.content, uri)
-            return await self.preparer.prepare(task, parts, self.tally.times)
+            async with self.gate.paying(self.tenant):
+                return await self.preparer.prepare(task, parts, self.tally.times)
         except RagstoneError as error:
             task.group.retryable = error.retryable
             return Failure(uri, error.code, str(error))

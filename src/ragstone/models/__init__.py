@@ -72,7 +72,7 @@ def build_llm(settings: LLMSettings) -> LLM | None:
         return None
     from ragstone.models.llm import OpenAILLM
 
-    return OpenAILLM(settings.model, settings)
+    return OpenAILLM(settings.model, settings, prices=(settings.price_in, settings.price_out))
 
 
 def _embedder(settings: EmbeddingSettings, cache_dir: Path | None) -> Embedder:

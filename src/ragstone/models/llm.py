@@ -9,9 +9,12 @@ from typing import Any
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
 from ragstone.core.settings import RemoteModel
+from ragstone.core.spending import spent
+from ragstone.core.tokens import WordTokenizer
 from ragstone.models.openai_client import CallFailed, OpenAIService
 
 CUT_OFF = "raise llm.max_tokens"
+MILLION = 1_000_000
 
 
 class OpenAILLM:
@@ -22,9 +25,11 @@ class OpenAILLM:
         model: str,
         settings: RemoteModel | None = None,
         *,
+        prices: tuple[float, float] = (0.0, 0.0),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._model = model
+        self._prices = prices
         self._service = OpenAIService(settings or RemoteModel(), sleep=sleep)
 
     @property
@@ -38,6 +43,7 @@ class OpenAILLM:
         async def request(client: Any) -> tuple[str, str]:
             reply = await client.chat.completions.create(**arguments)
             choice = reply.choices[0]
+            self._charge(messages, str(choice.message.content or ""), reply.usage)
             if not isinstance(choice.message.content, str) or not choice.message.content.strip():
                 raise ValueError("the reply has no text")
             return choice.message.content, str(choice.finish_reason)
@@ -57,11 +63,15 @@ class OpenAILLM:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         arguments = self._arguments(messages, max_tokens) | {"stream": True}
+        if any(self._prices):
+            arguments["stream_options"] = {"include_usage": True}
+        written: list[str] | None = None
+        usage = None
         try:
             parts = await self._service.call(
                 lambda client: client.chat.completions.create(**arguments), seconds=seconds
             )
-            reason = None
+            reason, written = None, []
             async with parts:
                 while True:
                     try:
@@ -72,11 +82,13 @@ class OpenAILLM:
                         raise CallFailed("slow", f"did not finish within {seconds:g} s") from None
                     if part is None:
                         break
+                    usage = part.usage or usage
                     if not part.choices:
                         continue
                     reason = part.choices[0].finish_reason or reason
                     if part.choices[0].delta.content:
-                        yield part.choices[0].delta.content
+                        written.append(part.choices[0].delta.content)
+                        yield written[-1]
         except GeneratorExit:
             raise
         except Exception as error:
@@ -84,6 +96,9 @@ class OpenAILLM:
             if failure is None:
                 raise
             raise self._error(failure) from None
+        finally:
+            if written is not None:  # also of a reply that breaks off, or that nobody reads on
+                self._charge(messages, "".join(written), usage)
         if reason != "stop":
             said = "was cut off" if reason == "length" else "broke off"
             raise RemoteError(f"{self._model} {said} before the end of its reply", hint=CUT_OFF)
@@ -97,5 +112,17 @@ class OpenAILLM:
         turns = [{"role": message.role, "content": message.content} for message in messages]
         return {"model": self._model, "messages": turns, limit: max_tokens}
 
+    def _charge(self, messages: Sequence[Message], said: str, usage: Any) -> None:
+        if not any(self._prices):
+            return
+        # Not every service counts; an estimate is nearer to the truth than nothing.
+        read = usage.prompt_tokens if usage else sum(_tokens(message.content) for message in messages)
+        written = usage.completion_tokens if usage else _tokens(said)
+        spent("llm", (read * self._prices[0] + written * self._prices[1]) / MILLION)
+
     def _error(self, failure: CallFailed) -> RemoteError:
         return RemoteError(f"{self._model}: {failure}", hint=failure.hint)
+
+
+def _tokens(text: str) -> int:
+    return len(WordTokenizer().offsets(text))

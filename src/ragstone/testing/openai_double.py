@@ -44,16 +44,23 @@ def json_reply(body: Json, status: int = 200, **headers: str) -> Reply:
     return Reply(json.dumps(body).encode(), status, {"content-type": "application/json"} | named)
 
 
-def chat_reply(text: str | None, finish_reason: str = "stop") -> Reply:
+Usage = tuple[int, int]
+"""Tokens that were read and written."""
+
+
+def chat_reply(text: str | None, finish_reason: str = "stop", usage: Usage | None = None) -> Reply:
     """A chat completion that says `text`."""
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "message": message, "finish_reason": finish_reason}
+    counted = {"usage": _usage(usage)} if usage else {}
     return json_reply(
-        {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+        {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], **counted}
     )
 
 
-def stream_reply(*parts: str, finish_reason: str | None = "stop", done: bool = True) -> Reply:
+def stream_reply(
+    *parts: str, finish_reason: str | None = "stop", done: bool = True, usage: Usage | None = None
+) -> Reply:
     """A streamed chat completion; without a reason or `done` it breaks off."""
     deltas: list[dict[str, Any]] = [{"delta": {"content": part}, "finish_reason": None} for part in parts]
     if finish_reason:
@@ -68,8 +75,14 @@ def stream_reply(*parts: str, finish_reason: str | None = "stop", done: bool = T
         }
         for delta in deltas
     ]
+    if usage:
+        events.append({**events[-1], "choices": [], "usage": _usage(usage)})
     lines = [f"data: {json.dumps(event)}\n\n" for event in events] + (["data: [DONE]\n\n"] if done else [])
     return Reply("".join(lines).encode(), headers={"content-type": "text/event-stream"})
+
+
+def _usage(usage: Usage) -> dict[str, int]:
+    return {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": sum(usage)}
 
 
 class OpenAIDouble:

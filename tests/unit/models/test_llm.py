@@ -9,6 +9,7 @@ import pytest
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
 from ragstone.core.settings import LLMSettings, RemoteModel
+from ragstone.core.spending import billed
 from ragstone.models.llm import OpenAILLM
 from ragstone.testing.openai_double import OpenAIDouble, Reply, chat_reply, json_reply, stream_reply
 
@@ -142,6 +143,75 @@ async def test_a_stream_can_be_left_early(service: OpenAIDouble, llm: OpenAILLM)
         assert part == "Be"
         break
     await stream.aclose()
+    await llm.close()
+
+
+@pytest.fixture
+def dear(service: OpenAIDouble) -> OpenAILLM:
+    """Two dollars for a million tokens to read, ten to write."""
+    settings = RemoteModel(base_url=service.url, timeout=5, retries=0)
+    return OpenAILLM("small", settings, prices=(2.0, 10.0), sleep=no_wait)
+
+
+@pytest.mark.req("R-TEN-12")
+async def test_what_a_reply_costs_is_on_the_bill(service: OpenAIDouble, dear: OpenAILLM) -> None:
+    service.script.extend(
+        [chat_reply("Because.", usage=(100, 20)), stream_reply("Be", "cause.", usage=(50, 10))]
+    )
+    with billed() as bill:
+        await dear.complete(TALK, max_tokens=50, seconds=5)
+        assert bill == {"llm": pytest.approx(400e-6)}
+        async for _ in dear.stream(TALK, max_tokens=50, seconds=5):
+            pass
+    assert bill == {"llm": pytest.approx(600e-6)}
+    assert service.requests[1].body["stream_options"] == {"include_usage": True}
+    await dear.close()
+
+
+@pytest.mark.req("R-TEN-12")
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_service_that_does_not_count_is_paid_by_estimate(
+    service: OpenAIDouble, dear: OpenAILLM, streamed: bool
+) -> None:
+    service.script.append(stream_reply("Be", "cause", ".") if streamed else chat_reply("Because."))
+    with billed() as bill:
+        if streamed:
+            assert [part async for part in dear.stream(TALK, max_tokens=50, seconds=5)]
+        else:
+            await dear.complete(TALK, max_tokens=50, seconds=5)
+    read, written = 3 + 2, 2
+    assert bill == {"llm": pytest.approx((2 * read + 10 * written) / 1e6)}
+    await dear.close()
+
+
+@pytest.mark.req("R-TEN-12")
+@pytest.mark.parametrize(
+    "fault", [chat_reply("Because of th", "length", (9, 50)), chat_reply("  ", usage=(9, 50))]
+)
+async def test_a_reply_of_no_use_is_paid_for(service: OpenAIDouble, dear: OpenAILLM, fault: Reply) -> None:
+    service.script.append(fault)
+    with billed() as bill, pytest.raises(RemoteError):
+        await dear.complete(TALK, max_tokens=50, seconds=5)
+    assert bill == {"llm": pytest.approx(518e-6)}
+    await dear.close()
+
+
+@pytest.mark.req("R-TEN-12")
+async def test_a_stream_that_is_left_early_is_paid_for(service: OpenAIDouble, dear: OpenAILLM) -> None:
+    service.script.append(stream_reply("Be", "cause", "."))
+    with billed() as bill:
+        stream = dear.stream(TALK, max_tokens=50, seconds=5)
+        await anext(stream)
+        await stream.aclose()
+    assert bill == {"llm": pytest.approx((2 * 5 + 10) / 1e6)}
+    await dear.close()
+
+
+async def test_a_model_without_a_price_costs_nothing(service: OpenAIDouble, llm: OpenAILLM) -> None:
+    service.script.append(chat_reply("Because.", usage=(100, 20)))
+    with billed() as bill:
+        await llm.complete(TALK, max_tokens=50, seconds=5)
+    assert bill == {}
     await llm.close()
 
 
