@@ -19,8 +19,9 @@ from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.ledger.writes import discard
 from ragstone.stores.tenants import SqlTenantBook
 from ragstone.stores.vectors import derived_follow
-from ragstone.stores.vectors.derived import REST_SECONDS, place_of
+from ragstone.stores.vectors.derived import REST_SECONDS
 from ragstone.stores.vectors.memory import MemoryProvider
+from ragstone.stores.vectors.places import place_of
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
 
 VECTORS = unit_vectors(4)

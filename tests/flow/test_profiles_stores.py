@@ -18,7 +18,8 @@ from ragstone import open_engine
 from ragstone.configure import load_settings
 from ragstone.core.query_settings import RerankingSettings
 from ragstone.core.settings import EmbeddingSettings, Settings
-from ragstone.stores.vectors.derived import DerivedIndex, place_of
+from ragstone.stores.vectors.derived import DerivedIndex
+from ragstone.stores.vectors.places import place_of
 from ragstone.testing.fakes import FakeEmbedder, FakeReranker
 
 postgres_databases = postgres_server.postgres_databases

@@ -14,8 +14,9 @@ from ragstone.moves.reports import NONE, Differences, OnMove
 from ragstone.moves.searches import Agreement, K, Samples, Search, agree, judged
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.vectors.derived import DerivedIndex, place_of
+from ragstone.stores.vectors.derived import DerivedIndex
 from ragstone.stores.vectors.derived_writes import BATCH
+from ragstone.stores.vectors.places import place_of
 
 ALIKE = 0.999
 """The cosine of a vector and what an engine made of it."""

@@ -13,6 +13,7 @@ from ragstone.core.vectors import Place, VectorProvider
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.reads import read_kbs
+from ragstone.stores.vectors.places import place_of, place_of_mark
 
 if TYPE_CHECKING:
     from ragstone.stores.opening import Stores
@@ -162,13 +163,11 @@ def _held(connection: Connection, tenant_id: str, index: str) -> list[_Held]:
     found = []
     for mark in index_feed.marks(connection, tenant_id, index):
         kb, space = spaces.pop(mark.space_id, (None, None))
-        place = Place(tenant_id, f"s{mark.space_id}", mark.dimension)
+        place = place_of_mark(tenant_id, mark)
         behind = _changes(connection, tenant_id, kb.id, mark.sequence) if kb else 0
         found.append(_Held(place, kb, space, behind))
     needed = [(kb, space) for kb, space in spaces.values() if space.state != "retired"]
-    return found + [
-        _Held(Place(tenant_id, f"s{space.id}", space.dimension), kb, space, None) for kb, space in needed
-    ]
+    return found + [_Held(place_of(tenant_id, space), kb, space, None) for kb, space in needed]
 
 
 def _changes(connection: Connection, tenant_id: str, kb_id: int, after: int) -> int:

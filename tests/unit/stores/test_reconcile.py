@@ -15,8 +15,9 @@ from ragstone.core.vectors import Place, Point
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.vectors import reconcile as module
-from ragstone.stores.vectors.derived import DerivedIndex, place_of
+from ragstone.stores.vectors.derived import DerivedIndex
 from ragstone.stores.vectors.memory import MemoryProvider
+from ragstone.stores.vectors.places import place_of
 from ragstone.stores.vectors.reconcile import Difference, compare, reconcile
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
 

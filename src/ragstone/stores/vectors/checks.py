@@ -1,4 +1,4 @@
-"""What every vector provider refuses, in the same words."""
+"""What every vector provider checks and refuses, in the same words."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ragstone.core.errors import ModelMismatch, SettingsError
+import numpy as np
+
+from ragstone.core.errors import InputError, ModelMismatch, SettingsError
 from ragstone.core.filters import And, Equals, Filter, In, Not, Or, Range
 from ragstone.core.settings import Adapter
+from ragstone.core.types import Vector
 from ragstone.core.vectors import RESERVED, Capabilities, Isolation, Place
 
 CHUNK_ID = re.compile(r"[0-9a-f]{32}")
@@ -51,6 +54,15 @@ def check_dimension(place: Place, dimension: int, *, what: str = "a vector") -> 
             f"{what} of {dimension} dimensions does not fit a space of {place.dimension}",
             hint="use the embedding model that the space was built with",
         )
+
+
+def unit(vector: Vector, what: str = "the query") -> Vector:
+    """The vector at length one; one without a direction stays as it is."""
+    length = float(np.linalg.norm(vector))
+    if not np.isfinite(length):
+        raise InputError(f"the vector of {what} holds a number that is not finite")
+    made: Vector = np.asarray(vector / length if length else vector, np.float32)
+    return made
 
 
 def real_ids(chunk_ids: Sequence[str]) -> list[str]:

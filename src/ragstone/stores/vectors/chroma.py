@@ -17,7 +17,7 @@ from ragstone.core.filters import Filter
 from ragstone.core.settings import Adapter
 from ragstone.core.types import Candidate, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
-from ragstone.stores.vectors.checks import check_dimension, check_isolation, in_batches, real_ids
+from ragstone.stores.vectors.checks import check_dimension, check_isolation, in_batches, real_ids, unit
 from ragstone.stores.vectors.chroma_client import ChromaClient, Client
 from ragstone.stores.vectors.chroma_filters import (
     Where,
@@ -148,7 +148,7 @@ class ChromaProvider:
         before = held.get(names, include=["metadatas"])
         for name, metadata in zip(before["ids"], before["metadatas"], strict=True):
             metadatas[name] = dict.fromkeys(metadata) | metadatas[name]
-        vectors = np.stack([_unit(point.vector) for point in points])
+        vectors = np.stack([unit(point.vector, f"chunk {point.chunk_id}") for point in points])
         held.upsert(names, embeddings=vectors, metadatas=list(metadatas.values()))
 
 
@@ -173,7 +173,7 @@ def _delete(held: Collection, *, names: Sequence[str] | None, where: Where | Non
 
 
 def _nearest(held: Collection, *, vector: Vector, k: int, where: Where | None) -> list[Candidate]:
-    found = held.query([_unit(vector)], n_results=k, where=where, include=["distances"])
+    found = held.query([unit(vector)], n_results=k, where=where, include=["distances"])
     return [
         Candidate(_chunk_id(name), min(1.0, max(-1.0, 1.0 - distance)))
         for name, distance in zip(found["ids"][0], found["distances"][0], strict=True)
@@ -203,9 +203,3 @@ def _version(client: Client) -> str:
 
 def _chunk_id(name: str) -> str:
     return name[-32:]
-
-
-def _unit(vector: Vector) -> Vector:
-    length = np.linalg.norm(vector)
-    unit: Vector = np.asarray(vector / length if length else vector, np.float32)
-    return unit

@@ -13,6 +13,7 @@ from ragstone.stores.ledger.index_feed import Changes, Mark
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.reads import read_kbs, read_sequence
 from ragstone.stores.vectors.derived_writes import BATCH, Shelf
+from ragstone.stores.vectors.places import place_of
 from ragstone.stores.vectors.reconcile import reconcile
 
 FAR_BEHIND = 10_000
@@ -143,16 +144,6 @@ class Follower:
     ) -> bool:
         expected = await self._ledger.read(tenant, index_feed.count_live, kb, space, None)
         return await self._provider.count(place) < expected - len(arriving)
-
-
-def place_of(tenant_id: str, space: Space) -> Place:
-    """Where a Space's vectors live in a provider."""
-    return Place(tenant_id, f"s{space.id}", space.dimension)
-
-
-def place_of_mark(tenant_id: str, mark: Mark) -> Place:
-    """Where the vectors of a Space live that may be gone itself."""
-    return Place(tenant_id, f"s{mark.space_id}", mark.dimension)
 
 
 def _due(connection: Connection, tenant_id: str, index: str) -> Due:

@@ -25,6 +25,7 @@ from ragstone.stores.vectors.checks import (
     check_options,
     in_batches,
     names_reserved,
+    unit,
 )
 from ragstone.stores.vectors.matrix import VectorMatrix
 
@@ -109,7 +110,7 @@ class MemoryProvider:
 
     def _search(self, place: Place, vector: Vector, k: int, where: Filter | None) -> list[Candidate]:
         with self._lock:
-            return self._shelf(place).nearest(_unit(vector), k, where)
+            return self._shelf(place).nearest(unit(vector), k, where)
 
     def _shelf(self, place: Place) -> _Shelf:
         return self._shelves.get((place.tenant_id, place.space)) or _Shelf(place)
@@ -127,7 +128,9 @@ class _Shelf:
 
     def put(self, points: Sequence[Point]) -> None:
         newest = {
-            point.chunk_id: Point(point.chunk_id, _unit(point.vector), deepcopy(dict(point.payload)))
+            point.chunk_id: Point(
+                point.chunk_id, unit(point.vector, f"chunk {point.chunk_id}"), deepcopy(dict(point.payload))
+            )
             for point in points
         }
         if not newest:
@@ -147,9 +150,3 @@ class _Shelf:
             return self._matrix.nearest(vector, k)
         allowed = [self._numbers[one] for one, point in self.points.items() if matches(where, point.payload)]
         return self._matrix.nearest(vector, k, np.array(allowed, np.int64))
-
-
-def _unit(vector: Vector) -> Vector:
-    length = np.linalg.norm(vector)
-    unit: Vector = np.asarray(vector / length if length else vector, np.float32)
-    return unit

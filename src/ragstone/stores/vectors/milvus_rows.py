@@ -13,8 +13,9 @@ import numpy as np
 
 from ragstone.core.errors import InputError, StoreCorrupt, StoreError
 from ragstone.core.ids import content_hash
-from ragstone.core.types import Json, Vector
+from ragstone.core.types import Json
 from ragstone.core.vectors import Isolation, Place, Point
+from ragstone.stores.vectors.checks import unit
 from ragstone.stores.vectors.milvus_filters import ranges_of, terms_of
 
 PIECE = 60_000
@@ -77,7 +78,7 @@ def row_of(place: Place, point: Point) -> Row:
         )
     return {
         "id": physical_id(place, point.chunk_id),
-        "vector": unit(point.vector),
+        "vector": unit(point.vector, f"chunk {point.chunk_id}"),
         "tenant_id": _plain(place.tenant_id),
         "space": _plain(place.space),
         "chunk_id": point.chunk_id,
@@ -118,13 +119,6 @@ def among(ids: Sequence[str]) -> str:
     """The condition of being one of these rows."""
     listed = ", ".join(f'"{one}"' for one in ids)
     return f"id in [{listed}]"
-
-
-def unit(vector: Vector) -> Vector:
-    """The vector with length one; one without a direction stays as it is."""
-    length = np.linalg.norm(vector)
-    scaled: Vector = np.asarray(vector / length if length else vector, np.float32)
-    return scaled
 
 
 def _plain(identity: str) -> str:

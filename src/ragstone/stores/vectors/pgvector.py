@@ -20,6 +20,7 @@ from ragstone.stores.feed import LIVE
 from ragstone.stores.ledger.postgres import PostgresLedger
 from ragstone.stores.partitions import part
 from ragstone.stores.residents import Residents
+from ragstone.stores.vectors.checks import unit
 from ragstone.stores.vectors.pgvector_indexes import Order, orders, serving, tend
 from ragstone.stores.vectors.pgvector_options import PgVectorOptions
 
@@ -113,8 +114,7 @@ class _Query:
         self._scope: list[Any] = [tenant_id, kb_id]
         self._vectors, self._chunks = part("vectors", tenant_id), part("chunks", tenant_id)
         self.is_zero = not vector.any()
-        unit = vector / max(float(np.linalg.norm(vector)), 1e-30)
-        self._vector = connection.dialect.pack_vector(unit.astype(np.float16))
+        self._vector = connection.dialect.pack_vector(unit(vector).astype(np.float16))
 
     def leaves_fewer_than(self, count: int) -> bool:
         """Whether the filter leaves few enough to sort them all."""

@@ -22,6 +22,7 @@ from ragstone.stores.vectors.checks import (
     in_batches,
     real_ids,
     seconds_option,
+    unit,
 )
 from ragstone.stores.vectors.pinecone_filters import metadata_filter
 from ragstone.stores.vectors.pinecone_index import (
@@ -33,7 +34,7 @@ from ragstone.stores.vectors.pinecone_index import (
     mismatch,
 )
 from ragstone.stores.vectors.pinecone_records import batches, point_of, prefix_of
-from ragstone.stores.vectors.rest import Account, Answer, RestService, Sleep, numbers, unit
+from ragstone.stores.vectors.rest import Account, Answer, RestService, Sleep, numbers
 from ragstone.stores.vectors.terms import can_say
 
 API_VERSION = "2026-07"

@@ -14,7 +14,8 @@ import numpy as np
 from ragstone.core.errors import StoreError
 from ragstone.core.types import Json
 from ragstone.core.vectors import Place, Point
-from ragstone.stores.vectors.rest import encoded, numbers, unit
+from ragstone.stores.vectors.checks import unit
+from ragstone.stores.vectors.rest import encoded, numbers
 from ragstone.stores.vectors.terms import terms_of
 
 MAX_METADATA = 40_000

@@ -8,6 +8,7 @@ from ragstone.core.vectors import Place, VectorProvider
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.vectors.checks import in_batches
+from ragstone.stores.vectors.places import place_of_mark
 
 BATCH = 500
 READ_AT_MOST = 2_000
@@ -17,7 +18,7 @@ READ_AT_MOST = 2_000
 def places(connection: Connection, tenant_id: str, index: str, space_ids: Sequence[int]) -> list[Place]:
     """Where an index holds something of some Spaces; of all, when none is named."""
     return [
-        Place(tenant_id, f"s{mark.space_id}", mark.dimension)
+        place_of_mark(tenant_id, mark)
         for mark in index_feed.marks(connection, tenant_id, index)
         if not space_ids or mark.space_id in space_ids
     ]

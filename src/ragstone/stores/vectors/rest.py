@@ -18,7 +18,7 @@ import httpx2
 import numpy as np
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
-from ragstone.core.errors import InputError, SettingsError, StoreBusy, StoreError
+from ragstone.core.errors import SettingsError, StoreBusy, StoreError
 from ragstone.core.settings import Adapter
 from ragstone.core.types import Json, Vector
 from ragstone.fetch.retry import passes, pause
@@ -227,15 +227,6 @@ def first_message(said: Json) -> str:
             case {"error": said} | [said, *_]:
                 continue
         return ""
-
-
-def unit(vector: Vector, what: str = "the query") -> Vector:
-    """The vector at length one; one with a number that is none is refused."""
-    length = float(np.linalg.norm(vector))
-    if not np.isfinite(length):
-        raise InputError(f"the vector of {what} holds a number that is not finite")
-    made: Vector = np.asarray(vector / length if length else vector, np.float32)
-    return made
 
 
 def numbers(vector: Vector) -> list[float]:

@@ -21,8 +21,9 @@ from ragstone.stores.vectors.checks import (
     check_options,
     in_batches,
     real_ids,
+    unit,
 )
-from ragstone.stores.vectors.rest import Sleep, numbers, unit
+from ragstone.stores.vectors.rest import Sleep, numbers
 from ragstone.stores.vectors.weaviate_filters import between, can_translate, one_of, passing, within
 from ragstone.stores.vectors.weaviate_queries import count_query, get_query
 from ragstone.stores.vectors.weaviate_schema import (

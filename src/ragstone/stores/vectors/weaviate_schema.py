@@ -15,7 +15,8 @@ import numpy as np
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Json
 from ragstone.core.vectors import Isolation, Place, Point
-from ragstone.stores.vectors.rest import numbers, unit
+from ragstone.stores.vectors.checks import unit
+from ragstone.stores.vectors.rest import numbers
 from ragstone.stores.vectors.terms import terms_of
 
 PLAIN = re.compile(r"[a-z0-9]{1,64}")
