@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "sources.md"]
-PYTHON_PAGES = [*PAGES, *(ROOT / "docs" / f"{name}.md" for name in ("agents", "answers", "verify"))]
+PYTHON_PAGES = [*PAGES, *(ROOT / "docs" / f"{name}.md" for name in ("agents", "answers", "moving", "verify"))]
 
 
 def blocks(page: Path, language: str) -> list[str]:
