@@ -53,7 +53,10 @@ def _scores(folder: Path, data: Path, environment: dict[str, str]) -> dict[str, 
 
 def _ragstone(arguments: list[str], environment: dict[str, str]) -> str:
     command = [sys.executable, "-m", "ragstone", *arguments]
-    return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+    done = subprocess.run(command, env=environment, check=False, stdout=subprocess.PIPE, text=True)
+    if done.returncode:  # with --json the reason is on stdout
+        raise SystemExit(f"{' '.join(command)} failed: {done.stdout}")
+    return done.stdout
 
 
 @contextmanager
