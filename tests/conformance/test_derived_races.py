@@ -19,7 +19,7 @@ from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.ledger.writes import discard
 from ragstone.stores.tenants import SqlTenantBook
 from ragstone.stores.vectors import derived_follow
-from ragstone.stores.vectors.derived import REST_SECONDS
+from ragstone.stores.vectors.derived import CATCH_UP_SECONDS, REST_SECONDS
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.stores.vectors.places import place_of
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
@@ -326,3 +326,53 @@ async def test_a_search_that_the_engine_fails_says_so(world: World) -> None:
     world.engine.trouble[""] = StoreBusy("the engine is away")
     with pytest.raises(StoreBusy, match="the engine is away"):
         await world.first.search("default", kb, QUERY, 5)
+
+
+async def test_an_engine_is_filled_although_no_search_has_the_time_to_wait(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise each search would begin anew, and none would ever come to the end."""
+    await put(world.one, version("boats"))
+    kb = await world.one.kb("default", "default")
+    assert kb is not None
+    await world.replay()
+    go_on, writing = asyncio.Event(), asyncio.Event()
+
+    async def slowly(_: Place) -> None:
+        writing.set()
+        await go_on.wait()
+
+    world.engine.before_upsert = slowly
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await world.second.search("default", kb, QUERY, 5)
+    hurried = asyncio.create_task(world.second.search("default", kb, QUERY, 5))
+    await writing.wait()
+    hurried.cancel()
+    world.now += CATCH_UP_SECONDS
+    # While it is being filled the ledger answers, and nobody waits.
+    assert len(await world.second.search("default", kb, QUERY, 5)) == 1
+    go_on.set()
+    under_way = world.second._catching_up[(await world.place(kb)).tenant_id]
+    await under_way.task
+    monkeypatch.setattr(index_feed, "nearest", _never)
+    assert len(await world.second.search("default", kb, QUERY, 5)) == 1
+
+
+async def test_closing_ends_what_is_being_filled(world: World) -> None:
+    await put(world.one, version("boats"))
+    kb = await world.one.kb("default", "default")
+    assert kb is not None
+    await world.replay()
+    writing = asyncio.Event()
+
+    async def for_ever(_: Place) -> None:
+        writing.set()
+        await asyncio.Event().wait()
+
+    world.engine.before_upsert = for_ever
+    asking = asyncio.create_task(world.second.search("default", kb, QUERY, 5))
+    await writing.wait()
+    asking.cancel()
+    await world.second.close()
+    assert world.second._catching_up == {}

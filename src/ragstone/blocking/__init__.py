@@ -192,8 +192,8 @@ class Ragstone:
     def clean_spaces(self, **options: Any) -> int:
         return self._run(self._engine.clean_spaces(**options))
 
-    def warm(self) -> None:
-        self._run(self._engine.warm())
+    def warm(self, **options: Any) -> None:
+        self._run(self._engine.warm(**options))
 
     def close(self) -> None:
         """Let go of models, children and files."""

@@ -197,6 +197,16 @@ class Ledger(Protocol):
         """The id of a document by what its source calls it, live or not yet."""
         ...
 
+    async def identities(
+        self, tenant: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
+    ) -> Mapping[str, str]:
+        """The same for several: ids by external id."""
+        ...
+
+    async def existing(self, tenant: str, document_ids: Sequence[str]) -> set[str]:
+        """Those of the documents that there are, live or not yet."""
+        ...
+
     async def children(self, tenant: str, document_id: str) -> list[str]:
         """Documents that came in with this one."""
         ...
@@ -206,9 +216,9 @@ class Ledger(Protocol):
         ...
 
     async def resembling(
-        self, tenant: str, kb: KnowledgeBase, bands: Sequence[int], but: str
-    ) -> Mapping[str, bytes]:
-        """Signatures of live documents that share a band, by document id."""
+        self, tenant: str, kb: KnowledgeBase, bands: Mapping[str, Sequence[int]]
+    ) -> Mapping[str, Mapping[str, bytes]]:
+        """For each document, by its id and bands: signatures of other live ones that share a band, by id."""
         ...
 
     async def newest_jobs(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, Job]:
@@ -246,6 +256,10 @@ class Ledger(Protocol):
 
     async def prepare(self, tenant: str, kb: KnowledgeBase, staged: Sequence[tuple[str, int]]) -> None:
         """Have every index elsewhere take in staged versions, by document id and number."""
+        ...
+
+    async def settle(self, tenant: str) -> None:
+        """Have every index elsewhere catch up now, or say why it cannot."""
         ...
 
     async def close(self) -> None: ...

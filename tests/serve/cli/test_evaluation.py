@@ -80,7 +80,7 @@ def test_no_system_profits_from_what_another_has_cached(
     monkeypatch.setattr("ragstone.wiring.build_embedder", fresh)
     assert cli("eval", rocks, "--systems", "dense,hybrid,fast", "--json").code == 0
     asked = [{text for texts, role in model.calls if role == "query" for text in texts} for model in models]
-    assert asked.count({text for text, _ in QUERIES.values()}) == 3
+    assert asked.count({"warm", *(text for text, _ in QUERIES.values())}) == 3
 
 
 def test_another_data_set_of_the_same_name_leaves_nothing_behind(cli: Cli, rocks: Path) -> None:
@@ -116,6 +116,7 @@ def test_a_configured_reranker_gets_a_row() -> None:
     assert chosen_systems(None, Settings()) == [*ARMS, *MODES]
 
 
+@pytest.mark.req("R-EVL-24")
 def test_the_reranked_row_is_reranked_and_the_others_are_not(
     cli: Cli, rocks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,6 +109,8 @@ class Measuring:
         system = SYSTEMS[name]
         own = settings if system.reranks else settings.model_copy(update={"reranking": RerankingSettings()})
         async with self.session.engine(own) as engine:
+            if system.arms != "lexical":
+                await engine.warm()
             with query_progress(self.session, label or name) as on_progress:
                 return await evaluate(
                     EngineRetriever(engine, system, by_document=self.own_kb),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 1.0
 """How long something may take before a line says what is going on."""
+CATCHING_UP = "bringing the vector store up to date …"
 
 
 class Session:
@@ -65,7 +66,8 @@ class Session:
             finally:
                 if loading:
                     # A model that cannot be loaded is reported by whatever needs it.
-                    await asyncio.gather(loading, return_exceptions=True)
+                    async with self.patience(CATCHING_UP):
+                        await asyncio.gather(loading, return_exceptions=True)
 
     @property
     def shows_progress(self) -> bool:

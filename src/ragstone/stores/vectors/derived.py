@@ -2,7 +2,8 @@
 
 What is to go live is written there first, so a live chunk can always be found there. What is live no more may
 linger: every hit is looked up in the ledger, and what drops out is made up for by asking further. A filter that the
-engine cannot apply with exactly our meaning, and a gap in its answer, are settled by the ledger's own vectors.
+engine cannot apply with exactly our meaning, a gap in its answer, and the time it needs to catch up, are bridged by
+the ledger's own vectors.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from ragstone.core.errors import ModelMismatch, RagstoneError, RemoteError, StoreError
@@ -36,6 +38,13 @@ NOT_HELD = frozenset((*RESERVED, "created_at", "updated_at"))
 REST_SECONDS = 10.0
 """How long searches leave an engine alone that could not catch up."""
 ALL = ""
+CATCH_UP_SECONDS = 1.0
+"""How long searches wait for an engine to catch up before the ledger answers in its place."""
+
+
+class _CatchUp(NamedTuple):
+    task: asyncio.Task[None]
+    since: float
 
 
 class DerivedIndex:
@@ -55,6 +64,7 @@ class DerivedIndex:
         self._resting: dict[str, float] = {}
         """Until when searches do not try again to settle, by tenant, or for all of them when the engine is away."""
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._catching_up: dict[str, _CatchUp] = {}
 
     @property
     def provider(self) -> VectorProvider:
@@ -75,8 +85,8 @@ class DerivedIndex:
             )
         tenant_id = await self._ledger.read(tenant, _tenant_id)
         place = place_of(tenant_id, space)
-        await self._catch_up(tenant, place)
-        if place not in self._followed or (where is not None and not self._can_filter(where)):
+        up_to_date = await self._catch_up(tenant, place)
+        if not up_to_date or place not in self._followed or not self._can_filter(where):
             return await self._ledger.read(tenant, index_feed.nearest, kb, space, vector, k, where)
         return await self._ask(tenant, place, kb, space, vector, k, where)
 
@@ -112,6 +122,10 @@ class DerivedIndex:
             return await self._follower.fill(tenant, kb, space, on_progress)
 
     async def close(self) -> None:
+        unfinished = [one.task for one in self._catching_up.values()]
+        for task in unfinished:
+            task.cancel()
+        await asyncio.gather(*unfinished, return_exceptions=True)
         await self._provider.close()
 
     async def _ask(
@@ -144,13 +158,32 @@ class DerivedIndex:
             return await self._ledger.read(tenant, index_feed.nearest, kb, space, vector, k, where)
         return kept[:k]
 
-    def _can_filter(self, where: Filter) -> bool:
+    def _can_filter(self, where: Filter | None) -> bool:
+        if where is None:
+            return True
         return not NOT_HELD.intersection(fields_of(where)) and self._provider.can_filter(where)
 
-    async def _catch_up(self, tenant: str, place: Place) -> None:
-        """Settle before a search, if that is due; a search goes on without it."""
+    async def _catch_up(self, tenant: str, place: Place) -> bool:
+        """Settle before a search, if that is due; whether there is nothing left to wait for.
+
+        It goes on when the search that began it has no time left: filling an engine may take minutes, and would
+        otherwise begin anew with every search.
+        """
         if not self._is_due(place):
-            return
+            return True
+        under_way = self._catching_up.get(place.tenant_id)
+        if under_way is None:
+            task = asyncio.create_task(self._settle_if_due(tenant, place))
+            under_way = _CatchUp(task, self._clock())
+            self._catching_up[place.tenant_id] = under_way
+            task.add_done_callback(lambda _: self._catching_up.pop(place.tenant_id, None))
+        waited = self._clock() - under_way.since
+        done, _ = await asyncio.wait({under_way.task}, timeout=max(0.0, CATCH_UP_SECONDS - waited))
+        for task in done:
+            task.result()
+        return bool(done)
+
+    async def _settle_if_due(self, tenant: str, place: Place) -> None:
         async with self._lock(place.tenant_id):
             # Whoever waited here finds it done, or learns that the engine is away, from the one who came first.
             if self._is_due(place):

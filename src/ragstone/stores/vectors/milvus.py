@@ -45,8 +45,12 @@ PAGE = 16_384
 LOOSE = 2000
 """Rows that are written before a server is told to put them away. It gives some 5,000 that lie about a coarse index,
 which finds 8 of 10 under a condition that 1 % of them pass, and no graph to those put away by less than 1,024."""
+MOST_LOOSE = 4000
+"""From here on a write waits until the server takes the order, which it does once in ten seconds by default."""
 LOOSE_EMBEDDED = 500
 """The same for milvus-lite, which searches them twenty times as slowly until then."""
+ATTEMPTS = 15
+"""A second apart."""
 HEX = "0123456789abcdef"
 
 
@@ -240,16 +244,21 @@ class MilvusProvider:
             await self._put_away(scope)
 
     async def _put_away(self, scope: Scope) -> None:
-        try:
-            await self._calls.ask(
-                lambda client: client.flush(
-                    scope.collection, timeout=self._timeout, retry_on_rate_limit=False
+        for _ in range(ATTEMPTS):
+            try:
+                await self._calls.ask(
+                    lambda client: client.flush(
+                        scope.collection, timeout=self._timeout, retry_on_rate_limit=False
+                    )
                 )
-            )
-        except StoreBusy:
-            # Servers limit how often this may be asked. Nothing is lost, and the next write asks again.
-            return
-        self._loose[scope.collection] = 0
+            except StoreBusy:
+                # Servers limit how often this may be asked. Nothing is lost, and the next write asks again.
+                if self._loose[scope.collection] < MOST_LOOSE:
+                    return
+                await asyncio.sleep(1.0)
+            else:
+                self._loose[scope.collection] = 0
+                return
 
 
 def _rows(place: Place, points: Iterable[Point]) -> list[list[Row]]:

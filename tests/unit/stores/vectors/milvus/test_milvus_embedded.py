@@ -7,9 +7,11 @@ import multiprocessing
 import stat
 import threading
 from pathlib import Path
+from typing import Any
 
 import grpc  # noqa: F401 - before any provider is made, since gRPC settles at its import what a fork may do
 import pytest
+from pymilvus import MilvusClient
 
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.settings import Adapter
@@ -104,6 +106,35 @@ async def test_what_is_held_in_memory_is_put_away_when_it_grows(
     assert _files(tmp_path) == 1
     await provider.delete(place, [id_of(0)])
     assert await provider.count(place) == 19
+    await provider.close()
+
+
+@pytest.mark.parametrize(("loose", "orders"), [(20, 1), (40, 3)])
+async def test_much_that_is_loose_makes_a_write_wait_until_the_order_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loose: int, orders: int
+) -> None:
+    """A server takes the order to put rows away once in a while only; up to a point that can wait."""
+    monkeypatch.setattr(milvus, "LOOSE_EMBEDDED", 20)
+    monkeypatch.setattr(milvus, "MOST_LOOSE", 40)
+    provider = embedded(tmp_path)
+    place = new_place()
+    await provider.open(place)
+    flush, given = MilvusClient.flush, []
+
+    def order(client: MilvusClient, *names: Any, **keywords: Any) -> None:
+        given.append(names)
+        if len(given) < 3:
+            raise StoreBusy("not so often")
+        flush(client, *names, **keywords)
+
+    async def no_wait(_: float) -> None:
+        return None
+
+    monkeypatch.setattr(MilvusClient, "flush", order)
+    monkeypatch.setattr("ragstone.stores.vectors.milvus.asyncio.sleep", no_wait)
+    await provider.upsert(place, make_points(unit_vectors(loose)))
+    assert len(given) == orders
+    assert _files(tmp_path) == (orders == 3)
     await provider.close()
 
 
