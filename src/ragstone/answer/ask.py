@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 
 from ragstone.answer.check import Checker, Judge
 from ragstone.answer.cite import Statement, check_format
@@ -12,6 +13,8 @@ from ragstone.answer.compose import Composition, Limits
 from ragstone.answer.contradict import contradictions
 from ragstone.answer.extract import Extractor
 from ragstone.answer.pack import pack
+from ragstone.answer.question import Part, Tally, each_once
+from ragstone.answer.recall import recalled
 from ragstone.answer.write import Writer
 from ragstone.core.answer_settings import AnswerSettings
 from ragstone.core.answers import Answer, AnswerEvent, AnswerReady, CitationsReady
@@ -44,51 +47,94 @@ class Answerer:
         self._extractor = Extractor(embedder)
         check_format(self._settings.citation_format)
 
-    async def answer(self, question: str, hits: Sequence[Hit], *, degraded: Sequence[str] = ()) -> Answer:
+    async def answer(
+        self, question: str, hits: Sequence[Hit], *, degraded: Sequence[str] = (), parts: Sequence[Part] = ()
+    ) -> Answer:
         """Sentences that answer the question, each with the words of a hit it stands on."""
-        async for event in self.events(question, hits, degraded=degraded, streaming=False):
+        events = self.events(question, hits, degraded=degraded, parts=parts, streaming=False)
+        async for event in events:
             if isinstance(event, AnswerReady):
                 return event.answer
         raise AssertionError("the last event is the answer")
 
+    async def recall(self, question: str) -> Answer | None:
+        """What the LLM knows by itself, where `answer.confident` allows that and it is so sure; never with a source."""
+        own, least = self._llm_settings, self._settings.confident
+        if self._llm is None or least is None:
+            return None
+        try:
+            return await recalled(
+                question,
+                self._llm,
+                least=least,
+                sentences=self._settings.max_sentences,
+                max_tokens=own.max_tokens,
+                seconds=own.timeout,
+            )
+        except (RemoteError, ModelError) as error:
+            logger.warning("looking for an answer, because the LLM gave none: %s", error)
+            return None
+
     async def events(
-        self, question: str, hits: Sequence[Hit], *, degraded: Sequence[str] = (), streaming: bool = True
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        *,
+        degraded: Sequence[str] = (),
+        parts: Sequence[Part] = (),
+        streaming: bool = True,
     ) -> AsyncGenerator[AnswerEvent]:
-        """The answer while it is made: each sentence once it is checked, then the citations, then all of it."""
-        notes, said = list(degraded), list[Statement]()
+        """The answer while it is made: each sentence once it is checked, then the citations, then all of it.
+
+        Each of the `parts` of a compound question is answered by itself, in their order.
+        """
+        notes, said = [*degraded, *(note for part in parts for note in part.degraded)], list[Statement]()
+        asked = parts or [Part(question, tuple(hits))]
+        tally = Tally(asked)
         writer = Writer(self._settings.citation_style, self._settings.citation_format)
         judge = Judge(self._entailer, self._llm_settings.timeout)
-        async with aclosing(self._statements(question, list(hits), notes, judge, streaming)) as statements:
-            async for statement in statements:
-                said.append(statement)
-                yield writer.add(statement)
+        async with aclosing(self._told(asked, notes, judge, streaming)) as told:
+            async for part, statement in told:
+                if tally.is_new(part, statement.text):
+                    said.append(statement)
+                    yield writer.add(statement)
         yield CitationsReady(writer.citations)
-        against = await contradictions(said, hits, judge)
-        yield AnswerReady(writer.finish(question, [*notes, *judge.notes], against))
+        read = each_once((*hits, *(hit for part in parts for hit in part.hits)))
+        against = await contradictions(said, read, judge)
+        answer = writer.finish(question, list(dict.fromkeys([*notes, *judge.notes])), against)
+        yield AnswerReady(replace(answer, unanswered=tally.unanswered))
+
+    async def _told(
+        self, parts: Sequence[Part], notes: list[str], judge: Judge, streaming: bool
+    ) -> AsyncGenerator[tuple[Part, Statement]]:
+        """The statements on each part; together they are no more than the settings allow, but one a part."""
+        most = max(1, self._settings.max_sentences // len(parts))
+        for part in parts:
+            async with aclosing(self._statements(part, most, notes, judge, streaming)) as statements:
+                async for statement in statements:
+                    yield part, statement
 
     async def _statements(
-        self, question: str, hits: list[Hit], notes: list[str], judge: Judge, streaming: bool
+        self, part: Part, most: int, notes: list[str], judge: Judge, streaming: bool
     ) -> AsyncGenerator[Statement]:
         """What a model says and its passages support; where that is nothing, the words of the passages."""
-        if self._llm and hits:
+        if self._llm and part.hits:
             count = 0
-            composition = self._composition(self._llm, hits, judge)
-            async with aclosing(self._composed(composition, question, notes, streaming)) as composed:
+            composition = self._composition(self._llm, part.hits, most, judge)
+            async with aclosing(self._composed(composition, part.question, notes, streaming)) as composed:
                 async for statement in composed:
                     count += 1
                     yield statement
             if count or composition.declined:
                 return
-        for statement in await self._quoted(question, hits, notes):
+        for statement in await self._quoted(part, most, notes):
             yield statement
 
-    def _composition(self, llm: LLM, hits: Sequence[Hit], judge: Judge) -> Composition:
+    def _composition(self, llm: LLM, hits: Sequence[Hit], most: int, judge: Judge) -> Composition:
         passages = pack(hits, self._settings.max_context_tokens, self._tokenizer)
         given = {passage.number: passage.hit for passage in passages}
         checker = Checker(given, judge, flag=self._settings.unsupported == "flag")
-        limits = Limits(
-            self._settings.max_sentences, self._llm_settings.max_tokens, self._llm_settings.timeout
-        )
+        limits = Limits(most, self._llm_settings.max_tokens, self._llm_settings.timeout)
         return Composition(llm, passages, checker, limits)
 
     async def _composed(
@@ -114,10 +160,10 @@ class Answerer:
         if not count:
             notes.append("llm: nothing in its reply is supported by a passage")
 
-    async def _quoted(self, question: str, hits: list[Hit], notes: list[str]) -> Sequence[Statement]:
+    async def _quoted(self, part: Part, most: int, notes: list[str]) -> Sequence[Statement]:
         # When an LLM read the passages, a planted address may be what it was led to: none is passed on.
         extraction = await self._extractor.extract(
-            question, hits, max_sentences=self._settings.max_sentences, addresses=self._llm is None
+            part.question, part.hits, max_sentences=most, addresses=self._llm is None
         )
         notes.extend(extraction.degraded)
         return extraction.statements

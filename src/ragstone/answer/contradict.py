@@ -1,4 +1,4 @@
-"""Passages that were found too and say otherwise: a denial, an opposite, another number."""
+"""Passages that were found too and say otherwise: a denial, an opposite, another number or date."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from ragstone.answer.check import Judge
 from ragstone.answer.cite import Quote, Statement
 from ragstone.answer.plain import has_link
 from ragstone.answer.support import nearest_clauses, negated, numbers, opposed
+from ragstone.answer.verify.dates import compare_moment, date_spans, moments
+from ragstone.answer.verify.restate import restated
 from ragstone.core.analyzer import analyze
 from ragstone.core.answers import Contradiction
 from ragstone.core.sentences import sentence_spans
@@ -75,10 +77,16 @@ async def _against(
 def _disagreement(sentence: str, words: frozenset[str], other: _Other) -> str:
     """In which way two sentences about the same matter disagree; empty when they do not."""
     text = other.quote.text
+    said = restated(sentence, text)  # 1500 kg are no other number than 1.5 tonnes
+    if said != sentence:
+        sentence, words = said, _words(said)
     if other.share(words) < SAME_MATTER:
         return ""
-    if _differing_numbers(sentence, text) and _back(other.words, words) >= SAME_BUT_NUMBERS:
-        return "it gives another number" if other.share(words) >= SAME_BUT_NUMBERS else ""
+    kind = (
+        "number" if _differing_numbers(sentence, text) else "date" if _differing_dates(sentence, text) else ""
+    )
+    if kind and _back(other.words, words) >= SAME_BUT_NUMBERS:
+        return f"it gives another {kind}" if other.share(words) >= SAME_BUT_NUMBERS else ""
     clauses = nearest_clauses(sentence, [text])
     if all(_back(_words(clause), words) < NEAR for clause in clauses):
         return ""
@@ -98,6 +106,14 @@ def _differing_numbers(sentence: str, text: str) -> bool:
     return not (only_here & _labels(sentence) or only_there & _labels(text))
 
 
+def _differing_dates(sentence: str, text: str) -> bool:
+    """Whether the same is told of another time; with other numbers in it, it is not the same."""
+    if numbers(sentence) != numbers(text):
+        return False
+    told = [compare_moment(moment, text) for moment in moments(sentence)]
+    return "differs" in told and "same" not in told
+
+
 def _labels(text: str) -> set[str]:
     return {number for match in _LABEL.finditer(text) for number in numbers(match[1].rstrip(".,"))}
 
@@ -107,8 +123,11 @@ def _back(theirs: frozenset[str], ours: frozenset[str]) -> float:
 
 
 def _words(text: str) -> frozenset[str]:
-    """The terms of a text that are not numbers."""
-    return frozenset(term for term in analyze(text) if not numbers(term))
+    """The terms of a text that are neither numbers nor dates."""
+    undated, end = "", 0
+    for (start, stop), _ in date_spans(text):
+        undated, end = undated + text[end:start], stop
+    return frozenset(term for term in analyze(undated + text[end:]) if not numbers(term))
 
 
 def _others(hits: Sequence[Hit]) -> Iterator[_Other]:

@@ -50,7 +50,7 @@ MIN_COVERAGE = 0.6
 _WORD = re.compile(r"\w+")
 _NAME = re.compile(r"(?<=[\w,;:)] )[A-Z][\w-]*")
 """A capital inside a sentence."""
-_ASKING = frozenset(
+ASKING = frozenset(
     analyze(
         "who whom whose much many long often must may might any some tell explain describe mean means "
         "happen happens use used using way best get please know find"
@@ -89,7 +89,7 @@ def closeness(question: Vector, sentences: Matrix, unrelated: Matrix) -> list[fl
 def coverage(question: str, quotes: Sequence[Quote]) -> list[float]:
     """The weighted share of the question's terms in each sentence or the headings above it."""
     asked = analyze_query(question)
-    terms = [term for term in asked if term not in _ASKING] or asked
+    terms = [term for term in asked if term not in ASKING] or asked
     inside = [set(analyze(quote.text)) for quote in quotes]
     frequency = Counter(term for found in inside for term in found)
     weights = {term: math.log(1 + len(quotes) / (0.5 + frequency[term])) for term in terms}

@@ -164,3 +164,48 @@ def test_a_receipt_that_cannot_be_written_after_all_does_not_cost_the_answer(
     monkeypatch.setattr(Path, "write_text", full)
     ran = filled("ask", "In which year was the lighthouse painted?", "--receipt", "x.json")
     assert (ran.code, "painted in 1931" in ran.out, "No space left" in ran.err) == (1, True, True)
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """A web that knows one page."""
+    page = {
+        "title": "Fog news",
+        "url": "https://fog.example/today",
+        "snippet": "The lighthouse was painted again in 2025.",
+    }
+    file = tmp_path / "web.json"
+    file.write_text(json.dumps({"In which year was the lighthouse painted?": [page]}), encoding="utf-8")
+    monkeypatch.setenv("RAGSTONE_WEB__KIND", "fixture")
+    monkeypatch.setenv("RAGSTONE_WEB__PATH", str(file))
+    return page["url"]
+
+
+def test_an_answer_asks_the_web_where_it_is_told_to(filled: Cli, web: str) -> None:
+    question = "In which year was the lighthouse painted?"
+    cited = {one["uri"] for one in filled("ask", question, "--web", "--json").json["citations"]}
+    assert web in cited
+    cited = {one["uri"] for one in filled("ask", question, "--no-web", "--json").json["citations"]}
+    assert cited == {"pages/harbour.txt"}
+
+
+@pytest.mark.parametrize("command", ["ask", "search"])
+def test_without_a_web_search_the_option_says_what_to_set(filled: Cli, command: str) -> None:
+    ran = filled(command, "In which year was the lighthouse painted?", "--web")
+    assert (ran.code, "no web search is set up" in ran.err, "set web.kind" in ran.err) == (2, True, True)
+
+
+def test_pages_of_the_web_are_numbered_by_themselves(filled: Cli, web: str) -> None:
+    lines = filled("search", "In which year was the lighthouse painted?", "--web", "-k", "1").out.splitlines()
+    assert [line.split()[0] for line in lines if line and not line.startswith("   ")] == ["1", "On", "w1"]
+    assert lines[lines.index("On the web") + 3].strip() == web
+
+
+def test_a_part_without_an_answer_is_named(filled: Cli) -> None:
+    question = "In which year was the lighthouse painted, and who won the chess cup of Reykjavik?"
+    ran = filled("ask", question)
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    assert lines[0].startswith("The lighthouse was painted in 1931. [1]")
+    assert lines[1] == "Nothing in the knowledge base answers: who won the chess cup of Reykjavik?"
+    assert filled("ask", question, "--json").json["unanswered"] == ["who won the chess cup of Reykjavik"]

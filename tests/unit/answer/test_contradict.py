@@ -59,6 +59,22 @@ async def test_explicit_checks(make_hit: MakeHit, other: str, reason: str) -> No
     assert await reasons(make_hit, other) == ([reason] if reason else [])
 
 
+@pytest.mark.parametrize(
+    ("said", "other", "reason"),
+    [
+        ("The crane lifts 1500 kg.", "The crane lifts 1.5 tonnes.", ""),
+        ("The council meets on Monday.", "The council meets on Tuesday.", "it gives another date"),
+        ("The council meets on Monday.", "The council meets from Monday to Friday.", ""),
+        ("The fair is held in June.", "The fair is held in July.", "it gives another date"),
+        ("The museum opens at 5 pm.", "The museum opens at 17:00.", ""),
+    ],
+)
+async def test_figures_are_compared_by_what_they_tell(
+    make_hit: MakeHit, said: str, other: str, reason: str
+) -> None:
+    assert await reasons(make_hit, other, said) == ([reason] if reason else [])
+
+
 async def test_opposites(make_hit: MakeHit) -> None:
     found = await reasons(make_hit, "Heat decreases tank pressure.", "Heat increases tank pressure.")
     assert found == ["it says the opposite"]

@@ -6,9 +6,12 @@ import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
+from ragstone.answer.verify.clause import first_verb
 from ragstone.answer.verify.dates import Moment, date_spans
-from ragstone.answer.verify.quantities import Quantity, quantity_spans
-from ragstone.answer.verify.split import VERB, split_claim
+from ragstone.answer.verify.grammar import tokens
+from ragstone.answer.verify.quantities import quantity_spans
+from ragstone.answer.verify.quantity import Quantity
+from ragstone.answer.verify.split import split_claim
 from ragstone.core.analyzer import STOP_WORDS, analyze
 
 Figure = Quantity | Moment
@@ -54,14 +57,18 @@ def segments(text: str) -> list[Segment]:
 def _taken_over(head: str, tail: str, before: tuple[str, str] | None) -> frozenset[str]:
     if before is None:
         return frozenset()
-    verbs = {term for verb in VERB.finditer(before[0]) for term in analyze(verb.group())}
+    verb = first_verb(tokens(before[0]))
+    verbs = set(analyze(verb.token.word)) if verb else set()
     # A verb that is not known stands last before its figure: "staff get 25".
     verbs = verbs or set(analyze(before[0])[-1:])
     subject = {term for term in analyze(before[0]) if not term[0].isdigit()} - verbs
     said: set[str] = set()
-    if not VERB.search(head + tail):
+    words = tokens(head + tail)
+    first = first_verb(words, shared=True)
+    begins = first is not None and first.sure
+    if not begins and not first_verb(words):
         said |= verbs
-    if not head.strip() or _PRONOUN.search(head) or VERB.match(head.strip()):
+    if not head.strip() or _PRONOUN.search(head) or begins:
         said |= subject | verbs if not head.strip() else subject
     if len(tail.split()) <= 1:
         said |= set(analyze(before[1]))
@@ -133,8 +140,8 @@ def scattered(claim: str, sentence: str, names: Sequence[str], known: Set[str]) 
 
 def _head(claim: str) -> set[str]:
     """The terms of a claim's subject and verb; what is said with "is" belongs to them."""
-    verb = VERB.search(claim)
+    verb = first_verb(tokens(claim))
     if verb is None:
         return set()
-    rest = analyze(claim[verb.end() :])[:1] if verb.group().lower() in STOP_WORDS else []
-    return {*analyze(claim[: verb.end()]), *rest}
+    rest = analyze(claim[verb.token.end :])[:1] if verb.token.word in STOP_WORDS else []
+    return {*analyze(claim[: verb.token.end]), *rest}

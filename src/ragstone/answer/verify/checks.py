@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragstone.answer.verify.binding import misbound, scattered
-from ragstone.answer.verify.dates import Moment, moments, timed_otherwise
+from ragstone.answer.verify.dates import compare_moment, date_spans, moments, timed_otherwise
 from ragstone.answer.verify.framing import at_certain_times, denied_as_a_whole, unstated
 from ragstone.answer.verify.opposites import direction, opposites
 from ragstone.answer.verify.polarity import denial_conflicts, extent, hedged, overreaches, swapped
-from ragstone.answer.verify.quantities import Outcome, compare, quantities, tells_share, unbounded
+from ragstone.answer.verify.quantities import quantities, tells_share, unbounded
+from ragstone.answer.verify.quantity import Outcome, compare
 from ragstone.answer.verify.roles import mixed_names, reversed_roles
 from ragstone.answer.verify.split import clauses
 from ragstone.core.analyzer import analyze, analyze_query
@@ -51,15 +51,21 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
     nearest = _nearest(claim, sentence)
     denied, opposed = denial_conflicts(claim, nearest), opposites(claim, nearest)
     conflicts = [f"it says another {kind}" for kind, outcome in figures if outcome == "differs"]
+    # Closed on Sundays says nothing against open on Mondays.
+    elsewhen = denied != opposed and conflicts == ["it says another date"]
+    if elsewhen:
+        conflicts.clear()
     if misbound(claim, sentence):
         conflicts.append("it says another number of it")
-    if denied != opposed:
+    if denied != opposed and not elsewhen:
         conflicts.append("it says the opposite" if opposed else "one of the two denies it")
     elif not denied and denied_as_a_whole(claim, sentence):
         conflicts.append("one of the two denies it")
     if swapped(claim, nearest) or reversed_roles(claim, nearest):
         conflicts.append("it says it the other way round")
     gaps, voids = _gaps(claim, sentence, around), _voids(claim, sentence, around)
+    if elsewhen:
+        voids.append("it does not say it of that time")
     if denied and opposed:
         gaps.append("it says it in opposite words")
     for kind in dict.fromkeys(kind for kind, outcome in figures if outcome == "absent"):
@@ -119,14 +125,7 @@ def _figures(claim: str, sentence: str) -> list[tuple[str, Outcome]]:
 
 
 def _dates(claim: str, sentence: str) -> list[tuple[str, Outcome]]:
-    stated = moments(sentence)
-    return [("date", _compare_dates(claimed, stated)) for claimed in moments(claim)]
-
-
-def _compare_dates(claimed: Moment, stated: Sequence[Moment]) -> Outcome:
-    if any(claimed.fits(moment) for moment in stated):
-        return "same"
-    return "differs" if any(claimed.rivals(moment) for moment in stated) else "absent"
+    return [("date", compare_moment(claimed, sentence)) for claimed in moments(claim)]
 
 
 def _nearest(claim: str, sentence: str) -> str:
@@ -136,8 +135,9 @@ def _nearest(claim: str, sentence: str) -> str:
 
 
 def names(text: str) -> list[str]:
-    """Capitalised words, acronyms and identifiers; the word that begins a sentence is not among them."""
+    """Capitalised words, acronyms and identifiers; neither dates nor the word that begins a sentence."""
     words = text.split()
+    dated = [span for span, _ in date_spans(text)]
     capitals = sum(word[:1].isupper() for word in words)
     if len(words) > 2 and capitals > _TITLE_CASE * len(words) + 1:
         return []
@@ -146,6 +146,7 @@ def names(text: str) -> list[str]:
         for match in _NAME.finditer(text)
         if not (_ENDS_SENTENCE.search(text[: match.start()][-3:]) and match.group()[1:].islower())
         and len(match.group()) > 1
+        and not any(start <= match.start() < end for start, end in dated)
     ]
 
 

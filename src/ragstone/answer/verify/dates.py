@@ -1,12 +1,17 @@
-"""Dates and times of day in a text, whichever way they are written."""
+"""Dates, days of the week and times of day in a text, whichever way they are written."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 
+from ragstone.answer.verify.quantity import Outcome
 from ragstone.answer.verify.units import unit_of
 
+REMEMBERED = 512
+"""Texts whose reading is kept: a claim is read beside many sentences, a sentence by many checks."""
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
@@ -14,6 +19,15 @@ _MONTHS = (
 _OTHERS = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTHS if name != "may")
 _MONTH = rf"(?i:{_OTHERS}|sept)|May"
 """A small "may" is a verb."""
+_PLAIN_MONTH = "|".join(name for name in _MONTHS if name not in ("march", "may", "august"))
+_LED = "|".join(
+    f"(?<={word} )" for word in ("in", "In", "of", "by", "since", "until", "during", "early", "late", "mid")
+)
+"""Words before a month that may be taken for something else."""
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_DAY = r"(?i:mon|tues|wednes|thurs|fri|satur|sun)(?i:days?)|Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat(?=\W)|Sun(?=\W)"
+_LONE_DAY = r"(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)days?)|Mon\b|Tues?\b|Wed\b|Thurs?\b|Fri\b"
+_TO = r"\s?(?:to|through|until|till|–|-)\s?"
 _YEAR = r"(?:1[5-9]|20|21)\d{2}"
 _HALF = r"[.]?[mM]\b\.?"
 _DATE = re.compile(
@@ -24,7 +38,16 @@ _DATE = re.compile(
     rf"|\b(?P<h1>[01]?\d|2[0-3])(?::(?P<n1>[0-5]\d)(?:\s?(?P<p1>[apAP]){_HALF})?"
     rf"|\.(?P<n3>[0-5]\d)\s?(?P<p3>[apAP]){_HALF})(?![\d:])"
     rf"|\b(?P<h2>1[0-2]|[1-9])\s?(?P<p2>[apAP]){_HALF}"
-    rf"|(?<![\w.,-])(?P<y4>{_YEAR})(?![\w%°]|[.,]\d|-\d)(?!\s(?:people|\w{{1,20}}s)\b)",
+    rf"|(?<![\w.,-])(?P<y4>{_YEAR})(?![\w%°]|[.,]\d|-\d)(?!\s(?:people|\w{{1,20}}s)\b)"
+    rf"|\b(?:(?P<wa>{_DAY}){_TO}(?P<wb>{_DAY})\b|between (?P<wc>{_DAY}) and (?P<wd>{_DAY})\b|(?P<w>{_LONE_DAY})"
+    r"|(?P<week>(?i:week(?:days?|ends?))))\b"
+    rf"|\b(?:(?P<ma>{_MONTH}){_TO}(?P<mb>{_MONTH})|between (?P<mc>{_MONTH}) and (?P<md>{_MONTH})"
+    rf"|(?P<m4>(?i:{_PLAIN_MONTH}))|(?:{_LED})(?P<m5>{_MONTH}))\b(?!\s?\d)"
+    r"|\b(?P<turn>(?i:noon|midnight))\b",
+)
+_ALWAYS = re.compile(r"\b(?:every day|each day|daily|all week|seven days a week)\b", re.I)
+_EXCEPT = re.compile(
+    r"\b(?:except|excepting|excluding|other than|apart from|but not)(?: for)?(?: on)?\s$", re.I
 )
 _SIDES = {"before": "before", "until": "before", "till": "before", "after": "after", "since": "after"}
 _NEXT_WORD = re.compile(r"\s([^\W\d_]{1,20})")
@@ -39,26 +62,56 @@ class Moment:
     day: int | None = None
     minute: int | None = None
     """Since midnight."""
+    months: frozenset[int] = frozenset()
+    """Those of a span such as June to August, or a month without a day or a year."""
+    weekdays: frozenset[int] = frozenset()
+    """Monday is 0."""
 
     def fits(self, other: Moment) -> bool:
         """Whether a source that states `other` states this: all that is told here is told there."""
-        pairs = zip(self._told(), other._told(), strict=True)
-        return all(mine is None or mine == theirs for mine, theirs in pairs)
+        return all(mine <= theirs for mine, theirs in zip(self._told(), other._told(), strict=True))
 
     def rivals(self, other: Moment) -> bool:
         """Whether both tell the same kind of thing and differ in it."""
-        pairs = list(zip(self._told(), other._told(), strict=True))
-        return any(mine is not None and theirs is not None and mine != theirs for mine, theirs in pairs)
+        pairs = zip(self._told(), other._told(), strict=True)
+        return any(mine and theirs and mine.isdisjoint(theirs) for mine, theirs in pairs)
 
-    def _told(self) -> tuple[int | None, ...]:
-        return (self.year, self.month, self.day, self.minute)
+    def _told(self) -> tuple[frozenset[int], ...]:
+        single = ({one} if one is not None else () for one in (self.year, self.month, self.day, self.minute))
+        year, month, day, minute = map(frozenset[int], single)
+        return (year, month | self.months, day, minute, self.weekdays)
 
 
-def date_spans(text: str) -> list[tuple[tuple[int, int], Moment]]:
+def compare_moment(claimed: Moment, sentence: str) -> Outcome:
+    """What the dates of a source say about one of the claim's."""
+    stated = moments(sentence)
+    if any(claimed.fits(moment) for moment in stated):
+        return "same"
+    if claimed.weekdays and not any(moment.weekdays for moment in stated) and _ALWAYS.search(sentence):
+        return "same"
+    if not any(claimed.rivals(moment) for moment in stated):
+        return "absent"
+    return "absent" if _during(claimed, sentence) else "differs"
+
+
+def _during(claimed: Moment, sentence: str) -> bool:
+    """Whether a time or a year lies between two that the source joins by "to" or "until"."""
+    for (span, first), (following, last) in pairwise(date_spans(sentence)):
+        if re.fullmatch(rf"{_TO}|\sand\s", sentence[span[1] : following[0]]):
+            ends = zip(claimed._told(), first._told(), last._told(), strict=True)
+            if any(
+                mine and low and high and max(low) < min(mine) <= max(mine) < min(high)
+                for mine, low, high in ends
+            ):
+                return True
+    return False
+
+
+@lru_cache(REMEMBERED)
+def date_spans(text: str) -> tuple[tuple[tuple[int, int], Moment], ...]:
     """Where dates and times stand in a text, and what they tell."""
-    return [
-        (match.span(), moment) for match in _DATE.finditer(text) if (moment := _moment(match)) is not None
-    ]
+    found = ((match.span(), _moment(match)) for match in _DATE.finditer(text))
+    return tuple((span, moment) for span, moment in found if moment is not None)
 
 
 def moments(text: str) -> list[Moment]:
@@ -91,6 +144,14 @@ def _moment(match: re.Match[str]) -> Moment | None:
         return Moment(int(year) if year else None, _month(month), day) if 1 <= day <= 31 else None
     if part["m3"]:
         return Moment(int(part["y3"]), _month(part["m3"]))
+    if part["w"] or part["wa"] or part["wc"] or part["week"]:
+        days = _weekdays(part)
+        excepted = _EXCEPT.search(match.string[: match.start()][-20:])
+        return Moment(weekdays=frozenset(range(7)) - days if excepted else days)
+    if months := [_month(name) for key in ("m4", "m5", "ma", "mb", "mc", "md") if (name := part[key])]:
+        return Moment(months=_cycle(months[0], months[-1], 12, first=1))
+    if part["turn"]:
+        return Moment(minute=720 if part["turn"].lower() == "noon" else 0)
     if part["y4"]:
         after = _NEXT_WORD.match(match.string, match.end())
         measured = after is not None and unit_of(after[1]) is not None
@@ -105,6 +166,22 @@ def _time(part: dict[str, str | None]) -> Moment:
     return Moment(
         minute=(hour % 12 + 12 * (half.lower() == "p")) * 60 + minute if half else hour * 60 + minute
     )
+
+
+def _weekdays(part: dict[str, str | None]) -> frozenset[int]:
+    if part["week"]:
+        return frozenset(range(5) if "day" in part["week"].lower() else (5, 6))
+    days = [_day(name) for key in ("w", "wa", "wb", "wc", "wd") if (name := part[key])]
+    return _cycle(days[0], days[-1], 7)
+
+
+def _day(name: str) -> int:
+    return next(n for n, day in enumerate(_DAYS) if day.startswith(name[:3].lower()))
+
+
+def _cycle(start: int, end: int, length: int, first: int = 0) -> frozenset[int]:
+    """All from one to another, over the turn of the week or the year where the other comes before."""
+    return frozenset((start - first + n) % length + first for n in range((end - start) % length + 1))
 
 
 def _month(name: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ragstone.answer.verify.conditions import condition_dropped
 from ragstone.core.analyzer import analyze, analyze_query
 
 _STRONG_JOINT = re.compile(r";\s|\.\s(?=[A-Z])|,?\s(?:but|whereas|although|though)\s", re.I)
@@ -26,15 +27,6 @@ _FRAME = re.compile(
 )
 _UNREAL = re.compile(
     r"\b(?:would|could|might|should)(?: not| never)? have\b|^\s*(?:had|were)\b[^;]{1,300}\bwould\b|\bif only\b",
-    re.I,
-)
-_CONDITION = re.compile(
-    r"(?<!even )(?<!as )(?<!only )\bif\b"
-    r"|\b(?:unless|provided that|providing|in case|as long as|on condition|otherwise)\b",
-    re.I,
-)
-_KEPT_CONDITION = re.compile(
-    r"\b(?:if|unless|when|whenever|where|once|until|provided|in case|as long as|with|without|for|otherwise|only)\b",
     re.I,
 )
 _TAKEN_BACK = re.compile(
@@ -71,7 +63,7 @@ def unstated(claim: str, sentence: str) -> str:
         return "it does not say it as a fact"
     if _UNREAL.search(part) and not _UNREAL.search(claim):
         return "it says what would have been"
-    if _CONDITION.search(part) and not _KEPT_CONDITION.search(claim):
+    if condition_dropped(claim, part):
         return "it says it under a condition"
     here = set(analyze(claim))
     for word in _TAKEN_BACK.finditer(part):

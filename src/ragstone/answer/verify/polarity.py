@@ -14,7 +14,7 @@ Extent = Literal["all", "most", "some", "none"]
 
 _CUE = re.compile(
     r"\b(?:no(?= longer)|not(?! only)|no(?! (?:more|less|fewer|later|earlier|\d|\.))|never|none|neither|nor|nothing"
-    r"|nobody|nowhere|refuse[sd]?(?= to)|decline[sd]?(?= to)|without|cannot|unable|lack(?:s|ed|ing)?"
+    r"|nobody|nowhere|refuse[sd]?(?= to)|decline[sd]?(?= to)|without|unless|cannot|unable|lack(?:s|ed|ing)?"
     r"|fail(?:s|ed|ure)?(?= to\b)|absence|absent|devoid|independent(?:ly)?"
     r"|\w{1,20}n['’]t)\b",
     re.I,

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Literal
+from functools import lru_cache
 
-from ragstone.answer.verify.dates import date_spans
-from ragstone.answer.verify.units import PREFIXES, unit_of
+from ragstone.answer.verify.dates import REMEMBERED, date_spans
+from ragstone.answer.verify.quantity import Bound, Quantity
+from ragstone.answer.verify.units import PREFIXES, Unit, unit_of
 from ragstone.core.analyzer import FUNCTION_WORDS, analyze
 
-Bound = Literal["is", "about", "over", "under", "at least", "at most"]
-Outcome = Literal["same", "differs", "absent"]
+Span = tuple[tuple[int, int], Quantity]
+Spans = tuple[Span, ...]
 
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
@@ -22,7 +22,18 @@ _SMALL = {word: value for value, word in enumerate(f"{_ONES} seventeen eighteen 
 _DECADES = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _TENS = {word: 10 * n for n, word in enumerate(_DECADES, 2)}
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_OF_MONEY = {"k": 1000, "m": 10**6, "bn": 10**9}
 _SHARES = {"half": Fraction(1, 2), "third": Fraction(1, 3), "quarter": Fraction(1, 4)}
+_PARTS = {
+    "third": 3,
+    "thirds": 3,
+    "quarters": 4,
+    "fourths": 4,
+    "fifths": 5,
+    "sixths": 6,
+    "eighths": 8,
+    "tenths": 10,
+}
 _WORDS = "|".join([*_SMALL, *_TENS])
 _NUMBER = re.compile(
     r"(?P<sign>(?<![\w.)])[-−])?(?<![\w.,])(?<![^\W\d_][-/])(?P<digits>\d{1,18}(?:,\d{3}){0,6}(?:\.\d{1,18})?)"
@@ -31,10 +42,13 @@ _NUMBER = re.compile(
     re.I,
 )
 _AFTER = re.compile(
-    r"[ \u00a0-]?(?P<scale>hundred|thousand|million|billion|trillion)?\b[ \u00a0-]?"
-    r"(?P<unit>°[CF]?|[%‰]|per ?cent|[^\W\d_]{1,20})?",
+    r"(?:[ \u00a0-]?(?P<scale>hundred|thousand|million|billion|trillion)\b)?(?P<gap>[ \u00a0-])?"
+    r"(?P<unit>°[CFK]?|[%‰]|per ?cent|degrees? (?:Celsius|Fahrenheit|[CF]\b)|[kcmd]?m[23]\b"
+    r"|(?:square|cubic|sq\.?|nautical|metric) [^\W\d_]{1,20}|[^\W\d_]{1,20})?",
     re.I,
 )
+_OUT_OF = re.compile(rf" (?:out of|(?P<one>in))(?: every)? (?P<whole>\d{{1,9}}|{_WORDS})\b", re.I)
+_NEXT_WORD = re.compile(r" ([^\W\d_]{1,20})")
 _A_UNIT = re.compile(r" (?:of )?an? ([^\W\d_]{1,20})", re.I)
 _PER = re.compile(r"\s?(?:/\s?|per (?!cent)|every |each |an? (?=[^\W\d_]))([^\W\d_]{1,20})", re.I)
 _BOUNDS: tuple[tuple[Bound, str], ...] = (
@@ -45,72 +59,16 @@ _BOUNDS: tuple[tuple[Bound, str], ...] = (
     ("about", r"about|approximately|around|roughly|nearly|almost|some|circa|ca\.|~"),
 )
 _BEFORE = re.compile("|".join(f"(?P<b{n}>{words})" for n, (_, words) in enumerate(_BOUNDS)), re.I)
+_MOVED = re.compile(
+    r"\b(?:by|(?:rise|fall|drop|increase|decrease|difference|change) of)(?: \w{1,13})?$", re.I
+)
+"""Before a number that tells how far something moved, not where it stands."""
 _NOT_COUNTED = frozenset(
     f"{FUNCTION_WORDS} per between until who also out off more less fewer other further".split()
 )
 _REACH = 24
-_ABOUT = Fraction(1, 20)
-"""How far "about 100" may be from what the source says."""
 MOST = 60
 """Quantities looked at in one text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A number as written, in the smallest shared measure of its kind."""
-
-    value: Fraction
-    written: Fraction
-    """The number before its unit is taken into account."""
-    dimension: str
-    """What it measures, or the stem of the word it counts; empty when it stands alone."""
-    lead: str
-    """What stands before it: the stem of one word ("channel 12"), or the two words that lead to it."""
-    bound: Bound
-    per: tuple[str, Fraction] | None = None
-    """What it is counted by: the hour in "5 mg per hour"."""
-
-    def fits(self, other: Quantity) -> bool:
-        """Whether a source that states `other` states this."""
-        if self.dimension != other.dimension:
-            # A bare number may be meant as the same measure, but then it must be the very same number.
-            return not (self.dimension and other.dimension) and self.written == other.written
-        if self.per is not None:
-            if other.per is None or self.per[0] != other.per[0]:
-                return False
-            return replace(self, value=self.value / self.per[1], per=None).fits(
-                replace(other, value=other.value / other.per[1], per=None)
-            )
-        if self.bound == other.bound or {self.bound, other.bound} <= {"is", "about"}:
-            return self.value == other.value or (self.bound == "about" and self._rounds(other))
-        return _within(self, other)
-
-    def _rounds(self, other: Quantity) -> bool:
-        """Whether "about 600" is a fair word for the other value: near it, and no digit of its own is wrong."""
-        last = Fraction(1)
-        while self.value and (self.value / (10 * last)).denominator == 1:
-            last *= 10
-        return abs(self.value - other.value) <= min(last / 2, _ABOUT * abs(other.value))
-
-    def rivals(self, other: Quantity) -> bool:
-        """Whether both measure the same kind of thing, so that one excludes the other."""
-        alike = self.dimension == other.dimension and (
-            self.dimension or (self.lead and self.lead == other.lead)
-        )
-        return bool(alike) and not self.fits(other)
-
-
-def _within(claim: Quantity, source: Quantity) -> bool:
-    """Whether what the source allows lies inside what the claim allows."""
-    if claim.bound == "over":
-        return source.value > claim.value or (source.bound == "over" and source.value >= claim.value)
-    if claim.bound == "at least":
-        return source.bound in ("is", "at least", "over") and source.value >= claim.value
-    if claim.bound == "under":
-        return source.value < claim.value or (source.bound == "under" and source.value <= claim.value)
-    if claim.bound == "at most":
-        return source.bound in ("is", "at most", "under") and source.value <= claim.value
-    return False
 
 
 def quantities(text: str) -> list[Quantity]:
@@ -118,17 +76,24 @@ def quantities(text: str) -> list[Quantity]:
     return [quantity for _, quantity in quantity_spans(text)]
 
 
-def quantity_spans(text: str) -> list[tuple[tuple[int, int], Quantity]]:
+@lru_cache(REMEMBERED)
+def quantity_spans(text: str) -> Spans:
     """Where the numbers of a text stand, and what they tell."""
     dated = [span for span, _ in date_spans(text)]
-    found: list[tuple[tuple[int, int], Quantity]] = []
+    found: list[Span] = []
+    read = 0
     for match in _NUMBER.finditer(text):
         if len(found) == MOST:
             break
-        if any(start <= match.start() < end for start, end in dated) or _is_loose_one(match):
+        if match.start() < read or any(start <= match.start() < end for start, end in dated):
             continue
-        found.append((match.span(), _quantity(text, match)))
-    return found
+        whole = _whole(text, match)
+        if whole:
+            read = whole.end()
+            found.append(((match.start(), read), _out_of(text, match, whole)))
+        elif not _is_loose_one(match):
+            found.append((match.span(), _quantity(text, match)))
+    return _joined(text, found)
 
 
 def _is_loose_one(match: re.Match[str]) -> bool:
@@ -136,21 +101,86 @@ def _is_loose_one(match: re.Match[str]) -> bool:
     return (match["word"] or "").lower() == "one"
 
 
+def _whole(text: str, match: re.Match[str]) -> re.Match[str] | None:
+    """What stands behind a number in "3 out of 4" and "one in five"; "1 in 5 minutes" is no share."""
+    whole = _OUT_OF.match(text, match.end())
+    if whole is None or match["share"] or not abs(_value(match)) < _number(whole["whole"]):
+        return None
+    after = _NEXT_WORD.match(text, whole.end())
+    if whole["one"] and (_value(match) != 1 or (after and unit_of(after[1]))):
+        return None
+    return whole
+
+
+def _out_of(text: str, match: re.Match[str], whole: re.Match[str]) -> Quantity:
+    before, share = _before(text, match), _value(match) / _number(whole["whole"])
+    return Quantity(
+        share, share, "share", _lead(before), _bound(before), words=text[match.start() : whole.end()]
+    )
+
+
 def _quantity(text: str, match: re.Match[str]) -> Quantity:
-    value = _value(match)
     after = _AFTER.match(text, match.end())
-    unit = after["unit"] if after and after["unit"] else ""
-    if after and after["scale"]:
-        value *= _SCALES[after["scale"].lower()]
-    before = text[max(0, match.start() - _REACH) : match.start()].rstrip()
-    known = unit_of(unit.replace(" ", "").lower() if unit.lower().startswith("per") else unit)
-    if known is None and before[-1:] in PREFIXES:
-        known = unit_of(before[-1:])
+    before = _before(text, match)
+    scale = _SCALES.get((after["scale"] or "").lower(), 1) if after else 1
+    if after and before.endswith(tuple(PREFIXES)):
+        scale = _OF_MONEY.get((after["unit"] or "").lower(), scale)
+    written = _value(match) * scale
+    unit, end = _unit(text, match, before)
+    if unit.zero and _MOVED.search(before):
+        unit = unit.difference()
+    return Quantity(
+        unit.measure(written),
+        written,
+        unit.dimension,
+        _lead(before),
+        _bound(before),
+        _per(text, end) or unit.per,
+        unit.size,
+        _last_digit(match) * scale,
+        text[match.start() : end].rstrip(),
+    )
+
+
+def _unit(text: str, match: re.Match[str], before: str) -> tuple[Unit, int]:
+    """What a number is a number of, and where the words for it end."""
+    after = _AFTER.match(text, match.end())
+    word, end = (after["unit"] or "", after.end()) if after else ("", match.end())
     if match["share"]:
-        known = _part_of(text, match.end()) or ("share", Fraction(1))
-    dimension, scale = known or (_counted(unit), Fraction(1))
-    per = _per(text, after.end() if after else match.end())
-    return Quantity(value * scale, value, dimension, _lead(before), _bound(before), per)
+        return _part_of(text, match.end())
+    if word.lower() in _PARTS and (word.lower() != "quarters" or text.startswith(" of", end)):
+        whole, end = _part_of(text, end)
+        return Unit(whole.dimension, whole.size / _PARTS[word.lower()]), end
+    if before.endswith(tuple(PREFIXES)):
+        return unit_of(before[-1]) or Unit(""), end
+    known = unit_of(word.replace(" ", "") if word.lower().startswith("per") else word)
+    if (
+        after
+        and word.isalpha()
+        and not after["gap"]
+        and (known is None or (len(word) == 1 and word.isupper()))
+    ):
+        return Unit(""), match.end()  # "5th" and "3D" count nothing
+    return known or Unit(_counted(word)), end
+
+
+def _joined(text: str, found: list[Span]) -> Spans:
+    """One quantity of the two in "1 hour 30 minutes"."""
+    joined: list[Span] = []
+    for span, one in found:
+        start, before = joined[-1] if joined else (span, one)
+        between = text[start[0] + len(before.words) : span[0]]
+        smaller = one.dimension == before.dimension and 0 <= one.value < before.size
+        measured = one.dimension in ("time in s", "length in m") and one.bound == before.bound != "about"
+        if joined and smaller and measured and between in (" ", " and ") and not before.per:
+            words = text[start[0] : span[0] + len(one.words)]
+            whole = replace(
+                before, value=before.value + one.value, size=one.size, step=one.step, per=one.per, words=words
+            )
+            joined[-1] = (start[0], span[1]), replace(whole, written=whole.value / one.size)
+        else:
+            joined.append((span, one))
+    return tuple(joined)
 
 
 def _per(text: str, end: int) -> tuple[str, Fraction] | None:
@@ -159,26 +189,35 @@ def _per(text: str, end: int) -> tuple[str, Fraction] | None:
     if match is None:
         return None
     known = unit_of(match[1])
-    if known is not None or not match.group().lstrip().lower().startswith("per "):
-        return known
-    return _counted(match[1]), Fraction(1)
+    if known is not None:
+        return known.dimension, known.size
+    return (_counted(match[1]), Fraction(1)) if match.group().lstrip().lower().startswith("per ") else None
 
 
-def _part_of(text: str, end: int) -> tuple[str, Fraction] | None:
-    """The unit in "half an hour"; a share of anything else is a share."""
+def _part_of(text: str, end: int) -> tuple[Unit, int]:
+    """The unit in "half an hour" and where it ends; a share of anything else is a share."""
     whole = _A_UNIT.match(text, end)
-    return unit_of(whole[1]) if whole else None
+    unit = unit_of(whole[1]) if whole else None
+    return (unit, whole.end()) if whole and unit else (Unit("share"), end)
 
 
 def _value(match: re.Match[str]) -> Fraction:
     if match["share"]:
         return _SHARES[match["share"].lower()]
-    if match["word"]:
-        return Fraction(
-            sum(_SMALL.get(part, _TENS.get(part, 0)) for part in match["word"].lower().split("-"))
-        )
-    value = Fraction(match["digits"].replace(",", ""))
+    value = _number(match["word"] or match["digits"])
     return -value if match["sign"] else value
+
+
+def _number(written: str) -> Fraction:
+    """A number in digits or as a word."""
+    if written[0].isdigit():
+        return Fraction(written.replace(",", ""))
+    return Fraction(sum(_SMALL.get(part, _TENS.get(part, 0)) for part in written.lower().split("-")))
+
+
+def _last_digit(match: re.Match[str]) -> Fraction:
+    decimals = (match["digits"] or "").partition(".")[2]
+    return Fraction(1, 10 ** len(decimals))
 
 
 def _counted(word: str) -> str:
@@ -187,6 +226,10 @@ def _counted(word: str) -> str:
         return ""
     stems = analyze(word)
     return stems[0] if stems else ""
+
+
+def _before(text: str, match: re.Match[str]) -> str:
+    return text[max(0, match.start() - _REACH) : match.start()].rstrip()
 
 
 def _lead(before: str) -> str:
@@ -203,13 +246,6 @@ def _bound(before: str) -> Bound:
     return last
 
 
-def compare(claimed: Quantity, stated: Sequence[Quantity]) -> Outcome:
-    """What a source's quantities say about one of the claim's."""
-    if any(claimed.fits(quantity) for quantity in stated):
-        return "same"
-    return "differs" if any(claimed.rivals(quantity) for quantity in stated) else "absent"
-
-
 def tells_share(text: str) -> bool:
     """Whether a text speaks of a part of something."""
     return any(one.dimension == "share" and one.value < 1 for one in quantities(text))
@@ -219,4 +255,7 @@ def unbounded(claim: str, sentence: str) -> bool:
     """Whether a sentence is about what lies over or under a number, and the claim leaves that out."""
     limits = [one for one in quantities(sentence) if one.bound in ("over", "under")]
     kept = quantities(claim)
-    return any(not any(mine.written == limit.written for mine in kept) for limit in limits)
+    return any(
+        not any(mine.written == limit.written or mine.value == limit.value for mine in kept)
+        for limit in limits
+    )

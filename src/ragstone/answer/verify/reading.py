@@ -12,6 +12,7 @@ from ragstone.answer.cite import Quote
 from ragstone.answer.evidence import COVERAGE_WEIGHT, UNRELATED, closeness, coverage
 from ragstone.answer.plain import strip_hidden
 from ragstone.answer.verify.checks import Findings, check
+from ragstone.answer.verify.restate import restated
 from ragstone.core.analyzer import analyze
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError
 from ragstone.core.model_types import Embeddings
@@ -75,10 +76,11 @@ class Reader:
             near = await self._closeness(claim, [quotes[place] for place in chosen])
         except (ModelError, RemoteError) as error:
             notes.append(f"verify: sentences compared by words only: {error}")
-        readings = [
-            _reading(claim, quotes[place], value, covered[place])
-            for place, value in zip(chosen, near, strict=True)
-        ]
+        readings = []
+        for place, value in zip(chosen, near, strict=True):
+            said = restated(claim, quotes[place].text)
+            share = covered[place] if said == claim else coverage(said, quotes)[place]
+            readings.append(_reading(claim, said, quotes[place], value, share))
         return sorted(readings, key=lambda reading: -reading.strength), notes
 
     async def _closeness(self, claim: str, quotes: Sequence[Quote]) -> list[float]:
@@ -123,10 +125,11 @@ def sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
                 yield quote
 
 
-def _reading(claim: str, quote: Quote, near: float, covered: float) -> Reading:
+def _reading(claim: str, said: str, quote: Quote, near: float, covered: float) -> Reading:
+    """`said` is the claim in the figures of the sentence."""
     headings = f"{quote.hit.title}\n{quote.hit.section}"
     findings = check(claim, quote.text, headings, quote.hit.text)
-    return Reading(quote, near, covered, literal(claim, quote.text), findings)
+    return Reading(quote, near, covered, literal(said, quote.text), findings)
 
 
 def literal(claim: str, sentence: str) -> float:

@@ -3,40 +3,52 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from itertools import islice
+
+from ragstone.answer.verify.clause import Verb, first_verb
+from ragstone.answer.verify.dates import REMEMBERED
+from ragstone.answer.verify.grammar import Token, tokens
+from ragstone.answer.verify.lexicon import BE, HAVE, MODALS, OWNING
 
 MOST_PARTS = 4
+MOST_JOINTS = 24
+"""Places looked at: what follows stays with the last part."""
 MAX_CHARS = 2000
 """Longer claims are read up to here."""
-_FEWEST_WORDS = 3
+_FEWEST_WORDS = 2
 _JOINT = re.compile(
-    r"(?P<strong>;\s+|,?\s+(?:but|whereas|although|though)\s+|\.\s+(?=[A-Z]))|(?P<weak>,?\s+and\s+|,\s+while\s+)",
+    r"(?P<strong>;\s+|,?\s+(?:but|whereas|although|though)\s+|\.\s+(?=[A-Z]))|(?P<weak>,?\s+and\s+(?:then\s+)?|,\s+while\s+)",
     re.I,
 )
-_HANGS = re.compile(r"(?:by|to|from|on|for|with|of|as|than|into|rather|only|also)\b", re.I)
+_HANGS = re.compile(r"(?:by|to|from|on|for|with|of|as|than|into|rather|only|also|not|no longer)\b", re.I)
 """Words that a fragment begins with, not a statement."""
-VERB = re.compile(
-    r"\b(?:is|are|was|were|be|has|have|had|does|do|did|can|could|will|would|may|might|must|should|shall|"
-    r"(?:cost|take|open|close|sail|run|arrive|leave|depart|hold|need|carr|start|stop|begin|end|increas|decreas|reduc|rais|"
-    r"improv|prevent|caus|inhibit|promot|activat|induc|affect|contain|requir|support|allow|return|appl|work|live|grow|"
-    r"enhanc|regulat|bind|express|produc|show|remain|provid|include|exclude|become|make|give|get|pay|weigh|last|call|belong|"
-    r"rest|pass|fall|ris|win|los|lower|stay|sit|bring|build|use|found|own|lead|keep|show|expect)(?:e?s|ies|e?d|ied)|"
-    r"took|left|began|held|ran|rose|fell|won|lost|made|gave|got|paid|became|kept|brought|built|found|led|sat|sank|said)\b",
+_REACHES_OVER = re.compile(
+    r"^(?:if|when|whenever|because|although|though|while|after|before|since|unless|once|as|until|where)\b"
+    r"|\b(?:that|whether|who|which|whose|both|either|neither|between|to (?!the|a|an)[a-z]{2,20})\b(?!.*,)",
     re.I,
 )
+"""On the left of an "and": what it joins may both stand under it."""
+_CONDITION = re.compile(r"\b(?:if|unless|when|because|so that)\b", re.I)
 
 
 def split_claim(claim: str) -> list[str]:
     """The parts of a claim in order; one that cannot be taken apart safely is its own only part."""
-    text = " ".join(claim[:MAX_CHARS].split())
+    return list(_split(claim[:MAX_CHARS]))
+
+
+@lru_cache(REMEMBERED)
+def _split(claim: str) -> tuple[str, ...]:
+    text = " ".join(claim.split())
     parts: list[str] = []
     start = 0
-    for joint in _JOINT.finditer(text):
-        left, right = text[start : joint.start()], text[joint.end() :]
-        if len(parts) + 1 < MOST_PARTS and _states(left) and _states(_until_joint(right)):
+    for joint in islice(_JOINT.finditer(text), MOST_JOINTS):
+        left, right = text[start : joint.start()], _until_joint(text[joint.end() :])
+        if len(parts) + 1 < MOST_PARTS and _parts_here(left, right, weak=joint["weak"] is not None):
             parts.append(left)
             start = joint.end()
     parts.append(text[start:])
-    return _with_subjects(parts)
+    return tuple(_with_subjects(parts))
 
 
 def clauses(sentence: str) -> list[str]:
@@ -50,17 +62,73 @@ def _until_joint(text: str) -> str:
     return text[: joint.start()] if joint else text
 
 
-def _states(text: str) -> bool:
-    """Whether words make a statement rather than one side of "salt and pepper" or "not by boat but by train"."""
-    return len(text.split()) >= _FEWEST_WORDS and not _HANGS.match(text) and VERB.search(text) is not None
+def _parts_here(left: str, right: str, *, weak: bool) -> bool:
+    """Whether both sides state something, unlike those of "salt and pepper" or "not by boat but by train"."""
+    before, after = tokens(left), tokens(right)
+    if min(len(before), len(after)) < _FEWEST_WORDS or _HANGS.match(left) or _HANGS.match(right):
+        return False
+    if weak and (_REACHES_OVER.search(left) or _CONDITION.search(right)):
+        return False
+    verb = first_verb(before) or first_verb(before, shared=True)
+    own, shared = first_verb(after), first_verb(after, shared=True)
+    if verb is None or (
+        weak and not verb.sure and verb.place == len(before) - 1 and not _ends_alike(verb, own, after)
+    ):
+        return False
+    closed = not weak or _is_closed(before, verb)
+    if shared and shared.agrees_with(verb) and (shared.sure or closed):
+        # "did not stop the pump and check the oil": nobody can tell how far the "not" reaches.
+        return shared.form == "s" or not _is_denied(before, verb)
+    return own is not None and _has_subject(after, own) and (own.sure or (closed and own.same_time(verb)))
+
+
+def _is_denied(words: list[Token], verb: Verb) -> bool:
+    after = words[verb.place + 1 : verb.place + 2]
+    denying = verb.token.word == "cannot" or verb.token.word.endswith(("n't", "n’t"))
+    return denying or any(word.word in ("not", "never") for word in after)
+
+
+def _ends_alike(verb: Verb, own: Verb | None, after: list[Token]) -> bool:
+    """Whether both sides end with what may be their verbs: one of them must be, and then both are."""
+    return own is not None and own.form == verb.form and own.place == len(after) - 1
+
+
+def _is_closed(words: list[Token], verb: Verb) -> bool:
+    """Whether what follows the verb cannot go on as a list: "at eight and …", "is open and …"."""
+    rest = words[verb.place + 1 :]
+    if not rest or rest[-1].kind in ("number", "adverb", "name"):
+        return True
+    return len(rest) == 1 and verb.token.word in BE
+
+
+def _has_subject(words: list[Token], verb: Verb) -> bool:
+    """Whether what stands before a verb can be its subject; "old boats in the harbour" has none."""
+    first = words[0]
+    return verb.form != "s" or first.kind in ("determiner", "pronoun", "name", "number") or verb.sure
 
 
 def _with_subjects(parts: list[str]) -> list[str]:
     """Give a part that begins with its verb ("… and arrives at nine") the subject of the part before it."""
     whole: list[str] = []
     for part in parts:
-        verb = VERB.match(part)
-        if verb and whole and (first := VERB.search(whole[-1])) and first.start():
-            part = whole[-1][: first.start()] + part
-        whole.append(part.strip(" ,"))
+        lead = _shared_lead(whole[-1], part) if whole else ""
+        whole.append((lead + part).strip(" ,"))
     return whole
+
+
+def _shared_lead(before: str, part: str) -> str:
+    """What two statements have in common and the second leaves out: the subject, and "must" or "was" with it."""
+    words = tokens(part)
+    verb, first = first_verb(words, shared=True), first_verb(tokens(before))
+    if verb is None or first is None or not verb.agrees_with(first):
+        return ""
+    own = first_verb(words)
+    if own and own.sure and words[0].kind in ("determiner", "pronoun", "name"):
+        return ""
+    after = words[verb.place + 1 : verb.place + 2]
+    acts = any(word.word in OWNING for word in after)
+    helping = verb.form == "base" and first.token.word in MODALS
+    passive = (
+        verb.form == "participle" and first.token.word in BE | HAVE and not acts and " born " not in before
+    )
+    return before[: first.token.end] + " " if helping or passive else before[: first.token.start]

@@ -1,55 +1,121 @@
-"""Units that convert into each other exactly, and what they are called."""
+"""Units of measure that convert into each other, and what they are called."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, replace
 from fractions import Fraction
+
+from ragstone.core.analyzer import STOP_WORDS
 
 _SCALES = {
     "length in m": "nm 1/1000000000,µm um micron 1/1000000,mm millimetre millimeter 1/1000,"
     "cm centimetre centimeter 1/100,m metre meter 1,km kilometre kilometer 1000,"
     "inch inches 127/5000,ft foot feet 381/1250,yd yard 1143/1250,"
-    "mile mi 201168/125,nmi 1852",
+    "mile mi 201168/125,nmi nautical-mile 1852",
     "mass in g": "ng nanogram 1/1000000000,µg ug mcg microgram 1/1000000,mg milligram 1/1000,g gram gramme 1,"
-    "kg kilo kilogram kilogramme 1000,t tonne 1000000,lb pound-mass 45359237/100000,oz ounce 45359237/1600000",
+    "kg kilo kilogram kilogramme 1000,t tonne metric-ton 1000000,lb pound-mass 45359237/100000,"
+    "oz ounce 45359237/1600000",
+    "area in m²": "hectare ha 10000,acre 316160658/78125,sqm 1,sqft 145161/1562500",
     "volume in l": "µl ul microlitre microliter 1/1000000,ml millilitre milliliter 1/1000,cl centilitre 1/100,"
-    "dl decilitre deciliter 1/10,l litre liter 1",
+    "dl decilitre deciliter 1/10,l litre liter 1,hl hectolitre hectoliter 100",
     "time in s": "ns nanosecond 1/1000000000,µs us microsecond 1/1000000,ms millisecond 1/1000,s sec second 1,"
     "min minute 60,h hr hour 3600,d day 86400,wk week 604800,fortnight 1209600",
     "calendar in months": "month mo 1,quarter-year 3,year yr annum 12,decade 120,century centuries 1200",
-    "data in bytes": "byte 1,kb 1000,mb 1000000,gb 1000000000,tb 1000000000000,kib 1024,mib 1048576,gib 1073741824,"
-    "tib 1099511627776",
+    "data in bytes": "bit 1/8,kbit 125,mbit 125000,gbit 125000000,byte 1,kb kilobyte 1000,mb megabyte 1000000,"
+    "gb gigabyte 1000000000,tb terabyte 1000000000000,pb petabyte 1000000000000000,"
+    "kib 1024,mib 1048576,gib 1073741824,tib 1099511627776",
     "share": "% percent per-cent pct 1/100,‰ 1/1000",
     "power in w": "w watt 1,kw kilowatt 1000,mw megawatt 1000000,gw gigawatt 1000000000",
     "energy in wh": "wh 1,kwh 1000,mwh 1000000",
-    "speed in kn": "kn knot 1",
     "angle": "degree deg ° 1",
-    "celsius": "°c celsius 1",
-    "fahrenheit": "°f fahrenheit 1",
     "dollars": "$ usd dollar 1",
     "euros": "€ eur euro 1",
     "pounds": "£ gbp 1",
 }
+_RATES = {
+    "mph": ("mile", "hour"),
+    "kmh": ("km", "hour"),
+    "kph": ("km", "hour"),
+    "mps": ("m", "second"),
+} | dict.fromkeys(("kn", "knot", "knots"), ("nmi", "hour"))
+_HEAT = "temperature in k"
+_DEGREES = {
+    "c": (Fraction(1), Fraction("273.15")),
+    "f": (Fraction(5, 9), Fraction("459.67") * 5 / 9),
+    "k": (Fraction(1), Fraction(0)),
+}
+"""Size of a degree, and where its scale begins."""
+_DEGREE = re.compile(r"(?:°|degrees? )?(?P<scale>c(?:elsius)?|f(?:ahrenheit)?|k(?:elvins?)?)", re.I)
+_POWER = re.compile(r"(?:(?P<word>square|sq|cubic|cu)[. ] ?)?(?P<unit>[a-z]{1,20})(?P<sign>[²³23])?")
+_POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3, "²": 2, "2": 2, "³": 3, "3": 3}
+_LITRES = 1000
+"""In a cubic metre."""
 PREFIXES = "$€£"
-"""Signs that stand before their number."""
+"""Signs that stand before their number; what one currency is worth in another is nowhere here."""
 
 
-def _table() -> dict[str, tuple[str, Fraction]]:
-    units: dict[str, tuple[str, Fraction]] = {}
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a word measures, and how large one of it is in that dimension's own unit."""
+
+    dimension: str
+    size: Fraction = Fraction(1)
+    zero: Fraction = Fraction(0)
+    """What a measure of nothing amounts to: 0 °C is no absence of heat."""
+    per: tuple[str, Fraction] | None = None
+    """What it is counted by: the hour of a knot."""
+
+    def measure(self, number: Fraction) -> Fraction:
+        return number * self.size + self.zero
+
+    def difference(self) -> Unit:
+        """The unit of a rise or a fall: 5 °C more are 9 °F more."""
+        return replace(self, dimension=f"{self.dimension} more", zero=Fraction(0)) if self.zero else self
+
+
+def _table() -> dict[str, Unit]:
+    units: dict[str, Unit] = {}
     for dimension, listed in _SCALES.items():
         for entry in listed.split(","):
-            *names, scale = entry.split()
+            *names, size = entry.split()
             for name in names:
-                units[name] = units.setdefault(f"{name}s", (dimension, Fraction(scale)))
+                units[name] = Unit(dimension, Fraction(size))
+                if f"{name}s" not in STOP_WORDS:  # "5 has" are no hectares
+                    units.setdefault(f"{name}s", units[name])
+    for name, (over, under) in _RATES.items():
+        counted = units[under]
+        units[name] = replace(units[over], per=(counted.dimension, counted.size))
     return units
 
 
 UNITS = _table()
 
 
-def unit_of(word: str) -> tuple[str, Fraction] | None:
-    """The dimension a word measures and its size in that dimension's own unit."""
+def unit_of(word: str) -> Unit | None:
+    """The unit a word stands for, or a few words as in "square metres"; None when it measures nothing."""
     # "MB" and "mb" mean the same to most writers; "mW" and "MW" do not, so short mixed forms must be exact.
-    folded = word.replace("μ", "µ").lower()
+    folded = " ".join(word.replace("μ", "µ").lower().split())
     if folded == "mw" and word != "MW":
         return None
-    return UNITS.get(folded)
+    return UNITS.get(folded.replace(" ", "-")) or _degrees(word, folded) or _powers(folded)
+
+
+def _degrees(word: str, folded: str) -> Unit | None:
+    match = _DEGREE.fullmatch(folded)
+    # A letter alone may be anything; "300 K" is hardly anything else.
+    if match is None or (len(word) == 1 and word != "K"):
+        return None
+    return Unit(_HEAT, *_DEGREES[match["scale"][0]])
+
+
+def _powers(folded: str) -> Unit | None:
+    """Square and cubic lengths."""
+    match = _POWER.fullmatch(folded)
+    raised = match and (match["word"] or match["sign"])
+    base = UNITS.get(match["unit"]) if match and raised else None
+    if base is None or not raised or base.dimension != "length in m":
+        return None
+    if _POWERS[raised] == 2:
+        return Unit("area in m²", base.size**2)
+    return Unit("volume in l", base.size**3 * _LITRES)

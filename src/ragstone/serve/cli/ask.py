@@ -12,7 +12,7 @@ import typer
 
 from ragstone.core.errors import InputError
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
-from ragstone.serve.cli.options import K, ModeOption, Where, read_where
+from ragstone.serve.cli.options import K, ModeOption, Web, Where, read_where
 from ragstone.serve.cli.output import console, one_line, place, text, write_json_line
 from ragstone.serve.cli.search import MODEL_WAIT
 from ragstone.serve.cli.session import Session
@@ -48,13 +48,14 @@ async def ask(
     k: K = None,
     mode: ModeOption = None,
     where: Where = None,
+    web: Web = None,
     stream: Stream = False,
     receipt: ReceiptFile = None,
 ) -> int:
     """Answer a question, with the source of every sentence."""
     if receipt:
         check_writable(receipt)
-    asked: dict[str, Any] = {"k": k, "mode": mode, "where": read_where(where)}
+    asked: dict[str, Any] = {"k": k, "mode": mode, "where": read_where(where), "web": web}
     live = stream or (sys.stdout.isatty() and not session.options.json)
     async with session.engine(warm=True) as engine:
         sources = engine.settings.answer.citation_style != "none"
@@ -119,6 +120,8 @@ def draw_rest(out: Console, answer: Answer, words: str, *, sources: bool = True)
     """What is left to say of an answer after its sentences were shown."""
     if words:
         out.print(text(words, "" if answer.citations else "yellow"))
+    for part in answer.unanswered:
+        out.print(text(f"Nothing in the knowledge base answers: {one_line(part)}?", "yellow"))
     if answer.citations and sources:
         out.print()
         for citation in answer.citations:

@@ -40,6 +40,9 @@ Where = Annotated[
         "--where", metavar="JSON", help='Only what matches this filter, such as \'{"year": {"gte": 2025}}\'.'
     ),
 ]
+Web = Annotated[
+    bool | None, typer.Option("--web/--no-web", help="Ask the web too; left out, retrieval.routing decides.")
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
-from ragstone.serve.cli.options import Arms, Fusion, K, ModeOption, Strategy, Where, read_where
+from ragstone.serve.cli.options import Arms, Fusion, K, ModeOption, Strategy, Web, Where, read_where
 from ragstone.serve.cli.output import one_line, place, table, text
 from ragstone.serve.cli.session import Session
 
@@ -37,10 +37,7 @@ async def search(
         Strategy | None,
         typer.Option("--strategy", help="What the query goes through first, in place of the settings' own."),
     ] = None,
-    web: Annotated[
-        bool | None,
-        typer.Option("--web/--no-web", help="Ask the web too; left out, retrieval.routing decides."),
-    ] = None,
+    web: Web = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show what each stage did.")] = False,
 ) -> int:
     """Find the passages that matter for a query."""
@@ -63,22 +60,28 @@ async def search(
 
     session.show(search_json(result), lambda out: draw_result(out, result, trace=trace))
     session.warn(f"degraded: {note}" for note in result.degraded)
-    return OK if result.hits or result.web else NOTHING_FOUND
+    return OK if result.hits or result.records or result.web else NOTHING_FOUND
 
 
 def draw_result(out: Console, result: SearchResult, *, trace: bool) -> None:
-    """The hits, best first, then what the web has to say; the stages under them when asked for."""
+    """The hits, best first, then rows, then what the web has to say; the stages under them when asked for."""
     from ragstone.core.web import web_hits
 
-    if not (result.hits or result.web):
+    if not (result.hits or result.records or result.web):
         out.print("Nothing was found.")
-    for rank, hit in enumerate((*result.hits, *web_hits(result.web)), start=1):
-        draw_hit(out, rank, hit, result.query)
+    for rank, hit in enumerate((*result.hits, *result.records), start=1):
+        draw_hit(out, str(rank), hit, result.query)
+    pages = web_hits(result.web)
+    if pages:
+        out.print(text("On the web", "bold"), end="\n\n")
+    for rank, hit in enumerate(pages, start=1):
+        draw_hit(out, f"w{rank}", hit, result.query)
     if trace:
         draw_trace(out, result.trace, result.took_ms)
+        draw_analysis(out, result)
 
 
-def draw_hit(out: Console, rank: int, hit: Hit, query: str) -> None:
+def draw_hit(out: Console, rank: str, hit: Hit, query: str) -> None:
     """Rank, score and place, then the address, then the words around what was looked for."""
     from rich.padding import Padding
 
@@ -102,3 +105,15 @@ def draw_trace(out: Console, stages: tuple[Stage, ...], took_ms: float) -> None:
         rows.add_row(stage.stage, f"{stage.ms:.1f}", str(stage.entered), str(stage.left), text(stage.skipped))
     rows.add_row("all", f"{took_ms:.1f}", "", "", "")
     out.print(rows)
+
+
+def draw_analysis(out: Console, result: SearchResult) -> None:
+    """What the query was taken for, where that decided who was asked."""
+    if result.analysis is None:
+        return
+    from ragstone.core.analysis import analysis_json
+
+    for name, value in analysis_json(result.analysis).items():
+        shown = ", ".join(value) if isinstance(value, list) else str(value or "")
+        if shown:
+            out.print(text(f"{name}: ", "dim").append(one_line(shown)))

@@ -85,6 +85,25 @@ async def test_what_a_source_says_otherwise_is_never_verified(claim: str) -> Non
     assert (verdict.status, verdict.confidence, verdict.stance) == ("UNVERIFIED", "low", "refuted")
 
 
+@pytest.mark.parametrize(
+    ("source", "claim", "status", "stance"),
+    [
+        ("The crane lifts 1.5 tonnes.", "The crane lifts 1500 kg.", "VERIFIED", "supported"),
+        ("The crane lifts 1.5 tonnes.", "The crane lifts 1900 kg.", "UNVERIFIED", "refuted"),
+        ("The council meets on Monday.", "The council meets on Tuesday.", "UNVERIFIED", "refuted"),
+        ("The fair is held in June.", "The fair is held in July.", "UNVERIFIED", "refuted"),
+        ("The museum opens at 9:00.", "The museum opens at 9 am.", "VERIFIED", "supported"),
+        ("The museum opens at 9:00.", "The museum opens at 17:00.", "UNVERIFIED", "refuted"),
+        ("If the disk is full, ingest stops.", "Ingest stops.", "UNVERIFIED", "unknown"),
+    ],
+)
+async def test_figures_are_compared_by_what_they_tell(
+    source: str, claim: str, status: str, stance: str
+) -> None:
+    verdict = await verified(claim, hit(source))
+    assert (verdict.status, verdict.stance) == (status, stance)
+
+
 async def test_sources_that_disagree_establish_nothing() -> None:
     verdict = await verified(FARE, hit(FARE), hit(FARE.replace("6", "9"), "d2"))
     assert (verdict.status, verdict.stance) == ("UNVERIFIED", "mixed")

@@ -1,0 +1,119 @@
+"""The questions that one question is made of, each as it would be asked by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from ragstone.answer.evidence import ASKING
+from ragstone.answer.verify.grammar import Token, is_known_verb, tokens
+from ragstone.core.analyzer import STOP_WORDS, analyze
+from ragstone.core.types import Hit, SearchResult
+
+Search = Callable[[str], Awaitable[SearchResult]]
+Passages = Callable[[SearchResult], Sequence[Hit]]
+_ASKS = re.compile(
+    r"(?:(?:in|on|at|by|for|from|to|with|of|under|until|since)\s)?(?:how|what|when|where|why|who|whom|whose|which"
+    r"|is|are|was|were|do|does|did|can|could|should|will|would|has|have)\b",
+    re.I,
+)
+_OR = re.compile(r"\sor\s", re.I)
+_POINTING = re.compile(r"\b(?:it|they|them|he|she|him|her(?!\s\w)|this|these|those)\b", re.I)
+_OWNING = re.compile(r"\b(?:its|their|his|her)\b", re.I)
+_NAME = re.compile(r"(?<=[\w,] )[A-Z][\w'’-]{1,40}(?: (?:of |the )?[A-Z0-9][\w'’-]{0,40}){0,5}")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A question within a question, the passages found for it, and what could not be done."""
+
+    question: str
+    hits: tuple[Hit, ...]
+    degraded: tuple[str, ...] = ()
+
+
+class Tally:
+    """Which parts of a question have been answered, and by which sentences."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = parts
+        self._said: set[str] = set()
+        self._answered: set[str] = set()
+
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """The parts without an answer; none where the question as a whole has none."""
+        open_parts = [part.question for part in self._parts if part.question not in self._answered]
+        return tuple(open_parts) if self._answered else ()
+
+    def is_new(self, part: Part, sentence: str) -> bool:
+        """Whether a sentence on a part was not said before; one that was must have words that this part adds."""
+        new = sentence not in self._said
+        if new or self._adds_to(part, sentence):
+            self._answered.add(part.question)
+        self._said.add(sentence)
+        return new
+
+    def _adds_to(self, part: Part, sentence: str) -> bool:
+        before = self._parts[: self._parts.index(part)]
+        known = {term for one in before for term in analyze(one.question)}
+        own = set(analyze(part.question)) - known - ASKING - STOP_WORDS
+        return not own or not own.isdisjoint(analyze(sentence))
+
+
+def standalone(question: str, parts: Sequence[str]) -> tuple[str, ...]:
+    """The parts of a question with what "it" stands for in place of it; none where they are not questions of their own.
+
+    What is asked with "or" is one question: its parts exclude each other.
+    """
+    if _OR.search(question) or not all(_ASKS.match(part) for part in parts):
+        return ()
+    whole: list[str] = []
+    topic = ""
+    for part in parts:
+        whole.append(_pointed(part, topic) if topic else part)
+        topic = _topic(whole[-1]) or topic
+    return tuple(whole)
+
+
+async def look_up(
+    questions: Sequence[str], search: Search, passages: Passages, found: SearchResult
+) -> tuple[Part, ...]:
+    """Each question with its own passages first, then those that were found for all of them."""
+    results = await asyncio.gather(*map(search, questions))
+    return tuple(
+        Part(question, each_once((*passages(one), *passages(found))), one.degraded)
+        for question, one in zip(questions, results, strict=True)
+    )
+
+
+def each_once(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """The hits in order, without those whose passage came before."""
+    first: dict[str, Hit] = {}
+    for hit in hits:
+        first.setdefault(hit.chunk_id, hit)
+    return tuple(first.values())
+
+
+def _pointed(part: str, topic: str) -> str:
+    """The part with its topic in place of the first word that points back to it."""
+    replaced = _POINTING.sub(lambda _: topic, part, count=1)
+    return replaced if replaced != part else _OWNING.sub(lambda _: f"{topic}'s", part, count=1)
+
+
+def _topic(question: str) -> str:
+    """What a question is about: a name in it, or the first noun with its article."""
+    if name := _NAME.search(question):
+        return name.group()
+    words = tokens(question)
+    start = next((n for n, word in enumerate(words) if word.kind == "determiner"), None)
+    if start is None:
+        return ""
+    end = next((n for n in range(start + 1, len(words)) if _ends_a_noun(words[n])), len(words))
+    return question[words[start].start : words[end - 1].end] if end > start + 1 else ""
+
+
+def _ends_a_noun(word: Token) -> bool:
+    return word.kind not in ("word", "s", "name", "number") or is_known_verb(word.word)

@@ -1,0 +1,96 @@
+"""Questions within a question: told apart, asked by themselves, answered in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ragstone.answer import Answerer
+from ragstone.answer.question import Part, Tally, look_up, standalone
+from ragstone.core.answer_settings import AnswerSettings
+from ragstone.core.protocols import Embedder
+from ragstone.core.types import Hit, SearchResult
+
+MakeHit = Callable[..., Hit]
+QUESTION = "When was Harbour Line founded and who runs it?"
+FOUNDED = "Harbour Line was founded in 1974 by two fishermen."
+RUN = "Maria Lind runs Harbour Line today."
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        (("When was Harbour Line founded", "who runs it"), "who runs Harbour Line"),
+        (("When does the museum open", "what does it cost"), "what does the museum cost"),
+        (("Where is the east slip", "is it open on Sundays"), "is the east slip open on Sundays"),
+        (("How do I reset the pump", "what happens when it fails"), "what happens when the pump fails"),
+        (("What does the council do", "who are its members"), "who are the council's members"),
+        (("When did the Eider enter service", "who built her"), "who built Eider"),
+        (("In which year was the slip built", "who owns it"), "who owns the slip"),
+        (("What is the fare to Sula", "how long does the crossing take"), "how long does the crossing take"),
+        (("Why does that happen", "who decides it"), "who decides it"),
+    ],
+)
+def test_what_a_word_points_to_is_said(parts: tuple[str, str], whole: str) -> None:
+    assert standalone(" and ".join(parts), parts) == (parts[0], whole)
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("Acme versus Borealis", ("Acme", "Borealis")),
+        ("Is it open or is it closed?", ("Is it open", "is it closed")),
+        ("When does it open?", ()),
+    ],
+)
+def test_sides_of_one_question_are_not_questions(question: str, parts: tuple[str, ...]) -> None:
+    assert standalone(question, parts) == ()
+
+
+async def test_each_question_has_its_own_passages_first(make_hit: MakeHit) -> None:
+    founded, run = make_hit(FOUNDED, "a"), make_hit(RUN, "b")
+
+    async def search(query: str) -> SearchResult:
+        return SearchResult(query, query, "fast", (run,), (), (f"{query}: slow",), 0.0)
+
+    all_of_it = SearchResult(QUESTION, QUESTION, "fast", (founded, run), (), (), 0.0)
+    parts = await look_up(["who"], search, lambda found: found.hits, all_of_it)
+    assert parts == (Part("who", (run, founded), ("who: slow",)),)
+
+
+def test_a_sentence_said_before_answers_only_what_it_speaks_of() -> None:
+    parts = [Part(text, ()) for text in ("When was Acme founded", "who founded Acme", "who runs Acme")]
+    tally = Tally(parts)
+    said = "Acme was founded in 1974 by two sailors."
+    assert [tally.is_new(part, said) for part in parts] == [True, False, False]
+    assert tally.unanswered == ("who runs Acme",)
+    assert Tally(parts).unanswered == ()
+
+
+async def test_parts_are_answered_in_their_order(embedder: Embedder, make_hit: MakeHit) -> None:
+    hits = (make_hit(RUN, "b"), make_hit(FOUNDED, "a"))
+    parts = [
+        Part("When was Harbour Line founded", hits, ("dense: slow",)),
+        Part("who runs Harbour Line", hits),
+    ]
+    answer = await Answerer(embedder).answer(QUESTION, hits, degraded=["dense: slow"], parts=parts)
+    assert answer.answer == f"{FOUNDED} [1] {RUN} [2]"
+    assert (answer.unanswered, answer.degraded) == ((), ("dense: slow",))
+
+
+async def test_the_answer_names_the_part_it_has_no_words_for(embedder: Embedder, make_hit: MakeHit) -> None:
+    hits = (make_hit(FOUNDED, "a"),)
+    parts = [Part("When was Harbour Line founded", hits), Part("what does a ticket to Sula cost", hits)]
+    answer = await Answerer(embedder).answer("…", hits, parts=parts)
+    assert (answer.status, answer.answer) == ("answered", f"{FOUNDED} [1]")
+    assert answer.unanswered == ("what does a ticket to Sula cost",)
+
+
+async def test_a_part_gets_a_sentence_even_where_few_are_allowed(
+    embedder: Embedder, make_hit: MakeHit
+) -> None:
+    hits = (make_hit(RUN, "b"), make_hit(FOUNDED, "a"))
+    parts = [Part("When was Harbour Line founded", hits), Part("who runs Harbour Line", hits)]
+    answer = await Answerer(embedder, settings=AnswerSettings(max_sentences=1)).answer("…", hits, parts=parts)
+    assert len(answer.sentences) == 2

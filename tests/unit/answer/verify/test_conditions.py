@@ -1,0 +1,78 @@
+"""The same condition in other words is kept; a condition that was dropped, swapped or turned round is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragstone.answer.support import unsupported
+from ragstone.answer.verify.checks import check
+
+DISK = "If the disk is full, ingest stops."
+FEE = "Unless the fee is paid, the account is closed."
+KEPT = [
+    (DISK, "Ingest stops when the disk is full."),
+    (DISK, "Ingest stops if the disk is full."),
+    (DISK, "When the disk is full, ingest stops."),
+    (DISK, "Once the disk is full, ingest stops."),
+    (DISK, "With a full disk, ingest stops."),
+    (DISK, "A full disk stops ingest."),
+    ("The gate opens provided that a ticket is shown.", "The gate opens when a ticket is shown."),
+    ("In case of fire, the lift stops.", "If there is a fire, the lift stops."),
+    ("The fee is returned if the crossing is cancelled.", "The fee is returned after a cancelled crossing."),
+    (
+        "The pump stops if the water rises above the mark.",
+        "When the water rises above the mark, the pump stops.",
+    ),
+    ("If it rains, the quay is shut and the slip is open.", "When it rains, the quay is shut."),
+    ("If it rains, the quay is shut; the slip is open.", "The slip is open."),
+]
+LOST = [
+    (DISK, "Ingest stops."),
+    (DISK, "Ingest stops for all users."),
+    (DISK, "Ingest stops with an error."),
+    (DISK, "The disk is full and ingest stops."),
+    (DISK, "The disk is full."),
+    (DISK, "Ingest stops when the network is down."),
+    (DISK, "If ingest stops, the disk is full."),
+    (DISK, "Ingest stops when the disk is not full."),
+    (DISK, "Unless the disk is full, ingest stops."),
+    (FEE, "If the fee is paid, the account is closed."),
+    (FEE, "The account is closed when the fee is paid."),
+    (FEE, "The account is closed for ever."),
+    ("The gate opens provided that a ticket is shown.", "The gate opens at any time."),
+    ("If the valve leaks, the reactor stops.", "The reactor stops once a year."),
+    ("The fee is returned if the crossing is cancelled.", "The fee is returned on request."),
+    ("If it rains, the quay is shut.", "The quay is shut where boats land."),
+    (
+        "The pump stops if the water rises above the mark.",
+        "The pump stops when the water falls below the mark.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "claim"), KEPT)
+def test_a_condition_in_other_words_is_kept(source: str, claim: str) -> None:
+    assert check(claim, source, passage=source).failed == ()
+    assert unsupported(claim, [source], source) == ""
+
+
+@pytest.mark.parametrize(("source", "claim"), LOST)
+def test_a_condition_left_out_or_changed_is_not(source: str, claim: str) -> None:
+    found = check(claim, source, passage=source)
+    assert found.conflicts or found.voids
+    assert unsupported(claim, [source], source)
+
+
+def test_a_sentence_of_nothing_but_conditions_states_nothing() -> None:
+    assert check("The lift stops.", "if " * 300 + "the lift stops").voids
+
+
+@pytest.mark.parametrize(
+    ("source", "claim"),
+    [
+        (FEE, "The account is closed if the fee is not paid."),
+        ("The account is closed if the fee is not paid.", FEE),
+    ],
+)
+def test_unless_is_if_not(source: str, claim: str) -> None:
+    assert check(claim, source, passage=source).failed == ()
