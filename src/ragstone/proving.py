@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from ragstone.answer.receipt import check_receipt, make_receipt
+from ragstone.answer.receipt import make_receipt
+from ragstone.answer.receipt_check import check_receipt
+from ragstone.answer.receipt_places import Stored
+from ragstone.answer.receipt_wording import Wording
 from ragstone.core.answers import Answer
 from ragstone.core.clock import now
 from ragstone.core.errors import NotFoundError
 from ragstone.core.proof import ReceiptReport
 from ragstone.core.settings import Settings
-from ragstone.core.types import Json, KnowledgeBase
+from ragstone.core.types import Json, KnowledgeBase, LiveChunk
 from ragstone.parts import Parts
 
 
@@ -28,6 +31,7 @@ def receipt_of(
         tenant=tenant,
         kb=kb.name,
         profile=settings.profile,
+        wording=Wording(settings.answer.citation_style, settings.answer.citation_format),
         models={
             "embedding": kb.space.model if kb.space else None,
             **{role: model.name if model else None for role, model in others.items()},
@@ -35,13 +39,20 @@ def receipt_of(
     )
 
 
-async def recheck(receipt: Mapping[str, Any], text: Callable[[str], Awaitable[str]]) -> ReceiptReport:
+async def recheck(
+    receipt: Mapping[str, Any],
+    settings: Settings,
+    text: Callable[[str], Awaitable[str]],
+    chunks: Callable[[str], Awaitable[Sequence[LiveChunk]]],
+) -> ReceiptReport:
     """What of a receipt still holds; `text` gives a document's live text or raises `NotFoundError`."""
 
-    async def text_of(document_id: str) -> str | None:
+    async def look(document_id: str) -> Stored | None:
         try:
-            return await text(document_id)
+            whole, cut = await text(document_id), await chunks(document_id)
         except NotFoundError:
             return None
+        # Of a version that came between the two reads, the chunks would not fit the text.
+        return Stored(whole, [one for one in cut if whole.startswith(one.chunk.text, one.chunk.start)])
 
-    return await check_receipt(receipt, text_of)
+    return await check_receipt(receipt, look, settings.answer.citation_format)

@@ -67,7 +67,7 @@ class Checker:
 
     async def check(self, sentence: CitedSentence) -> Statement | None:
         """The sentence with the words it stands on, or None when it may not be said."""
-        reason, quotes = self._grounds(sentence)
+        reason, quotes = grounds(sentence, self._hits)
         if not reason:
             reason = await self._unsupported(sentence, quotes)
             if not reason:
@@ -77,35 +77,41 @@ class Checker:
         self._left_out[reason] += 1
         return None
 
-    def _grounds(self, sentence: CitedSentence) -> tuple[str, tuple[Quote, ...]]:
-        """Why a sentence has nothing to stand on at all, or the quotes it may stand on."""
-        if has_link(sentence.text) or "](" in sentence.raw:
-            return "it holds a link or markup", ()
-        if not sentence.numbers:
-            return "it cites no passage", ()
-        if any(number not in self._hits for number in sentence.numbers):
-            return "it cites a passage that was not given", ()
-        cited = [self._hits[number] for number in sentence.numbers]
-        if named_places(sentence.text) - named_places("\n".join(hit.text for hit in cited)):
-            return "it names a host or a mail address that its source does not", ()
-        quotes = tuple(quote for hit in cited for quote in best_quotes(sentence.text, hit))
-        return ("", quotes) if quotes else ("its source does not say it", ())
-
     async def _unsupported(self, sentence: CitedSentence, quotes: Sequence[Quote]) -> str:
         """Why its sources do not bear it out; a failed explicit check is not outvoted by a model."""
         cited = [self._hits[number] for number in sentence.numbers]
-        around = "\n".join(f"{hit.title}\n{hit.section}\n{hit.text}" for hit in cited)
-        texts = [quote.text for quote in quotes]
-        reason = unsupported(sentence.text, texts, around)
-        if not reason and _adds_too_much(sentence.text, around):
-            reason = "its source does not say it"
-        if reason:
+        if reason := refused(sentence.text, cited, quotes):
             return reason
+        texts = [quote.text for quote in quotes]
         premises = dict.fromkeys([" ".join(texts), *(hit.text for hit in cited)])
         relations = await self._judge.relations(list(premises), sentence.text)
         if relations is None or "entails" in relations:
             return ""
         return "its source speaks against it" if "contradicts" in relations else "its source does not say it"
+
+
+def grounds(sentence: CitedSentence, hits: Mapping[int, Hit]) -> tuple[str, tuple[Quote, ...]]:
+    """Why a sentence has nothing to stand on at all, or the quotes it may stand on."""
+    if has_link(sentence.text) or "](" in sentence.raw:
+        return "it holds a link or markup", ()
+    if not sentence.numbers:
+        return "it cites no passage", ()
+    if any(number not in hits for number in sentence.numbers):
+        return "it cites a passage that was not given", ()
+    cited = [hits[number] for number in sentence.numbers]
+    if named_places(sentence.text) - named_places("\n".join(hit.text for hit in cited)):
+        return "it names a host or a mail address that its source does not", ()
+    quotes = tuple(quote for hit in cited for quote in best_quotes(sentence.text, hit))
+    return ("", quotes) if quotes else ("its source does not say it", ())
+
+
+def refused(sentence: str, cited: Sequence[Hit], quotes: Sequence[Quote]) -> str:
+    """What the explicit checks hold against a sentence that stands on quotes of these passages; empty when nothing."""
+    around = "\n".join(f"{hit.title}\n{hit.section}\n{hit.text}" for hit in cited)
+    reason = unsupported(sentence, [quote.text for quote in quotes], around)
+    if not reason and _adds_too_much(sentence, around):
+        return "its source does not say it"
+    return reason
 
 
 def _adds_too_much(sentence: str, around: str) -> bool:

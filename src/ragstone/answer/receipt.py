@@ -1,44 +1,37 @@
-"""Receipts of answers: made when the answer is given, checked against the live documents at any time after.
+"""Receipts of answers: a JSON object that holds what an answer said and what it stood on.
 
-A receipt is a JSON object. Its digest covers every other field, so that a change of any of them shows; and because
-quotes and sentences are checked anew, and the answer must be made of these sentences, a receipt that was forged as a
-whole still has to be borne out by the documents.
+Its digest covers every other field, so that a change of any of them shows. `receipt_check` reads a receipt again
+beside the live documents.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from ragstone.answer.receipt_support import Ground, clauses, not_borne_out, said
-from ragstone.answer.receipt_wording import is_made_of
+from ragstone.answer.cite import DEFAULT_FORMAT
+from ragstone.answer.receipt_wording import Wording
+from ragstone.core.answer_settings import CitationStyle
 from ragstone.core.answers import Answer, Citation, Sentence, Support
 from ragstone.core.clock import canonical
 from ragstone.core.errors import InputError
 from ragstone.core.ids import content_hash
-from ragstone.core.proof import CheckedCitation, CheckedSentence, QuoteState, ReceiptReport
 from ragstone.core.section import Section
 from ragstone.core.types import Json
 
-TextOf = Callable[[str], Awaitable[str | None]]
-"""The live text of a document, None when there is none."""
-
 VERSION = 1
-REACH = 8000
-"""How much of the document around a quote may bear out what is said from it: more than the longest passage."""
 MOST_SENTENCES = 200
 MOST_CITATIONS = 1000
 MOST_CITED = 200
 """By one sentence: two quotes of each of a hundred passages."""
 MOST_CITED_IN_ALL = 2000
 MOST_QUOTED_CHARS = 500_000
-MOST_CHARS = REACH
+MOST_CHARS = 8000
 """Of a sentence or a quote, which are parts of a passage."""
 _NOT_ONE = "this is not a receipt of an answer"
 _HINT = "make one with: ragstone ask QUESTION --receipt FILE"
@@ -65,6 +58,11 @@ class _Sentence(Section):
     citations: tuple[int, ...] = Field(max_length=MOST_CITED)
 
 
+class _Wording(Section):
+    style: CitationStyle = "index"
+    format: str = Field(default=DEFAULT_FORMAT, max_length=100)
+
+
 class _Receipt(Section):
     receipt: Literal[1]
     engine: str
@@ -72,6 +70,7 @@ class _Receipt(Section):
     tenant: str
     kb: str
     profile: str
+    wording: _Wording = _Wording()
     models: dict[str, str | None]
     question: str
     answer: str
@@ -80,6 +79,21 @@ class _Receipt(Section):
     sentences: tuple[_Sentence, ...] = Field(max_length=MOST_SENTENCES)
     citations: tuple[_Citation, ...] = Field(max_length=MOST_CITATIONS)
     digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReceipt:
+    """A receipt that was read: what it says, and what in it does not fit together."""
+
+    question: str
+    moment: str
+    answered: bool
+    answer: str
+    wording: Wording
+    sentences: tuple[Sentence, ...]
+    citations: tuple[Citation, ...]
+    misfits: tuple[str, ...]
+    """What shows that it is not as it was made, whatever the documents say."""
 
 
 def make_receipt(
@@ -91,8 +105,15 @@ def make_receipt(
     kb: str,
     profile: str,
     models: Mapping[str, str | None],
+    wording: Wording | None = None,
 ) -> dict[str, Json]:
-    """All that is needed to check an answer later, as JSON."""
+    """All that is needed to check an answer later, as JSON. Raises `InputError` for one that names no sources."""
+    if answer.status not in ("answered", "no_evidence"):
+        raise InputError(
+            "this answer stands on no passage, so a receipt could prove nothing of it",
+            hint="unset answer.confident and ask again",
+        )
+    written = wording or Wording()
     body: dict[str, Json] = {
         "receipt": VERSION,
         "engine": engine,
@@ -100,6 +121,7 @@ def make_receipt(
         "tenant": tenant,
         "kb": kb,
         "profile": profile,
+        "wording": {"style": written.style, "format": written.format},
         "models": dict(models),
         "question": answer.question,
         "answer": answer.answer,
@@ -117,127 +139,44 @@ def digest(body: Mapping[str, Json]) -> str:
     return content_hash(json.dumps(bare, sort_keys=True, separators=(",", ":")))
 
 
-async def check_receipt(value: Mapping[str, Any], text_of: TextOf) -> ReceiptReport:
-    """Which quotes still stand, and which sentences therefore hold. Raises `InputError` for what is no receipt."""
-    receipt = _read(value)
-    here = dict.fromkeys(one.document_id for one in receipt.citations if not one.site)
-    texts = {document_id: await text_of(document_id) for document_id in here}
-    return await asyncio.to_thread(_report, receipt, value, texts)  # a long one takes a second
-
-
-def _report(receipt: _Receipt, value: Mapping[str, Any], texts: Mapping[str, str | None]) -> ReceiptReport:
-    checked = {one.n: _look_for(one, texts.get(one.document_id)) for one in receipt.citations}
-    numbered = {one.n: one for one in receipt.citations}
-    said_in = cache(said)
-
-    @cache
-    def ground_of(n: int) -> Ground:
-        one = numbered[n]
-        around = said_in(_around(texts.get(one.document_id), checked[n]))
-        return Ground(clauses(one.quote), said(f"{one.title}\n{one.section}"), around)
-
-    @cache
-    def why_not(sentence: _Sentence) -> str:
-        return _why_not(sentence, checked, ground_of)
-
-    reasons = [(sentence.text, why_not(sentence)) for sentence in receipt.sentences]
-    sentences = tuple(CheckedSentence(text, not reason, reason) for text, reason in reasons)
-    return ReceiptReport(
-        receipt.question, receipt.moment, _tampering(receipt, value), tuple(checked.values()), sentences
-    )
-
-
-def _read(value: Mapping[str, Any]) -> _Receipt:
+def read_receipt(value: Mapping[str, Any]) -> AnswerReceipt:
+    """What a receipt says. Raises `InputError` for what is none."""
     try:
-        receipt = _Receipt.model_validate(value)
+        read = _Receipt.model_validate(value)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise InputError(f"{_NOT_ONE}: {where[:80]}: {first['msg']}", hint=_HINT) from error
-    cited = sum(len(one.citations) for one in receipt.sentences)
-    if cited > MOST_CITED_IN_ALL or sum(len(one.quote) for one in receipt.citations) > MOST_QUOTED_CHARS:
+    cited = sum(len(one.citations) for one in read.sentences)
+    if cited > MOST_CITED_IN_ALL or sum(len(one.quote) for one in read.citations) > MOST_QUOTED_CHARS:
         raise InputError(f"{_NOT_ONE}: citations: it cites more than any answer does", hint=_HINT)
-    return receipt
+    return AnswerReceipt(
+        question=read.question,
+        moment=read.moment,
+        answered=read.status == "answered",
+        answer=read.answer,
+        wording=Wording(read.wording.style, read.wording.format),
+        sentences=tuple(Sentence(one.text, one.support, one.citations) for one in read.sentences),
+        citations=tuple(Citation(**one.model_dump(exclude={"hash"})) for one in read.citations),
+        misfits=tuple(_misfits(read, digest(value))),
+    )
 
 
-def _tampering(receipt: _Receipt, value: Mapping[str, Any]) -> tuple[str, ...]:
+def _misfits(read: _Receipt, fingerprint: str) -> list[str]:
     found = []
-    if digest(value) != receipt.digest:
+    if fingerprint != read.digest:
         found.append("its digest does not fit: it is not as it was made")
-    if content_hash(receipt.answer) != receipt.answer_hash:
+    if content_hash(read.answer) != read.answer_hash:
         found.append("the answer is not the one it was made for")
     found += [
         f"quote {one.n} is not the one it was made for"
-        for one in receipt.citations
+        for one in read.citations
         if content_hash(one.quote) != one.hash
     ]
-    numbers = [one.n for one in receipt.citations]
+    numbers = [one.n for one in read.citations]
     if len(set(numbers)) != len(numbers):
         found.append("two citations have the same number")
-    elif not is_made_of(
-        receipt.answer,
-        [Sentence(one.text, one.support, one.citations) for one in receipt.sentences],
-        [Citation(**one.model_dump(exclude={"hash"})) for one in receipt.citations],
-        answered=receipt.status == "answered",
-    ):
-        found.append("the answer is not made of its sentences")
-    return tuple(found)
-
-
-def _look_for(one: _Citation, text: str | None) -> CheckedCitation:
-    state, start = _place(one, text)
-    end = start + len(one.quote) if state == "moved" else one.end
-    return CheckedCitation(one.n, state, one.document_id, one.title, one.uri, one.quote, start, end)
-
-
-def _place(one: _Citation, text: str | None) -> tuple[QuoteState, int]:
-    if one.site:
-        return "elsewhere", one.start
-    if text is None:
-        return "gone", one.start
-    if text[one.start : one.end] == one.quote:
-        return "stands", one.start
-    found = [place for place in (_last_before(text, one), text.find(one.quote, one.start)) if place >= 0]
-    if not found:
-        return "changed", one.start
-    return "moved", min(found, key=lambda place: abs(place - one.start))
-
-
-def _last_before(text: str, one: _Citation) -> int:
-    """Where the quote stands last that begins no later than it did; `rfind` may take quadratic time, `find` not."""
-    before = text[: one.start + len(one.quote)]
-    place = before[::-1].find(one.quote[::-1])
-    return -1 if place < 0 else len(before) - place - len(one.quote)
-
-
-def _around(text: str | None, checked: CheckedCitation) -> str:
-    """The text around a quote, in whole steps: quotes near each other have the same."""
-    first, last = max(0, checked.start // REACH - 1), checked.end // REACH + 2
-    return (text or "")[first * REACH : last * REACH]
-
-
-_WHY: Mapping[QuoteState, str] = {
-    "changed": "its document no longer says so",
-    "gone": "its document is gone",
-    "elsewhere": "its source is on the internet and cannot be checked here",
-}
-
-
-def _why_not(
-    sentence: _Sentence, checked: Mapping[int, CheckedCitation], ground_of: Callable[[int], Ground]
-) -> str:
-    if not sentence.citations or any(n not in checked for n in sentence.citations):
-        return "it cites nothing that the receipt holds"
-    if sentence.support == "unsupported":
-        return "its source never said so"
-    cited = [checked[n] for n in sentence.citations]
-    lost = [one for one in cited if one.state not in ("stands", "moved")]
-    if lost:
-        return _WHY[lost[0].state]
-    quotes = [one.quote for one in cited]
-    if sentence.support == "quoted":
-        return "" if sentence.text in quotes else "its words are not those of its quote"
-    return not_borne_out(sentence.text, [ground_of(n) for n in dict.fromkeys(sentence.citations)])
+    return found
 
 
 def _sentence_json(sentence: Sentence) -> dict[str, Json]:

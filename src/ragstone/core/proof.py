@@ -44,6 +44,8 @@ class ReceiptReport:
     """What shows that the receipt is not as it was made; empty when it is."""
     citations: tuple[CheckedCitation, ...]
     sentences: tuple[CheckedSentence, ...]
+    differences: tuple[str, ...] = ()
+    """What the receipt calls otherwise than it is called here now: titles, addresses, sections, pages, marks."""
 
     @property
     def intact(self) -> bool:
@@ -52,5 +54,5 @@ class ReceiptReport:
 
     @property
     def holds(self) -> bool:
-        """Whether the receipt is intact and every sentence still stands on its sources."""
-        return self.intact and all(sentence.holds for sentence in self.sentences)
+        """Whether the same answer would be given today: it is intact, every sentence stands, nothing is renamed."""
+        return self.intact and not self.differences and all(sentence.holds for sentence in self.sentences)

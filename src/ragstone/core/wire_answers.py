@@ -36,6 +36,7 @@ def receipt_report_json(report: ReceiptReport) -> JsonObject:
         "holds": report.holds,
         "intact": report.intact,
         "tampering": list(report.tampering),
+        "differences": list(report.differences),
         "sentences": [asdict(sentence) for sentence in report.sentences],
         "citations": [asdict(citation) for citation in report.citations],
     }

@@ -5,18 +5,19 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any, get_args
 
 import pytest
+from tests.unit.answer.receipts import checked, forged, receipt_of, stored
 
 from ragstone.answer.cite import Quote, Statement
-from ragstone.answer.receipt import check_receipt, digest, make_receipt
-from ragstone.answer.write import Writer
+from ragstone.answer.receipt import digest
+from ragstone.answer.receipt_check import check_receipt
+from ragstone.answer.receipt_places import Stored
+from ragstone.answer.receipt_wording import Wording
 from ragstone.core.answer_settings import CitationStyle
 from ragstone.core.errors import InputError
 from ragstone.core.ids import content_hash
-from ragstone.core.proof import ReceiptReport
 from ragstone.core.types import Hit
 
 PUMPS = "Our pumps are blue. The pump stops at 80 degrees. Ask for more."
@@ -26,26 +27,13 @@ FANS = "A fan draws 40 watts."
 @pytest.fixture
 def receipt(make_hit: Callable[..., Hit]) -> dict[str, Any]:
     pumps, fans = make_hit(PUMPS, "pumps"), make_hit(FANS, "fans")
-    writer = Writer()
-    writer.add(Statement("Pumps stop at 80 degrees.", "supported", (Quote(pumps, 20, 49),)))
-    writer.add(Statement(FANS, "quoted", (Quote(fans, 0, len(FANS)),)))
-    made = make_receipt(
-        writer.finish("When does the pump stop?"),
-        engine="1.2",
-        moment=datetime(2026, 1, 2, tzinfo=UTC),
-        tenant="acme",
-        kb="manuals",
-        profile="default",
-        models={"embedding": "granite@1", "llm": None},
+    made = receipt_of(
+        [
+            Statement("Pumps stop at 80 degrees.", "supported", (Quote(pumps, 20, 49),)),
+            Statement(FANS, "quoted", (Quote(fans, 0, len(FANS)),)),
+        ]
     )
     return json.loads(json.dumps(made))
-
-
-async def checked(receipt: dict[str, Any], **documents: str) -> ReceiptReport:
-    async def text_of(document_id: str) -> str | None:
-        return documents.get(document_id)
-
-    return await check_receipt(receipt, text_of)
 
 
 def test_it_holds_what_is_needed_to_look_again(receipt: dict[str, Any]) -> None:
@@ -162,12 +150,6 @@ async def test_what_is_no_receipt_is_refused(receipt: dict[str, Any], change: Ca
         await checked(receipt)
 
 
-def _forge(receipt: dict[str, Any], **fields: object) -> dict[str, Any]:
-    forged = receipt | fields
-    forged["answer_hash"] = content_hash(forged["answer"])
-    return forged | {"digest": digest(forged)}
-
-
 @pytest.mark.parametrize(
     "fields",
     [
@@ -183,58 +165,43 @@ def _forge(receipt: dict[str, Any], **fields: object) -> dict[str, Any]:
 async def test_an_answer_of_other_words_than_its_sentences_is_forged(
     receipt: dict[str, Any], fields: dict[str, object]
 ) -> None:
-    report = await checked(_forge(receipt, **fields), pumps=PUMPS, fans=FANS)
+    report = await checked(forged(receipt, **fields), pumps=PUMPS, fans=FANS)
     assert report.tampering == ("the answer is not made of its sentences",)
     assert not report.holds
 
 
 @pytest.mark.parametrize("style", get_args(CitationStyle))
-@pytest.mark.parametrize("marks", ["[{index}]", "({index})", "[Source {index}]", "^{index}"])
+@pytest.mark.parametrize("marks", ["[{index}]", "({index})", "[siehe Beleg {index}]", "^{index}"])
 async def test_an_answer_of_any_style_holds(
     make_hit: Callable[..., Hit], style: CitationStyle, marks: str
 ) -> None:
     pumps, fans = make_hit(PUMPS, "pumps"), make_hit(FANS, "fans")
-    writer = Writer(style, marks)
-    writer.add(
-        Statement("Pumps stop at 80 degrees.", "supported", (Quote(pumps, 20, 49), Quote(fans, 0, 21)))
+    both = Quote(pumps, 20, 49), Quote(fans, 0, 21)
+    made = receipt_of(
+        [
+            Statement("Pumps stop at 80 degrees.", "supported", both),
+            Statement(FANS, "quoted", (Quote(fans, 0, len(FANS)),)),
+        ],
+        Wording(style, marks),
     )
-    writer.add(Statement(FANS, "quoted", (Quote(fans, 0, len(FANS)),)))
-    made = make_receipt(
-        writer.finish("When?"),
-        engine="1",
-        moment=datetime(2026, 1, 2, tzinfo=UTC),
-        tenant="t",
-        kb="k",
-        profile="",
-        models={},
-    )
-    assert (await checked(made, pumps=PUMPS, fans=FANS)).tampering == ()
+    assert (await checked(made, marks, pumps=PUMPS, fans=FANS)).holds
 
 
 async def test_nothing_found_holds() -> None:
-    made = make_receipt(
-        Writer().finish("When?"),
-        engine="1",
-        moment=datetime(2026, 1, 2, tzinfo=UTC),
-        tenant="t",
-        kb="k",
-        profile="",
-        models={},
-    )
-    assert (await checked(made)).holds
+    assert (await checked(receipt_of([]))).holds
 
 
 async def test_a_document_is_read_once_and_what_cites_too_much_is_refused(receipt: dict[str, Any]) -> None:
     asked: list[str] = []
 
-    async def text_of(document_id: str) -> str | None:
+    async def look(document_id: str) -> Stored | None:
         asked.append(document_id)
-        return PUMPS
+        return stored(document_id, PUMPS)
 
     first, sentence = receipt["citations"][0], receipt["sentences"][0]
-    many = _forge(receipt, citations=[first | {"n": n} for n in range(1, 40)])
-    await check_receipt(many, text_of)
+    many = forged(receipt, citations=[first | {"n": n} for n in range(1, 40)])
+    await check_receipt(many, look)
     assert asked == ["pumps"]
-    crowd = _forge(receipt, sentences=[sentence | {"citations": [1] * 100}] * 21)
+    crowd = forged(receipt, sentences=[sentence | {"citations": [1] * 100}] * 21)
     with pytest.raises(InputError, match="cites more than any answer does"):
-        await check_receipt(crowd, text_of)
+        await check_receipt(crowd, look)

@@ -34,7 +34,7 @@ async def check_receipt_file(session: Session, path: Path) -> int:
     from ragstone.core.wire_answers import receipt_report_json
 
     session.show(receipt_report_json(report), lambda out: draw_report(out, report))
-    session.warn(f"{path}: {sign}" for sign in report.tampering)
+    session.warn(f"{path}: {sign}" for sign in (*report.tampering, *report.differences))
     if not report.intact:
         return FAILURE
     return OK if report.holds else PARTIAL

@@ -1,0 +1,128 @@
+"""A receipt read again beside the live documents: what of the answer would be given today.
+
+Sentences go through the checks they went through when the answer was made, on the passages their quotes are part of
+now. So a receipt that was forged as a whole still has to be borne out by the documents.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from ragstone.answer.check import grounds, refused
+from ragstone.answer.extract import candidates
+from ragstone.answer.receipt import AnswerReceipt, read_receipt
+from ragstone.answer.receipt_places import Placed, Stored, placed
+from ragstone.answer.receipt_wording import is_made_of
+from ragstone.answer.reply import CitedSentence
+from ragstone.core.answers import Sentence
+from ragstone.core.errors import InputError
+from ragstone.core.proof import CheckedCitation, CheckedSentence, QuoteState, ReceiptReport
+from ragstone.core.types import Hit
+
+Look = Callable[[str], Awaitable[Stored | None]]
+"""A document by its id as it is kept now, None when there is none."""
+MOST_READ_CHARS = 2_000_000
+"""Of passages, read once for each sentence that cites them: a hundred times what the settings lead to."""
+_WHY: Mapping[QuoteState, str] = {
+    "changed": "its document no longer says so",
+    "gone": "its document is gone",
+    "elsewhere": "its source is on the internet and cannot be checked here",
+}
+
+
+async def check_receipt(value: Mapping[str, Any], look: Look, marks: str = "") -> ReceiptReport:
+    """What of a receipt holds; `marks` is the format of marks here. Raises `InputError` for what is no receipt."""
+    receipt = read_receipt(value)
+    here = dict.fromkeys(one.document_id for one in receipt.citations if not one.site)
+    documents = {document_id: await look(document_id) for document_id in here}
+    return await asyncio.to_thread(_report, receipt, documents, marks)  # a long one takes a while
+
+
+def _report(receipt: AnswerReceipt, documents: Mapping[str, Stored | None], marks: str) -> ReceiptReport:
+    places = {one.n: placed(one, documents.get(one.document_id)) for one in receipt.citations}
+    _require_modesty(receipt, places)
+
+    @cache
+    def why_not(sentence: Sentence) -> str:
+        return _why_not(sentence, places)
+
+    reasons = [(sentence.text, why_not(sentence)) for sentence in receipt.sentences]
+    return ReceiptReport(
+        receipt.question,
+        receipt.moment,
+        _tampering(receipt),
+        tuple(_checked(one) for one in places.values()),
+        tuple(CheckedSentence(text, not reason, reason) for text, reason in reasons),
+        (*_unlike_here(receipt, marks), *(note for one in places.values() for note in one.differences)),
+    )
+
+
+def _require_modesty(receipt: AnswerReceipt, places: Mapping[int, Placed]) -> None:
+    cited = [places[n].passage for one in set(receipt.sentences) for n in one.citations if n in places]
+    read = sum(len(passage.text) for passage in cited if passage)
+    if read > MOST_READ_CHARS:
+        raise InputError(
+            f"this receipt cites {read:,} characters of passages; at most {MOST_READ_CHARS:,} are read again",
+            hint="ask in several questions, and keep a receipt of each answer",
+        )
+
+
+def _tampering(receipt: AnswerReceipt) -> tuple[str, ...]:
+    whole = is_made_of(
+        receipt.answer, receipt.sentences, receipt.citations, receipt.wording, answered=receipt.answered
+    )
+    return receipt.misfits if whole else (*receipt.misfits, "the answer is not made of its sentences")
+
+
+def _unlike_here(receipt: AnswerReceipt, marks: str) -> list[str]:
+    """Marks with words in them, unless this engine writes them so: whoever forged a receipt may speak by its marks."""
+    if not receipt.wording.speaks() or receipt.wording.format == marks:
+        return []
+    return [f"its marks read “{receipt.wording.format}”, which is not how marks are written here"]
+
+
+def _checked(one: Placed) -> CheckedCitation:
+    cited = one.citation
+    return CheckedCitation(
+        cited.n, one.state, cited.document_id, cited.title, cited.uri, cited.quote, one.start, one.end
+    )
+
+
+def _why_not(sentence: Sentence, places: Mapping[int, Placed]) -> str:
+    """Why a sentence would not be said today; empty when it would."""
+    if not sentence.citations or any(n not in places for n in sentence.citations):
+        return "it cites nothing that the receipt holds"
+    if sentence.support == "unsupported":
+        return "its source never said so"
+    cited = [places[n] for n in dict.fromkeys(sentence.citations)]
+    passages = [one.passage for one in cited if one.passage is not None]
+    if len(passages) < len(cited):
+        return next(_WHY[one.state] for one in cited if one.passage is None)
+    if sentence.support == "quoted":
+        return _misquoted(sentence.text, cited, passages)
+    return _unsaid(sentence.text, cited, passages)
+
+
+def _misquoted(text: str, cited: Sequence[Placed], passages: Sequence[Hit]) -> str:
+    if len(cited) > 1 or cited[0].citation.quote != text:
+        return "its words are not those of its quote"
+    whole = {quote.place for quote in candidates(passages, addresses=True)}
+    return "" if cited[0].place in whole else "its quote is not a whole sentence of its source"
+
+
+def _unsaid(text: str, cited: Sequence[Placed], passages: Sequence[Hit]) -> str:
+    """What answering would hold against a sentence of a model, given these passages."""
+    given = {(hit.document_id, hit.start, hit.end): hit for hit in passages}
+    hits = dict(enumerate(given.values(), start=1))
+    reason, quotes = grounds(CitedSentence(text, tuple(hits), text), hits)
+    reason = reason or refused(text, list(hits.values()), quotes)
+    if reason or any(_overlap(quote.place, one.place) for quote in quotes for one in cited):
+        return reason
+    return "its quotes are not the words that say it"
+
+
+def _overlap(one: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
+    return one[0] == other[0] and one[1] < other[2] and other[1] < one[2]
