@@ -58,6 +58,10 @@ class Invocation:
             )
         self.asked.add(key)
 
+    def forget(self, key: str) -> None:
+        """Let a call be made again that got no answer; it is spent all the same."""
+        self.asked.discard(key)
+
     def learn(self, query: str, confidence: float | None) -> None:
         """Note how sure a retrieval was."""
         if confidence is not None and confidence < self.budget.low_confidence:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ragstone.agents.arguments import Arguments
 from ragstone.agents.budget import Budget, CallRefused, Invocation, Run
 from ragstone.agents.roles import ROLES
-from ragstone.agents.tools import TOOLS, Desk, Permission, Tool
+from ragstone.agents.tools import TOOLS, Desk, Outcome, Permission, Tool
 from ragstone.blocking import Ragstone
 from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.ids import content_hash
@@ -124,15 +124,26 @@ class Toolbox:
         call = _call(tool, asked)
         query = _subject(asked)
         self._invocation.admit(call, query, retrieves=tool.retrieves)
+        answered = False
+        try:
+            outcome = await self._outcome(tool, call, asked)
+            answered = not outcome.degraded
+        finally:
+            if not answered:  # nobody knows yet what there is: it may be asked again
+                self._invocation.forget(call)
+        if answered:
+            self._invocation.learn(query, outcome.confidence)
+        return outcome.value
+
+    async def _outcome(self, tool: Tool, call: str, asked: Arguments) -> Outcome:
+        """What a call gives, from the run's memory where it is known there; what is degraded is not remembered."""
         standing = await self._standing()
-        known = self._run.find(standing, call)
-        if known is None:
-            outcome = await tool.run(self._desk, asked)
+        if known := self._run.find(standing, call):
+            return Outcome(*known)
+        outcome = await tool.run(self._desk, asked)
+        if not outcome.degraded:
             self._run.keep(standing, call, outcome.value, outcome.confidence)
-            known = outcome.value, outcome.confidence
-        value, confidence = known
-        self._invocation.learn(query, confidence)
-        return value
+        return outcome
 
     async def _standing(self) -> str:
         """What answers depend on beside the call; whoever may not search now gets none that is remembered."""

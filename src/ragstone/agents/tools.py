@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ragstone.agents import arguments as takes
 from ragstone.agents.results import claim_json, docs_json, knowledge_json
 from ragstone.core.research import Research
-from ragstone.core.types import Json, Mode
+from ragstone.core.types import Json, Mode, SearchResult
 from ragstone.core.wire_research import findings_json, sources_json
 from ragstone.engine import Engine
 
@@ -42,6 +42,8 @@ class Outcome:
 
     value: Json
     confidence: float | None = None
+    degraded: bool = False
+    """Whether something could not be done: the same call may get more another time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +75,33 @@ async def _search_knowledge(desk: Desk, asked: takes.SearchKnowledge) -> Outcome
     if asked.source_type != "all":
         where = {"source_type": takes.STORED_AS[asked.source_type]}
     found = await desk.engine.search(asked.query, k=asked.top_k, mode=desk.mode, where=where, **desk.scope)
-    return Outcome(knowledge_json(found), await desk.engine.confidence(found, **desk.scope))
+    return await _found(desk, found, knowledge_json(found))
+
+
+async def _found(desk: Desk, found: SearchResult, value: Json) -> Outcome:
+    return Outcome(value, await desk.engine.confidence(found, **desk.scope), bool(found.degraded))
 
 
 async def _verify_claim(desk: Desk, asked: takes.VerifyClaim) -> Outcome:
     # A claim that nothing supports is an answer, not a sign that searching on is useless.
-    return Outcome(claim_json(await desk.engine.verify(asked.claim, mode=desk.mode, **desk.scope)))
+    verdict = await desk.engine.verify(asked.claim, mode=desk.mode, **desk.scope)
+    return Outcome(claim_json(verdict), degraded=bool(verdict.degraded))
 
 
 async def _research_topic(desk: Desk, asked: takes.ResearchTopic) -> Outcome:
     research = await desk.engine.research(asked.topic, depth=asked.depth, **desk.scope)
-    return Outcome(sources_json(research), _sure_of(research))
+    return Outcome(sources_json(research), _sure_of(research), bool(research.degraded))
 
 
 async def _search_docs(desk: Desk, asked: takes.SearchDocs) -> Outcome:
     mode = asked.thoroughness or desk.mode
     found = await desk.engine.search(asked.query, k=asked.limit, mode=mode, **desk.scope)
-    return Outcome(docs_json(found), await desk.engine.confidence(found, **desk.scope))
+    return await _found(desk, found, docs_json(found))
 
 
 async def _research_docs(desk: Desk, asked: takes.ResearchDocs) -> Outcome:
     research = await desk.engine.research(asked.topic, iterations=asked.maxIterations, **desk.scope)
-    return Outcome(findings_json(research), _sure_of(research))
+    return Outcome(findings_json(research), _sure_of(research), bool(research.degraded))
 
 
 def _sure_of(research: Research) -> float:
@@ -107,7 +114,7 @@ def _examples_of(kind: str) -> Callable[[Desk, takes.FindExamples], Awaitable[Ou
         found = await desk.engine.search(
             asked.topic, k=asked.top_k, mode=desk.mode, where={USE_FOR: kind}, **desk.scope
         )
-        return Outcome(knowledge_json(found))
+        return Outcome(knowledge_json(found), degraded=bool(found.degraded))
 
     return find
 

@@ -12,17 +12,16 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from ragstone.core.errors import ModelError, ModelMismatch, RemoteError, StoreError
+from ragstone.core.errors import ModelError, ModelMismatch, RemoteError, StoreBusy, StoreError
 from ragstone.core.protocols import Embedder, LexicalIndex, VectorIndex
 from ragstone.core.types import Candidate, Vector
+from ragstone.query.patience import Warm
 from ragstone.query.search import Search
 from ragstone.query.transform.variants import Variants
 
 logger = logging.getLogger(__name__)
 EmbedderFor = Callable[[str], Awaitable[Embedder]]
 """Gives the embedder of a Space's model, or raises `ModelError`."""
-MOST_WARM = 10_000
-"""How many indexes are remembered to have answered."""
 
 
 class Arms:
@@ -35,7 +34,7 @@ class Arms:
         self._lexical = lexical
         self._embedder_for = embedder_for
         self._floor = min_similarity
-        self._warm: set[str] = set()
+        self._warm = Warm()
 
     async def run(self, search: Search, variants: Variants, k: int) -> Mapping[str, list[Candidate]]:
         """Each arm's k best candidates; an arm that failed is missing and named in `degraded`."""
@@ -86,8 +85,6 @@ class Arms:
             return
         started = time.perf_counter()
         yield search.record.cold_seconds
-        if len(self._warm) >= MOST_WARM:
-            self._warm.clear()
         self._warm.add(index)
         search.record.excuse((time.perf_counter() - started) * 1000)
 
@@ -126,7 +123,11 @@ class Arms:
         except TimeoutError:
             logger.warning("search by word of kb '%s' did not come back in time", kb.name)
             record.degrade("lexical: out of time")
-            return None
+        except StoreBusy as error:
+            # It is back in a moment; an index that is broken stays an error that everybody hears of.
+            logger.warning("search by word of kb '%s' is off: %s", kb.name, error)
+            record.degrade(f"lexical: {error}")
+        return None
 
 
 def best_of(lists: Sequence[list[Candidate]], k: int) -> list[Candidate]:

@@ -7,19 +7,25 @@ nobody is given what was found for another tenant, nor for one that had the name
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from ragstone.core.errors import StoreBusy
 from ragstone.core.ids import content_hash
 from ragstone.core.query_settings import RetrievalSettings
 from ragstone.core.types import KnowledgeBase, SearchResult, Stage
 from ragstone.query.request import SearchRequest
 
+logger = logging.getLogger(__name__)
 MB = 1024 * 1024
+WORTH = 0.1
+"""Share of a search's time that may go into finding out whether it was made before."""
 HIT_BYTES = 2_000
 """What a hit takes beside its texts and metadata: scores, names."""
 RESULT_BYTES = 4_000
@@ -104,8 +110,13 @@ class SearchCache:
             return await search()
         started = time.perf_counter()
         # Read before the search: what is committed meanwhile makes the result one of the past.
-        tenant_id = await self._identity(tenant)
-        sequence = await self._ledger.sequence(tenant)
+        try:
+            async with asyncio.timeout(WORTH * settings.timeout):
+                tenant_id = await self._identity(tenant)
+                sequence = await self._ledger.sequence(tenant)
+        except (TimeoutError, StoreBusy) as error:
+            logger.info("a search is made without looking whether it was made before: %s", error)
+            return await search()
         self._tidy(tenant, tenant_id, sequence)
         key = tenant, tenant_id, sequence, _fingerprint(kb, settings, request)
         kept = self._kept.get(key)

@@ -31,7 +31,7 @@ class Recorder:
 
     def __init__(self, mode: Mode, seconds: float = HARD_SECONDS) -> None:
         self._started = time.perf_counter()
-        self._excused = 0.0
+        self._excused: list[tuple[float, float]] = []
         self._hard = seconds * 1000
         self._limit = min(DEADLINES_MS[mode], self._hard)
         self.stages: list[Stage] = []
@@ -57,9 +57,20 @@ class Recorder:
         if what not in self.degraded:
             self.degraded.append(what)
 
+    def missed(self, stage: str) -> bool:
+        """Whether a stage is named as one that could not be done."""
+        return any(note.startswith(f"{stage}: ") for note in self.degraded)
+
     def excuse(self, ms: float) -> None:
-        """Do not count this much against the deadline: it went into loading a model or an index."""
-        self._excused += ms
+        """Do not count the last `ms` against the deadline: they went into loading a model or an index.
+
+        Arms load side by side: what two of them took at the same time is excused once.
+        """
+        end = self.elapsed_ms
+        start = end - ms
+        while self._excused and self._excused[-1][1] > start:
+            start = min(start, self._excused.pop()[0])
+        self._excused.append((start, end))
 
     @property
     def elapsed_ms(self) -> float:
@@ -68,12 +79,12 @@ class Recorder:
     @property
     def left_ms(self) -> float:
         """What remains for optional stages."""
-        return self._limit - (self.elapsed_ms - self._excused)
+        return self._limit - self._spent_ms
 
     @property
     def search_seconds(self) -> float:
         """What remains for an arm before it is given up."""
-        return max(self._hard * (1 - KEPT_FOR_READING) - (self.elapsed_ms - self._excused), 0.0) / 1000
+        return max(self._hard * (1 - KEPT_FOR_READING) - self._spent_ms, 0.0) / 1000
 
     @property
     def cold_seconds(self) -> float:
@@ -83,4 +94,8 @@ class Recorder:
     @property
     def read_seconds(self) -> float:
         """What remains before the search ends with what it has."""
-        return max(self._hard - (self.elapsed_ms - self._excused), 0.0) / 1000
+        return max(self._hard - self._spent_ms, 0.0) / 1000
+
+    @property
+    def _spent_ms(self) -> float:
+        return self.elapsed_ms - sum(end - start for start, end in self._excused)

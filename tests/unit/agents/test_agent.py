@@ -48,7 +48,7 @@ def search(query: str, **more: Any) -> ToolCall:
     return ToolCall(f"call {query}", "search_knowledge", {"query": query, **more})
 
 
-@pytest.mark.req("R-TOL-31")
+@pytest.mark.req("R-TOL-31", "R-REL-18")
 async def test_a_model_can_be_called_without_tools() -> None:
     model = Scripted([Reply("Hello.")])
     agent = Agent(model, persona="You write.")

@@ -11,7 +11,7 @@ def test_a_short_passage_stays_as_it_is() -> None:
     assert compressed("Short. Text.", "pump", limit=12) == "Short. Text."
 
 
-@pytest.mark.req("R-TOL-34")
+@pytest.mark.req("R-TOL-34", "R-REL-20")
 def test_of_a_long_one_the_sentences_that_matter_stay_word_for_word() -> None:
     short = compressed(LONG, "when does the pump stop", limit=80)
     assert short == "Ropes are coiled. Ropes are coiled. … The pump stops at 80 degrees. …"

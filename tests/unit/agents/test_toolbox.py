@@ -125,7 +125,7 @@ async def test_examples_come_from_documents_that_are_marked_as_such(
     assert [item["text"] for item in found] == [text]
 
 
-@pytest.mark.req("R-TOL-23")
+@pytest.mark.req("R-TOL-23", "R-REL-15")
 async def test_the_sixth_call_is_refused(engine: Engine) -> None:
     box = Toolbox(engine, ALL)
     answers = [await called(box, "search_knowledge", query=f"hooks {n}") for n in range(7)]
@@ -141,7 +141,7 @@ async def test_the_sixth_call_is_refused(engine: Engine) -> None:
 async def test_the_same_query_is_not_retrieved_twice(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     box = Toolbox(engine, ALL)
     assert await called(box, "search_knowledge", query="Hooks of the server")
-    monkeypatch.delattr(Engine, "search")  # a second search could only fail
+    monkeypatch.setattr(Engine, "search", None)  # a second search could only fail
     again = await called(box, "search_knowledge", query=" hooks of  the SERVER ")
     assert again["error"]["code"] == "call_refused"
     assert again["error"]["message"].endswith("was asked already")
@@ -157,7 +157,7 @@ async def test_searching_stops_when_nothing_found_is_about_the_query(engine: Eng
     assert isinstance(await called(box.again(), "search_knowledge", query="hooks"), list)
 
 
-@pytest.mark.req("R-TOL-34")
+@pytest.mark.req("R-TOL-34", "R-REL-19")
 async def test_agents_of_one_run_share_what_was_found(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +165,7 @@ async def test_agents_of_one_run_share_what_was_found(
     first = await called(writer, "search_knowledge", query="hooks")
     critic = writer.again(["search_knowledge", "verify_claim"])
     stranger = Toolbox(engine, ["search_knowledge"], kb="other", run=writer.run)
-    monkeypatch.delattr(Engine, "search")
+    monkeypatch.setattr(Engine, "search", None)
     assert await called(critic, "search_knowledge", query="hooks") == first
     assert (writer.calls, critic.calls) == (1, 1)
     assert "error" in await called(stranger, "search_knowledge", query="hooks")

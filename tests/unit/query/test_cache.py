@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from ragstone.core.errors import StoreBusy
 from ragstone.core.filters import parse_filter
 from ragstone.core.query_settings import RetrievalSettings
 from ragstone.core.types import Hit, KnowledgeBase, SearchResult, Space, Stage
@@ -194,3 +196,46 @@ async def test_no_time_means_no_cache(kb: Kb) -> None:
     await look(cache, kb)
     await look(cache, kb)
     assert (kb.searches, len(cache)) == (2, 0)
+
+
+async def test_a_result_larger_than_the_memory_is_not_kept(cache: SearchCache, kb: Kb) -> None:
+    await look(cache, kb)
+    kb.result = found("x" * 1024 * 1024)
+    await look(cache, kb, tenant="globex")
+    assert len(cache) == 1  # and what was there stays
+
+
+@pytest.mark.parametrize("reason", [TimeoutError(), StoreBusy("5 reads have not come back")], ids=type)
+async def test_a_ledger_that_does_not_answer_costs_the_memory_only(
+    cache: SearchCache, kb: Kb, monkeypatch: pytest.MonkeyPatch, reason: Exception
+) -> None:
+    async def refuse(_: str) -> int:
+        raise reason
+
+    assert (await look(cache, kb)).hits
+    monkeypatch.setattr(kb, "sequence", refuse)
+    assert await look(cache, kb) is kb.result
+    assert (kb.searches, len(cache)) == (2, 1)
+
+
+async def test_only_a_share_of_the_time_goes_into_remembering(
+    cache: SearchCache, kb: Kb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang(_: str) -> int:
+        return await asyncio.Event().wait()
+
+    monkeypatch.setattr(cache_module, "WORTH", 0.1)
+    monkeypatch.setattr(kb, "sequence", hang)
+    assert await look(cache, kb, settings=RetrievalSettings(timeout=0.01)) is kb.result
+
+
+async def test_what_two_searched_for_at_once_is_kept_once(cache: SearchCache, kb: Kb) -> None:
+    together = asyncio.Barrier(2)
+
+    async def search() -> SearchResult:
+        await together.wait()
+        return await kb.search()
+
+    looks = (cache.search("acme", KB, PLAIN, REQUEST, search) for _ in range(2))
+    await asyncio.gather(*looks)
+    assert (kb.searches, len(cache)) == (2, 1)

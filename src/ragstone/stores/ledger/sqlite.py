@@ -78,7 +78,7 @@ class SqliteLedger(SqlLedger):
 
     async def read(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         async with self.file(tenant) as file:
-            return await file.read(lambda connection: work(connection, file.tenant_id, *args, **kwargs))
+            return await file.look_up(lambda connection: work(connection, file.tenant_id, *args, **kwargs))
 
     async def write(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         async with self.file(tenant) as file:

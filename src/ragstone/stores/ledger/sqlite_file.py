@@ -16,6 +16,7 @@ from queue import Empty, LifoQueue
 from typing import Any, TypeVar
 
 from ragstone.core.errors import RagstoneError, StoreBusy, StoreCorrupt, StoreError, StoreFull
+from ragstone.stores.ledger.readers import Readers
 from ragstone.stores.ledger.sqlite_dialect import SqliteConnection
 from ragstone.stores.migrations import Schema, is_current, upgrade
 
@@ -23,7 +24,7 @@ T = TypeVar("T")
 BUSY_SECONDS = 60
 _openings = itertools.count(1)
 READERS = 4
-"""Searches that read at once; one more thread is for what is read ahead."""
+"""Of the indexes and of the ledger each, that read at once; one more thread is for what is read ahead."""
 
 
 class SqliteFile:
@@ -41,17 +42,23 @@ class SqliteFile:
             self._writer = self._connect()
             self._watcher = self._connect()
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="ragstone-writer")
-        self._reading = ThreadPoolExecutor(READERS + 1, thread_name_prefix="ragstone-reader")
+        self._searching = Readers(READERS + 1, path.name)
+        self._looking = Readers(READERS, path.name)
         self.turn = asyncio.Lock()
         """Held by whoever has a transaction open: one writer at a time, first come first served."""
 
     async def write(self, work: Callable[[SqliteConnection], T]) -> T:
         """Run on the writer's thread. Only the holder of `turn` may call this."""
-        return await self._run(self._writing, lambda: work(self._writer))
+        guarded = self._guarded(lambda: work(self._writer))
+        return await asyncio.get_running_loop().run_in_executor(self._writing, guarded)
 
     async def read(self, work: Callable[[SqliteConnection], T]) -> T:
-        """Run on a reader's thread, in one snapshot."""
-        return await self._run(self._reading, lambda: self.read_here(work))
+        """Run on a reader's thread, in one snapshot; for the indexes, whose reads may be long."""
+        return await self._searching.run(self._guarded(lambda: self.read_here(work)))
+
+    async def look_up(self, work: Callable[[SqliteConnection], T]) -> T:
+        """The same for the ledger's rows: an index that hangs does not keep them from being read."""
+        return await self._looking.run(self._guarded(lambda: self.read_here(work)))
 
     def read_here(self, work: Callable[[SqliteConnection], T]) -> T:
         """Read on the calling thread, in one snapshot."""
@@ -97,15 +104,14 @@ class SqliteFile:
 
     def read_later(self, work: Callable[[SqliteConnection], object]) -> None:
         """Read on a reader's thread while the caller goes on; closing waits for it."""
-        with suppress(RuntimeError):  # the file is being closed: nobody will want it
-            self._reading.submit(self.read_here, work)
+        self._searching.later(lambda: self.read_here(work))
 
-    async def _run(self, pool: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+    def _guarded(self, work: Callable[[], T]) -> Callable[[], T]:
         def guarded() -> T:
             with translated(self.path):
                 return work()
 
-        return await asyncio.get_running_loop().run_in_executor(pool, guarded)
+        return guarded
 
     def _borrow(self) -> SqliteConnection:
         with suppress(Empty):
@@ -151,7 +157,8 @@ class SqliteFile:
             return
         self._closed = True
         self._writing.shutdown()
-        self._reading.shutdown()
+        self._searching.close()
+        self._looking.close()
         for connection in self._opened:
             connection.close()
 

@@ -1,0 +1,101 @@
+"""A call that could not be answered in full is spent, but it does not count as answered."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ragstone.agents.toolbox import Toolbox
+from ragstone.agents.tools import TOOLS
+from ragstone.core.errors import StoreBusy
+from ragstone.core.types import KnowledgeBase, SearchResult
+from ragstone.engine import Engine
+from ragstone.query.pipeline import SearchPipeline
+from ragstone.query.request import SearchRequest
+
+ALL = tuple(TOOLS)
+SUBJECT = {name: tool.schema["required"][0] for name, tool in TOOLS.items()}
+
+
+class Trouble:
+    """While it is on, searches find nothing and say so, or fail."""
+
+    def __init__(self) -> None:
+        self.on = True
+        self.error: StoreBusy | None = None
+        self._search = SearchPipeline.search
+
+    async def search(
+        self, pipeline: SearchPipeline, tenant: str, kb: KnowledgeBase, request: SearchRequest
+    ) -> SearchResult:
+        if self.on and self.error:
+            raise self.error
+        found = await self._search(pipeline, tenant, kb, request)
+        return replace(found, hits=(), degraded=("lexical: out of time",)) if self.on else found
+
+
+@pytest.fixture
+def trouble(monkeypatch: pytest.MonkeyPatch) -> Trouble:
+    made = Trouble()
+
+    async def search(pipeline: SearchPipeline, *arguments: Any) -> SearchResult:
+        return await made.search(pipeline, *arguments)
+
+    monkeypatch.setattr(SearchPipeline, "search", search)
+    return made
+
+
+async def called(box: Toolbox, name: str) -> Any:
+    return json.loads(await box.call(name, {SUBJECT[name]: "hooks of the server"}))
+
+
+@pytest.mark.parametrize("name", ALL)
+async def test_what_was_degraded_may_be_asked_again_and_is_spent(
+    engine: Engine, trouble: Trouble, name: str
+) -> None:
+    box = Toolbox(engine, ALL)
+    first = await called(box, name)
+    assert "error" not in first
+    assert (box.calls, box.run.queries) == (1, [])
+    trouble.on = False
+    second = await called(box, name)
+    assert "error" not in second
+    assert (box.calls, len(box.run.queries)) == (2, 1)
+    third = await called(box, name)
+    assert third["error"]["message"].endswith("was asked already")
+
+
+async def test_another_agent_does_not_get_what_was_degraded(engine: Engine, trouble: Trouble) -> None:
+    box = Toolbox(engine, ["search_knowledge"])
+    assert await called(box, "search_knowledge") == []
+    trouble.on = False
+    assert len(await called(box.again(), "search_knowledge")) == 5
+
+
+async def test_a_failed_call_may_be_made_again(engine: Engine, trouble: Trouble) -> None:
+    trouble.error = StoreBusy("5 reads have not come back")
+    box = Toolbox(engine, ["search_knowledge"])
+    assert (await called(box, "search_knowledge"))["error"]["code"] == "store_busy"
+    trouble.on = False
+    assert len(await called(box, "search_knowledge")) == 5
+    assert box.calls == 2
+
+
+@pytest.mark.req("R-TOL-23")
+async def test_five_degraded_calls_are_all_there_is(engine: Engine, trouble: Trouble) -> None:
+    box = Toolbox(engine, ["search_knowledge"])
+    answers = [await called(box, "search_knowledge") for _ in range(6)]
+    assert answers[:5] == [[]] * 5
+    assert answers[5]["error"]["message"] == "all 5 tool calls of this invocation are used up"
+
+
+async def test_finding_nothing_while_degraded_does_not_end_the_search(
+    engine: Engine, trouble: Trouble
+) -> None:
+    box = Toolbox(engine, ALL)
+    await called(box, "search_knowledge")
+    trouble.on = False
+    assert "error" not in await called(box, "searchDocs")

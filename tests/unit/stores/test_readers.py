@@ -1,0 +1,97 @@
+"""Reads that hang keep their threads; from the last one on nobody waits, until one comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import pytest
+
+from ragstone.core.errors import StoreBusy
+from ragstone.stores.ledger.readers import Readers
+
+THREADS = 2
+
+
+class Hang:
+    """Work that begins, and ends when it is let go."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Semaphore(0)
+        self.let_go = threading.Event()
+
+    def __call__(self) -> str:
+        self.begun.release()
+        self.let_go.wait()
+        return "late"
+
+
+@pytest.fixture
+async def readers() -> AsyncIterator[Readers]:
+    made = Readers(THREADS, "acme.db")
+    yield made
+    await asyncio.to_thread(made.close)
+
+
+async def left_alone(readers: Readers, hang: Hang, count: int) -> None:
+    """So many reads begin, and those who asked for them give up."""
+    tasks = [asyncio.create_task(readers.run(hang)) for _ in range(count)]
+    for _ in tasks:
+        await asyncio.to_thread(hang.begun.acquire)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def until_read(readers: Readers) -> str:
+    while True:
+        with suppress(StoreBusy):
+            return await readers.run(lambda: "again")
+
+
+async def test_who_finds_every_thread_hanging_is_refused_at_once(readers: Readers) -> None:
+    hang = Hang()
+    try:
+        await left_alone(readers, hang, THREADS)
+        assert readers.left_behind == THREADS
+        with pytest.raises(StoreBusy, match=r"^2 reads of acme\.db have not come back$"):
+            await readers.run(str)
+    finally:
+        hang.let_go.set()
+    assert await until_read(readers) == "again"
+
+
+async def test_one_free_thread_serves_everybody(readers: Readers) -> None:
+    hang = Hang()
+    try:
+        await left_alone(readers, hang, THREADS - 1)
+        assert await asyncio.gather(*(readers.run(lambda: "read") for _ in range(5))) == ["read"] * 5
+    finally:
+        hang.let_go.set()
+
+
+async def test_what_had_not_begun_leaves_nothing_behind(readers: Readers) -> None:
+    hang = Hang()
+    asked: list[str] = []
+    waiting = [asyncio.create_task(readers.run(hang)) for _ in range(THREADS)]
+    for _ in waiting:
+        await asyncio.to_thread(hang.begun.acquire)
+    late = asyncio.create_task(readers.run(lambda: asked.append("begun")))
+    await asyncio.sleep(0)
+    late.cancel()
+    await asyncio.gather(late, return_exceptions=True)
+    assert readers.left_behind == 0
+    hang.let_go.set()
+    assert await asyncio.gather(*waiting) == ["late"] * THREADS
+    assert asked == []
+
+
+async def test_what_fails_fails_for_who_asked(readers: Readers) -> None:
+    def fail() -> None:
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        await readers.run(fail)
+    assert readers.left_behind == 0
