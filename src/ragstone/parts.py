@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ragstone.core.ledger import Ledger
-from ragstone.core.protocols import LLM, Embedder, Entailer, LexicalIndex, Reranker, VectorIndex
+from ragstone.core.protocols import LLM, Embedder, Entailer, LexicalIndex, RecordSearch, Reranker, VectorIndex
 from ragstone.core.query_settings import RetrievalSettings
 from ragstone.core.settings import Settings
 from ragstone.core.tenants import TenantBook
 from ragstone.gate import Gate
 from ragstone.models.shelf import EmbedderShelf
+from ragstone.query.compress import CompressStage
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.transform import build_transformer
 
@@ -56,6 +57,7 @@ class Parts:
     """Makes the indexes of a tenant's kb anew."""
     activity: Callable[[], Activity]
     web: WebSearcher | None
+    records: RecordSearch | None
     answerer: Callable[[], Answerer]
     entailer: Callable[[], Entailer | None]
     """What judges whether a passage says what a sentence says; None leaves it to explicit checks."""
@@ -77,4 +79,5 @@ class Parts:
             settings.reranking,
             second_reranker=self.second_reranker,
             transformer=build_transformer(retrieval, self.llm, settings.llm),
+            compress=CompressStage(retrieval.compress, self.embedders.of, self.llm, settings.llm.max_tokens),
         )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ragstone.erasure import Eraser
     from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.prepare import Preparer
+    from ragstone.ingest.sources.records import RecordFinder
     from ragstone.intake import Intake
     from ragstone.moves.mover import Mover
     from ragstone.reembed import Reembedder
@@ -69,6 +70,7 @@ def open_engine(settings: Settings | None = None) -> Engine:
         eraser=cache(lambda: _eraser(stores)),
         reindex=lambda tenant, kb: reindex(stores, tenant, kb),
         web=_web(settings, stores, gate, closing),
+        records=_records(settings),
         activity=cache(lambda: _activity(settings, stores, gate, llm, closing)),
         entailer=entailer,
         verifier=cache(lambda: _verifier(embedder, entailer)),
@@ -225,6 +227,14 @@ def _web(settings: Settings, stores: Stores, gate: Gate, closing: list[Closing])
     searcher = WebSearcher(build_web_search(settings.web), store, gate.identity, settings.web.k)
     closing.append(searcher.close)
     return searcher
+
+
+def _records(settings: Settings) -> RecordFinder | None:
+    if not settings.records.sets:
+        return None
+    from ragstone.ingest.sources.records import RecordFinder
+
+    return RecordFinder(settings.records, settings.databases)
 
 
 def _entailer(settings: Settings, llm: LLM | None, closing: list[Closing]) -> Entailer | None:

@@ -120,7 +120,7 @@ async def test_takaro_fuses_20_and_20_has_an_llm_rank_20_and_returns_5(
     )
 
 
-@pytest.mark.req("R-RRK-10", "R-RRK-06", "R-MOD-02")
+@pytest.mark.req("R-RRK-10", "R-RRK-06", "R-MOD-02", "R-REL-22")
 async def test_takaro_keeps_the_fused_order_when_the_llm_fails_or_is_not_asked(
     fake_model: FakeEmbedder, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,7 +86,9 @@ def _mean(stone: Ragstone, arms: Arms, k: int) -> dict[str, float]:
     for query, document in golden():
         found = stone.search(query, k=k, arms=arms)
         assert found.degraded == ()
-        rows.append(score(ranked_documents(found.hits), {f"corpus/{document}": 1}, ("ndcg@10", "hit@3")))
+        rows.append(
+            score(ranked_documents(found.hits), {f"corpus/{document}": 1}, ("ndcg@10", "hit@3", "recall@10"))
+        )
     return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
 
 
@@ -99,6 +101,12 @@ def test_search_is_as_good_as_it_was(scores: Scores, arms: Arms, measure: str) -
 @pytest.mark.parametrize("arm", ["lexical", "dense"])
 def test_both_arms_together_are_no_worse_than_either(scores: Scores, arm: str) -> None:
     assert scores["hybrid"]["ndcg@10"] >= scores[arm]["ndcg@10"] - 0.02
+
+
+@pytest.mark.req("R-EVL-22")
+@pytest.mark.parametrize("arm", ["lexical", "dense"])
+def test_together_they_lose_none_of_what_either_finds(scores: Scores, arm: str) -> None:
+    assert scores["hybrid"]["recall@10"] >= scores[arm]["recall@10"]
 
 
 def test_every_golden_query_has_its_fact_in_the_document_that_is_to_answer_it(stone: Ragstone) -> None:

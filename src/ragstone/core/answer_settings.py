@@ -22,6 +22,8 @@ class AnswerSettings(Section):
     citation_format: str = "[{index}]"
     citation_style: CitationStyle = "index"
     """How the text of an answer names its sources; the JSON form has them in full whatever this says."""
+    confident: float | None = Field(default=None, gt=0, le=1)
+    """How sure an LLM must say it is to answer without looking anything up; by default it is never asked that."""
     unsupported: Literal["drop", "flag"] = "drop"
     """What becomes of a sentence whose source does not say it: left out, or kept and labelled as unsupported."""
 

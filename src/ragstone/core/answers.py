@@ -8,6 +8,9 @@ from typing import Literal
 Support = Literal["quoted", "supported", "unsupported"]
 """Word for word from its source; said by its source in other words; not said by it, and kept only as flagged."""
 
+AnswerStatus = Literal["answered", "no_evidence", "without_sources"]
+"""From passages; not at all; or from what a language model knows by itself, where the settings allow that."""
+
 SITE = "internet_site"
 """Metadata of a hit that was found on the internet: the name of the site. A document of a kb has none."""
 
@@ -59,15 +62,17 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Sentences, each with its sources; no sentence without one."""
+    """Sentences, each with its sources; none has any where the status is `without_sources`."""
 
     question: str
     answer: str
     sentences: tuple[Sentence, ...]
     citations: tuple[Citation, ...]
-    status: Literal["answered", "no_evidence"]
+    status: AnswerStatus
     degraded: tuple[str, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
+    unanswered: tuple[str, ...] = ()
+    """The parts of a compound question for which nothing was found, where others were answered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from ragstone.core.types import Json, KnowledgeBase, Metadata
 JobKind = Literal["document", "sync"]
 JobState = Literal["pending", "running", "completed", "failed", "cancelled"]
 Status = Literal["pending", "processing", "completed", "failed", "cancelled"]
+Lane = Literal["all", "batch", "express"]
+"""Which jobs to take: `express` is what was tried before and what somebody waits for, `batch` all but last tries."""
 ACTIVE: tuple[JobState, ...] = ("pending", "running")
 STAGES = ("fetch", "extract", "normalize", "chunk", "enrich", "embed", "store", "verify")
 """What every document goes through, in order."""
@@ -172,14 +174,15 @@ class Queue(Protocol):
         attempts: int,
         most: int,
         most_bytes: int,
+        lane: Lane = "all",
     ) -> list[Job]:
         """Take the next jobs of one kb; none when there are none."""
         ...
 
     async def heartbeat(
-        self, tenant: str, held: Mapping[Ticket, JobProgress], lease_seconds: float
+        self, tenant: str, held: Mapping[Ticket, JobProgress | None], lease_seconds: float
     ) -> set[Ticket]:
-        """Renew leases and write down progress; the tickets that are void."""
+        """Renew leases and write down progress, None for none that is new; the tickets that are void."""
         ...
 
     async def complete(
@@ -212,7 +215,7 @@ class Queue(Protocol):
         """How many jobs are in which state."""
         ...
 
-    async def next_due(self, tenant: str, kind: JobKind = "document") -> float | None:
+    async def next_due(self, tenant: str, kind: JobKind = "document", lane: Lane = "all") -> float | None:
         """In how many seconds there is something to do; None when there is nothing."""
         ...
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
+from ragstone.core.analysis import QueryType
 from ragstone.core.filters import Filter
 from ragstone.core.model_types import EmbeddingModel, Embeddings, Entailment, Message
 from ragstone.core.types import (
     Candidate,
     Chunk,
+    Hit,
     Json,
     KnowledgeBase,
     Page,
@@ -130,6 +132,19 @@ class WebSearch(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class RecordSearch(Protocol):
+    """Finds rows of databases as they are now. A row is given to the tenant that it belongs to and to no other."""
+
+    @property
+    def about(self) -> frozenset[QueryType]:
+        """The types of queries that some rows are for."""
+        ...
+
+    async def find(self, tenant: str, query: str, of: QueryType) -> tuple[Hit, ...]:
+        """The rows that share most words with the query, best first. Raises `SourceError` when none can be read."""
+        ...
 
 
 class VectorIndex(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -24,7 +24,17 @@ Transform = Literal[
     "hyde",
     "subqueries",
 ]
+Compress = Literal["off", "words", "meaning", "llm"]
+"""How to tell which sentences of a hit bear on the query."""
+Name = Annotated[str, Field(min_length=2, max_length=80)]
 CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
+
+
+class VocabularySettings(Section):
+    """What a tenant calls what it sells and what it does: a query that names one is about products or services."""
+
+    product: tuple[Name, ...] = Field(default=(), max_length=1000)
+    service: tuple[Name, ...] = Field(default=(), max_length=1000)
 
 
 class RetrievalSettings(Section):
@@ -50,6 +60,8 @@ class RetrievalSettings(Section):
     """Share of common text from which a passage is left out as a copy of a better one."""
     diversity: float = Field(default=0.0, ge=0, lt=1)
     """How much a passage that is unlike those before it counts against one that fits the query better."""
+    compress: Compress = "off"
+    """Give of each hit only the sentences that bear on the query, and no hit without one."""
     transforms: tuple[Transform, ...] = ()
     """What a query goes through before it is searched for."""
     dictionary: Path | None = None
@@ -60,6 +72,8 @@ class RetrievalSettings(Section):
     """Whether a query decides how it is searched for: not at all, cheaply, deeply, or on the web as well."""
     sufficient: float = Field(default=0.4, ge=0, le=1)
     """How far the best passage must be about the query for routing not to ask the web."""
+    vocabulary: VocabularySettings = VocabularySettings()
+    """Names by which routing tells products and services."""
 
 
 class RerankingStage(Section):

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
 from ragstone.core.answer_settings import AnswerSettings, EntailmentSettings
 from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
+from ragstone.core.record_settings import RecordSettings
 from ragstone.core.section import Section
 from ragstone.core.target_settings import Target
 from ragstone.core.vectors import Isolation
@@ -230,6 +231,7 @@ class Settings(Section):
     retrieval: RetrievalSettings = RetrievalSettings()
     reranking: RerankingSettings = RerankingSettings()
     web: WebSettings = WebSettings()
+    records: RecordSettings = RecordSettings()
     cache: CacheSettings = CacheSettings()
     answer: AnswerSettings = AnswerSettings()
     entailment: EntailmentSettings = EntailmentSettings()

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ragstone.core.analysis import QueryAnalysis
     from ragstone.core.web import WebResult
 
     Vector = NDArray[np.float32]
@@ -263,6 +264,10 @@ class SearchResult:
     """Where it was looked for: nowhere, in the kb, or on the web as well."""
     web: tuple[WebResult, ...] = ()
     """What the web has to say, where it was asked."""
+    records: tuple[Hit, ...] = ()
+    """Rows of databases as they are now, where these were asked."""
+    analysis: QueryAnalysis | None = None
+    """What the query was taken for, where that decided who was asked."""
 
 
 @dataclass(frozen=True, slots=True)

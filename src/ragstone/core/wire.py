@@ -10,6 +10,7 @@ from dataclasses import asdict
 from datetime import datetime
 from math import ceil
 
+from ragstone.core.analysis import analysis_json
 from ragstone.core.answers import Answer, Citation
 from ragstone.core.clock import canonical
 from ragstone.core.errors import RagstoneError
@@ -43,6 +44,8 @@ def search_json(result: SearchResult) -> JsonObject:
         "took_ms": result.took_ms,
         "route": result.route,
         "web": [result_json(one) for one in result.web],
+        "records": [hit_json(hit) for hit in result.records],
+        "analysis": analysis_json(result.analysis) if result.analysis else None,
     }
 
 
@@ -77,7 +80,7 @@ def stage_json(stage: Stage) -> JsonObject:
 
 
 def ask_json(answer: Answer) -> JsonObject:
-    """An answer; each sentence names its citations by number."""
+    """An answer; each sentence names its citations by number. `unanswered` is there where a part of it was not."""
     return {
         "question": answer.question,
         "answer": answer.answer,
@@ -89,6 +92,7 @@ def ask_json(answer: Answer) -> JsonObject:
         "status": answer.status,
         "degraded": list(answer.degraded),
         "contradictions": [asdict(contradiction) for contradiction in answer.contradictions],
+        **({"unanswered": list(answer.unanswered)} if answer.unanswered else {}),
     }
 
 

@@ -13,7 +13,7 @@ def require_an_answer(arms: Arm, result: SearchResult) -> SearchResult:
     """The result, unless every arm that was asked has failed and nobody else found anything."""
     asked = BOTH if arms == "hybrid" else (arms,)
     said = dict(note.split(": ", 1) for note in result.degraded if ": " in note)
-    if result.hits or result.web or not all(arm in said for arm in asked):
+    if result.hits or result.web or result.records or not all(arm in said for arm in asked):
         return result
     other = "lexical" if arms == "dense" else "dense"
     hint = "look at the stores with: ragstone doctor"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ragstone.core.analysis import QueryAnalysis, analysis_json
 from ragstone.core.analyzer import analyze, analyze_query
 from ragstone.core.clock import canonical
 from ragstone.core.errors import NotFoundError
@@ -28,8 +29,9 @@ async def explain(
     kb: KnowledgeBase,
     request: SearchRequest,
     document_id: str,
+    analysis: QueryAnalysis | None = None,
 ) -> Explanation:
-    """Follow one document through the search that `request` describes."""
+    """Follow one document through the search that `request` describes; `analysis` is what it was taken for."""
     document = await ledger.document(tenant, document_id)
     if document is None or document.kb != kb.name:
         raise NotFoundError(
@@ -41,7 +43,8 @@ async def explain(
     search = pipeline.begin(tenant, kb, request)
     course = await pipeline.run(search)
     passes = _passes(request, document, chunks)
-    steps = await _arm_steps(ledger, pipeline, search, course, chunks, passes=passes)
+    steps: list[Step] = [{"stage": "analyse", **analysis_json(analysis)}] if analysis else []
+    steps += await _arm_steps(ledger, pipeline, search, course, chunks, passes=passes)
     steps += _later_steps(course, own, search.record)
     lost = None if passes else ("filter", "the filter does not let it through")
     lost = lost or _lost_in_arms(steps, document, search.record)
@@ -176,6 +179,8 @@ def _lost_after_arms(course: Course, own: set[str], request: SearchRequest) -> t
     ranked = _place([item.chunk.id for item in course.ranked], own)
     if ranked is None:
         return "rerank", "the reranker scored it under its threshold"
+    if _place([item.chunk.id for item in course.selected], own):
+        return "compress", "no sentence of it bears on the query enough to be among the first"
     if course.ranked[ranked - 1].score < request.min_score:
         return "pack", f"its score is under min_score {request.min_score}"
     if len(course.chosen) < request.k or ranked <= request.k:

@@ -38,7 +38,8 @@ _QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]{1,200})[\"”“»]")
 _QUESTION_WORDS = (
     "how what when where why who whose whom which is are was were do does did can could should will would"
 )
-_ASKS = frozenset(_QUESTION_WORDS.split())
+ASKS = frozenset(_QUESTION_WORDS.split())
+"""Words that questions begin with."""
 _AROUND = "`'\"()?!.,;:“”„«»"
 _SHORT = 6
 """Words of a description; what is longer states something, and its many words can be trusted as they are."""
@@ -58,10 +59,10 @@ def query_kind(query: str) -> Kind:
         return "phrase"
     words = [bare for word in query.split() if (bare := word.strip(_AROUND))]
     if _is_title(words):
-        return "product" if any(map(_is_telling, words)) else "title"
+        return "product" if any(map(is_telling, words)) else "title"
     if _QUOTED.search(query) or any(map(_is_name, words)):
         return "mixed"
-    if query.rstrip().endswith("?") or (len(words) > 1 and words[0].lower() in _ASKS):
+    if query.rstrip().endswith("?") or (len(words) > 1 and words[0].lower() in ASKS):
         return "question"
     return "description" if 1 < len(words) <= _SHORT else "statement"
 
@@ -77,12 +78,12 @@ def dense_weight(query: str, configured: float) -> float:
 
 def _is_title(words: Sequence[str]) -> bool:
     """A few words that are all capitalised or telling, such as iPhone 15 Pro or Kestrel Sound."""
-    if not 1 < len(words) <= _SHORT or words[0].lower() in _ASKS | STOP_WORDS:
+    if not 1 < len(words) <= _SHORT or words[0].lower() in ASKS | STOP_WORDS:
         return False
-    return all(word[0].isupper() or _is_telling(word) for word in words)
+    return all(word[0].isupper() or is_telling(word) for word in words)
 
 
-def _is_telling(word: str) -> bool:
+def is_telling(word: str) -> bool:
     """Whether it has a digit or is spelt like an identifier."""
     return any(letter.isdigit() for letter in word) or _is_name(word)
 

@@ -1,4 +1,4 @@
-"""One search: transform → (dense ∥ lexical) → fuse → read back → rerank → select → expand → pack.
+"""One search: transform → (dense ∥ lexical) → fuse → read back → rerank → select → compress → expand → pack.
 
 A mode is a deadline. The two arms are never cut for it, only given up at the hard limit; an optional stage that
 no longer fits is skipped and named in the trace. Hits are read back from the ledger, and what drops out there is
@@ -7,7 +7,6 @@ made up for by fetching further.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,10 +15,12 @@ from ragstone.core.protocols import LexicalIndex, Reranker, VectorIndex
 from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
 from ragstone.core.types import Candidate, Hit, KnowledgeBase, SearchResult
 from ragstone.query.arms import Arms, EmbedderFor
+from ragstone.query.compress import CompressStage
 from ragstone.query.expand import contexts
 from ragstone.query.fusion import Fused, fuse
 from ragstone.query.kind import dense_weight
 from ragstone.query.pack import packed
+from ragstone.query.patience import limited
 from ragstone.query.read_back import read_back
 from ragstone.query.rephrase import RephraseStage
 from ragstone.query.request import SearchRequest
@@ -42,6 +43,7 @@ class Course:
     fused: Sequence[Fused]
     found: Sequence[Found]
     ranked: Sequence[Found]
+    selected: Sequence[Found]
     chosen: Sequence[Found]
     hits: tuple[Hit, ...]
 
@@ -61,10 +63,12 @@ class SearchPipeline:
         *,
         second_reranker: Reranker | None = None,
         transformer: Transformer | None = None,
+        compress: CompressStage | None = None,
     ) -> None:
         self._ledger = ledger
         self._retrieval = retrieval
         self._rephrase = RephraseStage(transformer or Transformer(()), ledger, lexical)
+        self._compress = compress or CompressStage("off", embedder_for)
         self._arms = Arms(vectors, lexical, embedder_for, retrieval.min_similarity)
         stages = (("rerank", reranker, reranking), ("rerank_2", second_reranker, reranking.then))
         self._rerank = [RerankStage(name, model, own) for name, model, own in stages if model is not None]
@@ -94,12 +98,14 @@ class SearchPipeline:
         ranked = found
         for stage in self._rerank:
             ranked = await stage.run(search, ranked)
-        chosen = await self._select(search, ranked)
+        selected = await self._select(search, ranked)
+        # A passage may have several runs of sentences to give; k is still k.
+        chosen = (await self._compress.run(search, selected))[: search.request.k]
         around = await self._expand(search, chosen)
         with search.record.stage("pack", len(ranked)) as span:
             hits = tuple(packed(item, around.get(item.chunk.id, "")) for item in chosen)
             span.left = len(hits)
-        return Course(variants, fused, found, ranked, chosen, hits)
+        return Course(variants, fused, found, ranked, selected, chosen, hits)
 
     async def arms(self, search: Search, variants: Variants, k: int) -> Mapping[str, list[Candidate]]:
         """Each arm's candidates; an arm that failed is missing and named in `degraded`."""
@@ -127,7 +133,7 @@ class SearchPipeline:
                 found = await read_back(self._ledger, search, fused, wanted)
                 span.left = len(found)
             exhausted = all(len(candidates) < depth for candidates in arms.values())
-            if len(found) >= wanted or exhausted or not record.search_seconds:
+            if len(found) >= wanted or exhausted or not record.search_seconds or record.missed("read_back"):
                 return fused, found
             depth *= 4
 
@@ -151,30 +157,23 @@ class SearchPipeline:
 
     async def _diversify(self, search: Search, chosen: Sequence[Found]) -> Sequence[Found]:
         record, texts = search.record, [item.chunk.chunk.contextual for item in chosen]
-        try:
-            with record.stage("diversify", len(chosen)) as span:
-                async with asyncio.timeout(max(record.left_ms, 0.0) / 1000):
-                    vectors = await self._ledger.known_vectors(search.tenant, search.kb, texts)
-                kept = diversified(chosen, search.request.k, self._retrieval.diversity, vectors)
-                span.left = len(kept)
-            return kept
-        except TimeoutError:
-            record.degrade("diversify: out of time")
-            return chosen
+        with record.stage("diversify", len(chosen)) as span:
+            async with limited(record, "diversify", max(record.left_ms, 0.0) / 1000):
+                vectors = await self._ledger.known_vectors(search.tenant, search.kb, texts)
+                chosen = diversified(chosen, search.request.k, self._retrieval.diversity, vectors)
+            span.left = len(chosen)
+        return chosen
 
     async def _expand(self, search: Search, chosen: Sequence[Found]) -> Mapping[str, str]:
         """The text around each passage, where the settings ask for it and there is time."""
         own, record = self._retrieval, search.record
         if not (own.neighbours or own.parents) or not chosen:
             return {}
-        try:
-            with record.stage("expand", len(chosen)) as span:
-                async with asyncio.timeout(max(record.left_ms, 0.0) / 1000):
-                    around = await contexts(
-                        self._ledger, search, chosen, neighbours=own.neighbours, parents=own.parents
-                    )
-                span.left = len(around)
-            return around
-        except TimeoutError:
-            record.degrade("expand: out of time")
-            return {}
+        around: Mapping[str, str] = {}
+        with record.stage("expand", len(chosen)) as span:
+            async with limited(record, "expand", max(record.left_ms, 0.0) / 1000):
+                around = await contexts(
+                    self._ledger, search, chosen, neighbours=own.neighbours, parents=own.parents
+                )
+            span.left = len(around)
+        return around

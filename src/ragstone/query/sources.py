@@ -1,53 +1,54 @@
-"""One search over all sources: nowhere, in the kb, or in the kb and on the web, as its route says.
+"""One search over the sources that it is for, as the query's analysis and the caller say.
 
-The web is asked beside the kb when the query asks for what changes from day to day, and after it when the kb's
-passages do not suffice. Each source has its own time limit, and none keeps the others from answering.
+With routing off only the kb is searched, and the web when the caller asks for it.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ragstone.core.errors import ModelError, RemoteError, StoreError
+from ragstone.core.analysis import QueryAnalysis
+from ragstone.core.protocols import RecordSearch
 from ragstone.core.query_settings import RetrievalSettings
 from ragstone.core.types import KnowledgeBase, SearchResult, Stage
 from ragstone.core.web import WebFindings, no_web_search
+from ragstone.query.analyse import analyse, with_names
 from ragstone.query.cache import SearchCache
+from ragstone.query.gather import Confidence, Sources, search_sources
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest
-from ragstone.query.route import Route, route
 
-logger = logging.getLogger(__name__)
 Find = Callable[[str, str], Awaitable[WebFindings]]
 """What the web has for a tenant's query."""
-Confidence = Callable[[SearchResult], Awaitable[float]]
-"""How far the best passage is about the query, from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a caller left to the route and what not."""
+    """What a caller left to the analysis and what not."""
 
     mode: bool = False
     """Whether the mode is the caller's own."""
     web: bool | None = None
-    """Whether to ask the web; None leaves it to the route."""
+    """Whether to ask the web; None leaves it to the analysis."""
 
 
 class Searcher:
-    """Searches as the settings and the query's route say, through the cache."""
+    """Searches as the settings and the query's analysis say, through the cache."""
 
     def __init__(
-        self, pipeline: Callable[[RetrievalSettings], SearchPipeline], cache: SearchCache, web: Find | None
+        self,
+        pipeline: Callable[[RetrievalSettings], SearchPipeline],
+        cache: SearchCache,
+        web: Find | None,
+        records: RecordSearch | None = None,
     ) -> None:
         self._pipeline = pipeline
         self._cache = cache
         self._web = web
+        self._records = records
 
     async def search(
         self,
@@ -59,84 +60,57 @@ class Searcher:
         wish: Wish,
     ) -> SearchResult:
         """One search over the sources that it is for."""
-        chosen = self._route(settings, request.query, wish.web)
-        if chosen.mode and not wish.mode:
-            request = replace(request, mode=chosen.mode)
+        if wish.web and self._web is None:
+            raise no_web_search()
+        started = time.perf_counter()
+        analysis = self.analysis(settings, request.query, wish.web)
+        ms = round((time.perf_counter() - started) * 1000, 3)
+        if analysis and not analysis.sources:
+            return _nothing(request, analysis)
+        if analysis and analysis.mode and not wish.mode:
+            request = replace(request, mode=analysis.mode)
         search = partial(self._pipeline(settings).search, tenant, kb, request)
-        find = self._web if wish.web or (settings.routing == "auto" and wish.web is None) else None
-        sources = Sources(
-            kb=partial(self._cache.search, tenant, kb, settings, request, search),
-            web=partial(find, tenant, request.query) if find else None,
-            confidence=confidence,
-            sufficient=settings.sufficient,
+        kb_search = partial(self._cache.search, tenant, kb, settings, request, search)
+        sources = self._others(
+            tenant, request, Sources(kb_search, confidence, settings.sufficient), wish, analysis
         )
-        return await search_sources(request, chosen, sources)
+        found = await search_sources(request, sources)
+        return _analysed(found, analysis, ms) if analysis else found
 
-    def _route(self, settings: RetrievalSettings, query: str, web: bool | None) -> Route:
-        if web:
-            if self._web is None:
-                raise no_web_search()
-            return Route("web", reason="it was asked for")
+    def analysis(
+        self, settings: RetrievalSettings, query: str, web: bool | None = None
+    ) -> QueryAnalysis | None:
+        """What the query is taken for; None where the settings do not let it decide anything."""
         if settings.routing == "off":
-            return Route("retrieve")
-        return route(query, web=self._web is not None and web is None)
+            return None
+        about = self._records.about if self._records else ()
+        analysis = analyse(query, settings.vocabulary, web=bool(self._web) and web is None, database=about)
+        if not web:
+            return analysis
+        sources = (*(analysis.sources or ("documents",)), "internet")
+        return replace(analysis, sources=sources, mode=None, reason="the web was asked for")
+
+    def _others(
+        self, tenant: str, request: SearchRequest, kb: Sources, wish: Wish, analysis: QueryAnalysis | None
+    ) -> Sources:
+        """The kb together with whoever else may be asked."""
+        if self._web and (wish.web or (analysis and wish.web is None)):
+            at_once = analysis is None or "internet" in analysis.sources
+            kb = replace(kb, web=partial(self._web, tenant, request.query), web_at_once=at_once)
+        if self._records and analysis and "database" in analysis.sources:
+            kb = replace(kb, database=partial(self._records.find, tenant, request.query, analysis.type))
+        return kb
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """Where one query can be looked for. `web` is None where it is not to be asked."""
-
-    kb: Callable[[], Awaitable[SearchResult]]
-    web: Callable[[], Awaitable[WebFindings]] | None
-    confidence: Confidence
-    sufficient: float
+def _nothing(request: SearchRequest, analysis: QueryAnalysis) -> SearchResult:
+    stage = Stage("route", 0.0, 1, 0, analysis.reason)
+    nothing = SearchResult(request.query, request.query, request.mode, (), (stage,), (), 0.0)
+    return replace(nothing, route="none", analysis=analysis)
 
 
-async def search_sources(request: SearchRequest, route: Route, sources: Sources) -> SearchResult:
-    """What the sources have, the kb's passages and the web's results apart."""
-    started = time.perf_counter()
-    if route.kind == "none":
-        return _nothing(request, route)
-    if route.kind == "web" and sources.web:
-        found, (findings, stage) = await asyncio.gather(_kb(request, sources), _web(sources.web))
-        return _joined(found, findings, stage, started)
-    if sources.web is None:
-        return await sources.kb()
-    found = await _kb(request, sources)
-    if found.hits and await sources.confidence(found) >= sources.sufficient:
-        skipped = Stage("web", 0.0, 0, 0, "the passages suffice")
-        return replace(found, trace=(*found.trace, skipped))
-    return _joined(found, *await _web(sources.web), started)
-
-
-async def _kb(request: SearchRequest, sources: Sources) -> SearchResult:
-    try:
-        return await sources.kb()
-    except (StoreError, RemoteError, ModelError) as error:
-        # R-REL-03: with several sources, one that is down must not keep the others from answering.
-        logger.warning("the knowledge base cannot be searched: %s", error)
-        return SearchResult(request.query, request.query, request.mode, (), (), (f"documents: {error}",), 0.0)
-
-
-async def _web(find: Callable[[], Awaitable[WebFindings]]) -> tuple[WebFindings, Stage]:
-    started = time.perf_counter()
-    findings = await find()
-    spent = round((time.perf_counter() - started) * 1000, 3)
-    return findings, Stage("web", spent, 1, len(findings.results))
-
-
-def _joined(found: SearchResult, findings: WebFindings, stage: Stage, started: float) -> SearchResult:
-    problem = (f"web: {findings.problem}",) if findings.problem else ()
-    return replace(
-        found,
-        route="web",
-        web=findings.results,
-        trace=(*found.trace, stage),
-        degraded=(*found.degraded, *problem),
-        took_ms=round((time.perf_counter() - started) * 1000, 3),
-    )
-
-
-def _nothing(request: SearchRequest, route: Route) -> SearchResult:
-    stage = Stage("route", 0.0, 1, 0, route.reason)
-    return SearchResult(request.query, request.query, request.mode, (), (stage,), (), 0.0, route="none")
+def _analysed(found: SearchResult, analysis: QueryAnalysis, ms: float) -> SearchResult:
+    """The result, with what the passages say of the query's names."""
+    stage = Stage("analyse", ms, 1, len(analysis.sources))
+    texts = (hit.text for hit in (*found.hits, *found.records))
+    named = with_names(analysis, found.query, texts)
+    return replace(found, trace=(stage, *found.trace), analysis=named)

@@ -16,7 +16,19 @@ if TYPE_CHECKING:
 def test_the_best_passage_comes_first(filled: Cli) -> None:
     ran = filled("search", "what does a dog pay", "-k", "2", "--json")
     assert (ran.code, ran.err) == (0, "")
-    shape = ["query", "rewritten_query", "mode", "hits", "trace", "degraded", "took_ms", "route", "web"]
+    shape = [
+        "query",
+        "rewritten_query",
+        "mode",
+        "hits",
+        "trace",
+        "degraded",
+        "took_ms",
+        "route",
+        "web",
+        "records",
+        "analysis",
+    ]
     assert list(ran.json) == shape
     assert len(ran.json["hits"]) == 2
     assert ran.json["hits"][0]["uri"] == "pages/fares.md"

@@ -82,6 +82,8 @@ def test_search() -> None:
         "took_ms": 12.5,
         "route": "retrieve",
         "web": [],
+        "records": [],
+        "analysis": None,
     }
     assert _same_after_json(shape)
 
@@ -121,6 +123,11 @@ def test_an_answer_without_evidence() -> None:
     shape = wire.ask_json(Answer("Why?", "Nothing.", (), (), "no_evidence", ("llm: down",)))
     assert (shape["status"], shape["sentences"], shape["citations"]) == ("no_evidence", [], [])
     assert shape["degraded"] == ["llm: down"]
+
+
+def test_an_answer_names_the_part_that_it_leaves_open() -> None:
+    answer = Answer("When and who?", "In 1974. [1]", (), (), "answered", unanswered=("who runs it",))
+    assert wire.ask_json(answer)["unanswered"] == ["who runs it"]
 
 
 def test_ingest() -> None:

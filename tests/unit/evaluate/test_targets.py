@@ -7,7 +7,13 @@ from ragstone.configure import load_settings
 from ragstone.core.target_settings import Target
 from ragstone.core.types import Failure, IngestReport
 from ragstone.evaluate.runner import Row
-from ragstone.evaluate.targets import Judgement, figures_of_ingest, figures_of_rows, readable_share
+from ragstone.evaluate.targets import (
+    Judgement,
+    figures_of_ingest,
+    figures_of_rows,
+    judgements,
+    readable_share,
+)
 
 
 def _target(profile: str, name: str) -> Target:
@@ -17,33 +23,41 @@ def _target(profile: str, name: str) -> Target:
 @pytest.mark.parametrize(
     ("profile", "name", "bound", "alert"),
     [
-        ("ghostwriter", "p95_ms", "< 500", 1000),
-        ("ghostwriter", "recall@10", "> 0.8", 0.6),
-        ("ghostwriter", "p@5", "> 0.9", 0.7),
-        ("ghostwriter", "mrr@10", "> 0.85", 0.7),
-        ("ghostwriter", "ndcg@10", "> 0.85", 0.7),
-        ("ghostwriter", "ingest.success", "> 0.99", 0.95),
-        ("ghostwriter", "ingest.minutes", "< 30", 60),
-        ("ghostwriter", "chunks.readable", "> 0.9", 0.8),
-        ("ghostwriter", "embedding.errors", "< 0.01", 0.05),
-        ("kosmos", "p50_ms", "< 100", 200),
-        ("kosmos", "p99_ms", "< 500", 1000),
-        ("kosmos", "ingest.ms_per_document", "< 50", 100),
-        ("kosmos", "rerank.p95_ms", "< 100", 200),
-        ("kosmos", "recall@10", "> 0.8", 0.7),
-        ("kosmos", "mrr@10", "> 0.6", 0.5),
-        ("tulia", "p95_ms", "< 300", None),
+        pytest.param("ghostwriter", "p95_ms", "< 500", 1000, marks=pytest.mark.req("R-EVL-01")),
+        pytest.param("ghostwriter", "recall@10", "> 0.8", 0.6, marks=pytest.mark.req("R-EVL-02")),
+        pytest.param("ghostwriter", "p@5", "> 0.9", 0.7, marks=pytest.mark.req("R-EVL-03")),
+        pytest.param("ghostwriter", "mrr@10", "> 0.85", 0.7, marks=pytest.mark.req("R-EVL-04")),
+        pytest.param("ghostwriter", "ndcg@10", "> 0.85", 0.7, marks=pytest.mark.req("R-EVL-05")),
+        pytest.param("ghostwriter", "ingest.success", "> 0.99", 0.95, marks=pytest.mark.req("R-EVL-06")),
+        pytest.param("ghostwriter", "ingest.minutes", "< 30", 60, marks=pytest.mark.req("R-EVL-07")),
+        pytest.param("ghostwriter", "chunks.readable", "> 0.9", 0.8, marks=pytest.mark.req("R-EVL-08")),
+        pytest.param("ghostwriter", "embedding.errors", "< 0.01", 0.05, marks=pytest.mark.req("R-EVL-09")),
+        pytest.param("kosmos", "p50_ms", "< 100", 200, marks=pytest.mark.req("R-EVL-10")),
+        pytest.param("kosmos", "p99_ms", "< 500", 1000, marks=pytest.mark.req("R-EVL-11")),
+        pytest.param("kosmos", "ingest.ms_per_document", "< 50", 100, marks=pytest.mark.req("R-EVL-12")),
+        pytest.param("kosmos", "rerank.p95_ms", "< 100", 200, marks=pytest.mark.req("R-EVL-13")),
+        pytest.param("kosmos", "recall@10", "> 0.8", 0.7, marks=pytest.mark.req("R-EVL-14")),
+        pytest.param("kosmos", "mrr@10", "> 0.6", 0.5, marks=pytest.mark.req("R-EVL-15")),
+        pytest.param("tulia", "p95_ms", "< 300", None, marks=pytest.mark.req("R-EVL-16")),
         ("takaro", "fast.p95_ms", "< 200", None),
         ("takaro", "balanced.p95_ms", "< 500", None),
         ("takaro", "thorough.p95_ms", "< 2000", None),
-        ("rpg", "p95_ms", "< 200", None),
-        ("rpg", "ingest.minutes_per_10k_chunks", "< 5", None),
-        ("rpg", "memory_mb", "< 2048", None),
+        pytest.param("rpg", "p95_ms", "< 200", None, marks=pytest.mark.req("R-EVL-18")),
+        pytest.param("rpg", "ingest.minutes_per_10k_chunks", "< 5", None, marks=pytest.mark.req("R-EVL-19")),
+        pytest.param("rpg", "memory_mb", "< 2048", None, marks=pytest.mark.req("R-EVL-20")),
     ],
 )
 def test_targets_of_the_profiles(profile: str, name: str, bound: str, alert: float | None) -> None:
     target = _target(profile, name)
     assert (str(target), target.alert) == (bound, alert)
+    better = 0.999 if target.above is None else 1.001
+    at = target.below if target.above is None else target.above
+    assert at is not None
+    figures = {name: at * better}
+    assert [one.verdict for one in judgements({name: target}, figures)] == ["met"]
+    assert Judgement(name, target, at).verdict == "not met"
+    if alert is not None:
+        assert Judgement(name, target, alert / better).verdict == "alert"
 
 
 @pytest.mark.parametrize(

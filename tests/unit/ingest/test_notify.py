@@ -15,7 +15,7 @@ from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.web_double import Reply, WebDouble
 
 
-@pytest.mark.req("R-ING-20", "R-ING-21")
+@pytest.mark.req("R-ING-20", "R-ING-21", "R-REL-07")
 async def test_the_webhook_hears_how_uploads_ended(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: FakeEmbedder())
     # A notice nobody took is told again with the next round, half a minute later.
@@ -35,7 +35,9 @@ async def test_the_webhook_hears_how_uploads_ended(data_dir: Path, monkeypatch: 
                 await asyncio.sleep(0.02)
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
+            kept = await engine.intake.status(bad.document_id)
         heard = server.requests[2:]
+    assert (kept.status, kept.processing_error) == ("failed", "bad.pdf is a damaged PDF")
     told = {json.loads(request.body)["document_id"]: json.loads(request.body) for request in heard}
     assert (told[good.document_id]["event"], told[good.document_id]["tenant"]) == ("job.completed", "default")
     assert (told[bad.document_id]["event"], told[bad.document_id]["message"]) == (

@@ -33,7 +33,7 @@ async def filled(kit: MoveKit) -> MoveKit:
     return kit
 
 
-@pytest.mark.req("R-EMB-21", "R-EMB-22", "R-EMB-24", "R-EMB-28")
+@pytest.mark.req("R-EMB-21", "R-EMB-22", "R-EMB-24", "R-EMB-28", "R-REL-09")
 async def test_a_new_generation_is_built_beside_the_live_one_and_takes_its_place(filled: MoveKit) -> None:
     report = await filled.reembed()
     assert (report.outcome, report.mode, report.model, report.generation) == (

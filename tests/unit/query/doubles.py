@@ -22,6 +22,7 @@ from ragstone.core.types import (
     Stats,
     Vector,
 )
+from ragstone.query.compress import CompressStage
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest
 from ragstone.query.transform import Transformer
@@ -191,6 +192,7 @@ def make_pipeline(
     transformer: Transformer | None = None,
     retrieval: RetrievalSettings | None = None,
     reranking: RerankingSettings | None = None,
+    compress: CompressStage | None = None,
 ) -> SearchPipeline:
     return SearchPipeline(
         shelf,
@@ -202,6 +204,7 @@ def make_pipeline(
         reranking or RerankingSettings(),
         second_reranker=second_reranker,
         transformer=transformer,
+        compress=compress,
     )
 
 

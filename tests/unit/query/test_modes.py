@@ -40,7 +40,7 @@ def test_the_hard_limit_is_two_seconds_unless_it_is_set() -> None:
     assert Recorder("thorough", 0.5).left_ms <= 500
 
 
-@pytest.mark.req("R-MOD-08")
+@pytest.mark.req("R-MOD-08", "R-REL-17")
 @pytest.mark.parametrize(
     ("dense_hangs", "lexical_hangs", "hits", "degraded"),
     [

@@ -1,4 +1,4 @@
-"""One search over the kb and the web: which is asked when, and what a slow or broken one does to the other."""
+"""One search over the kb, databases and the web: who is asked when, and what a broken one does to the others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ragstone.core.errors import InputError, RagstoneError, StoreError
+from ragstone.core.analysis import QueryType
+from ragstone.core.errors import InputError, RagstoneError, SourceError, StoreError
 from ragstone.core.query_settings import RetrievalSettings
 from ragstone.core.types import Hit, KnowledgeBase, SearchResult, Stage
 from ragstone.core.web import WebFindings, WebResult
@@ -16,8 +17,10 @@ from ragstone.query.request import SearchRequest
 from ragstone.query.sources import Searcher, Wish
 
 HIT = Hit("c", "d", "Ferry", "uri", "", None, "It leaves at nine.", 0.5, {}, {}, 0, 18)
+ROW = Hit("row:1", "row:1", "Day ticket", "database:shop/tickets#1", "", None, "12 EUR", 1.0, {}, {}, 0, 6)
 PAGE = WebResult("Ferry", "https://ferry.example/", "It leaves at ten.", "", "double")
 KB = KnowledgeBase(1, "default", None)
+PRICE = "how much is the day ticket for the ferry to the northern islands"
 TIMELY, PLAIN = "ferry times today", "which pier does the ferry to the northern islands leave from"
 
 
@@ -31,6 +34,16 @@ class World:
         self.problem = ""
         self.asked: list[str] = []
         self.together: asyncio.Barrier | None = None
+        self.about: frozenset[QueryType] = frozenset({"product"})
+        self.broken: SourceError | None = None
+
+    async def rows(self, tenant: str, query: str, of: QueryType) -> tuple[Hit, ...]:
+        self.asked.append(f"database:{tenant}:{of}")
+        if self.together:
+            await self.together.wait()
+        if self.broken:
+            raise self.broken
+        return (ROW,)
 
     async def sequence(self, tenant: str) -> int:
         return 1
@@ -53,16 +66,30 @@ class World:
         return tenant
 
     async def confidence(self, found: SearchResult) -> float:
+        self.judged = found.hits
         return self.sure
 
 
+class Rows:
+    """The databases of a world."""
+
+    def __init__(self, world: World) -> None:
+        self.about = world.about
+        self.find = world.rows
+
+
 async def look(
-    world: World, query: str, *, web: bool = True, wish: Wish | None = None, **settings: Any
+    world: World,
+    query: str,
+    *,
+    web: bool = True,
+    rows: bool = False,
+    wish: Wish | None = None,
+    **settings: Any,
 ) -> SearchResult:
     pipeline: Any = world
-    searcher = Searcher(
-        lambda _: pipeline, SearchCache(world, world.identity, seconds=0), world.find if web else None
-    )
+    cache = SearchCache(world, world.identity, seconds=0)
+    searcher = Searcher(lambda _: pipeline, cache, world.find if web else None, Rows(world) if rows else None)
     retrieval = RetrievalSettings(**{"routing": "auto"} | settings)
     request = SearchRequest(query, 10, "balanced", "hybrid", "rrf", 100)
     return await searcher.search("acme", KB, retrieval, request, world.confidence, wish or Wish())
@@ -74,7 +101,7 @@ async def test_kb_and_web_are_asked_at_the_same_time_for_what_changes() -> None:
     world.together = asyncio.Barrier(2)
     found = await asyncio.wait_for(look(world, TIMELY), 30)
     assert (found.route, found.hits, found.web) == ("web", (HIT,), (PAGE,))
-    assert [one.stage for one in found.trace] == ["web"]
+    assert [one.stage for one in found.trace] == ["analyse", "web"]
 
 
 @pytest.mark.req("R-MOD-19")
@@ -82,7 +109,7 @@ async def test_the_web_is_left_alone_when_the_kb_suffices() -> None:
     world = World(sure=0.4)
     found = await look(world, PLAIN)
     assert (found.route, found.web, world.asked) == ("retrieve", (), ["kb:balanced"])
-    assert found.trace == (Stage("web", 0.0, 0, 0, "the passages suffice"),)
+    assert found.trace[1:] == (Stage("web", 0.0, 0, 0, "the passages suffice"),)
 
 
 @pytest.mark.req("R-MOD-19")
@@ -153,3 +180,56 @@ async def test_with_no_other_source_its_failure_is_raised(ask: dict[str, Any]) -
     world.error = StoreError("the disk is gone")
     with pytest.raises(StoreError):
         await look(world, PLAIN, **ask)
+
+
+@pytest.mark.req("R-MOD-18", "R-QRY-15")
+async def test_databases_are_asked_beside_the_kb_for_what_they_know() -> None:
+    world = World()
+    world.together = asyncio.Barrier(2)
+    found = await asyncio.wait_for(look(world, PRICE, web=False, rows=True), 30)
+    assert (found.hits, found.records, found.route) == ((HIT,), (ROW,), "retrieve")
+    assert sorted(world.asked) == ["database:acme:product", "kb:balanced"]
+    assert [(one.stage, one.left) for one in found.trace] == [("analyse", 2), ("database", 1)]
+    assert found.analysis is not None
+    assert (found.analysis.type, found.analysis.sources) == ("product", ("documents", "database"))
+
+
+@pytest.mark.parametrize("ask", [{"query": PLAIN}, {"query": PRICE, "routing": "off"}])
+async def test_databases_are_left_alone_otherwise(ask: dict[str, Any]) -> None:
+    world = World()
+    found = await look(world, **ask, rows=True)
+    assert (found.records, world.asked) == ((), ["kb:balanced"])
+
+
+@pytest.mark.req("R-REL-02")
+async def test_a_database_that_fails_leaves_the_documents(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.broken = SourceError("database 'shop': it is down")
+    found = await look(world, PRICE, web=False, rows=True)
+    assert (found.hits, found.records) == ((HIT,), ())
+    assert found.degraded == ("database: database 'shop': it is down",)
+    assert caplog.messages == ["Database unavailable: database 'shop': it is down"]
+
+
+@pytest.mark.req("R-MOD-19")
+async def test_rows_count_when_it_is_told_whether_the_web_is_needed() -> None:
+    world = World(sure=0.9, hits=())
+    found = await look(world, PRICE, rows=True)
+    assert (found.route, found.web, world.judged) == ("retrieve", (), (ROW,))
+    assert [one.stage for one in found.trace] == ["analyse", "database", "web"]
+
+
+async def test_rows_answer_where_the_kb_cannot() -> None:
+    world = World()
+    world.error = StoreError("the disk is gone")
+    found = await look(world, PRICE, web=False, rows=True)
+    assert (found.records, found.degraded) == ((ROW,), ("documents: the disk is gone",))
+
+
+async def test_asked_for_the_web_is_asked_at_once_and_databases_too() -> None:
+    world = World()
+    world.together = asyncio.Barrier(3)
+    found = await asyncio.wait_for(look(world, PRICE, rows=True, wish=Wish(web=True)), 30)
+    assert (found.hits, found.records, found.web) == ((HIT,), (ROW,), (PAGE,))
+    assert found.analysis is not None
+    assert found.analysis.sources == ("documents", "database", "internet")

@@ -46,7 +46,7 @@ def pipeline(
     )
 
 
-@pytest.mark.req("R-HYB-24")
+@pytest.mark.req("R-HYB-24", "R-QRY-16")
 async def test_a_chunk_that_several_variants_find_is_one_hit_with_its_best_score() -> None:
     lexical = ByText(
         {

@@ -1,0 +1,160 @@
+"""A library that can be searched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from typing import Any
+
+from ragstone.core.query_settings import Fusion
+from ragstone.core.settings import Settings
+from ragstone.core.types import Explanation, KnowledgeBase, Mode, SearchResult
+from ragstone.core.web import MOST_WEB_RESULTS, WebFindings, no_web_search
+from ragstone.library import Library
+from ragstone.parts import Parts
+from ragstone.query.answered import require_an_answer
+from ragstone.query.cache import SearchCache
+from ragstone.query.patience import FirstReads
+from ragstone.query.request import Arm, SearchRequest, checked_count, checked_query, search_request
+from ragstone.query.session import Session, Standing
+from ragstone.query.sources import Searcher, Wish
+
+MOST_PIPELINES = 256
+
+
+class SearchableLibrary(Library):
+    """Finds passages, says how sure it is of them, and why a document is or is not among them."""
+
+    def __init__(self, settings: Settings, parts: Parts) -> None:
+        super().__init__(settings, parts)
+        self._pipeline = lru_cache(MOST_PIPELINES)(lambda one: parts.search_pipeline(one, settings))
+        """What searches, by settings: tenants may have their own."""
+        cache = SearchCache(
+            parts.ledger,
+            parts.gate.identity,
+            seconds=settings.cache.search_seconds,
+            memory_mb=settings.cache.memory_mb,
+        )
+        self._first_reads = FirstReads(settings.retrieval.timeout)
+        web = parts.web.find if parts.web else None
+        self._searcher = Searcher(self._pipeline, cache, web, parts.records)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        k: int | None = None,
+        mode: Mode | None = None,
+        where: Mapping[str, Any] | None = None,
+        arms: Arm | None = None,
+        fusion: Fusion | None = None,
+        min_score: float | None = None,
+        strategy: str | None = None,
+        web: bool | None = None,
+        tenant: str | None = None,
+        kb: str | None = None,
+    ) -> SearchResult:
+        """The passages that matter for a query, best first; `where` is a filter in its JSON form.
+
+        `strategy` names the one transform (`rewrite`, `expand`, `hyde` …) to use in place of those of the settings.
+        `web` says whether the web is asked too; by default that is left to `retrieval.routing`.
+        """
+        owner = self._tenant(tenant)
+        settings = await self._settings_of(owner)
+        request = search_request(settings, query, k, mode, where, arms, fusion, min_score, strategy)
+        found = await self._find(settings, request, Wish(mode is not None, web), tenant, kb)
+        if settings.activity.searches:
+            await self.activity.note(owner, self._name(kb), found)
+        return found
+
+    async def _step(
+        self,
+        query: str,
+        k: int,
+        mode: Mode | None,
+        where: Mapping[str, Any] | None,
+        tenant: str | None,
+        kb: str | None,
+        web: bool | None = None,
+    ) -> SearchResult:
+        """A search within something longer: nobody made it, so it is not remembered."""
+        settings = await self._settings_of(self._tenant(tenant))
+        request = search_request(settings, query, k, mode, where)
+        return await self._find(settings, request, Wish(mode is not None, web), tenant, kb)
+
+    async def _settings_of(self, owner: str) -> Settings:
+        async with self._first_reads.within(owner, "settings"):
+            return await self._parts.gate.settings_for(owner)
+
+    async def _scope(self, tenant: str | None, kb: str | None) -> KnowledgeBase:
+        """The kb to search; who cannot be told in time is told that."""
+        async with self._first_reads.within(self._tenant(tenant), "knowledge base"):
+            return await self._kb(tenant, kb)
+
+    async def _find(
+        self, settings: Settings, request: SearchRequest, wish: Wish, tenant: str | None, kb: str | None
+    ) -> SearchResult:
+        owner, gate = self._tenant(tenant), self._parts.gate
+        await gate.query(owner)
+        scope = await self._scope(tenant, kb)
+        async with gate.paying(owner):
+            sure = partial(self.confidence, tenant=tenant, kb=kb)
+            found = await self._searcher.search(owner, scope, settings.retrieval, request, sure, wish)
+        require_an_answer(request.arms, found)
+        return found
+
+    async def web(self, query: str, *, k: int | None = None, tenant: str | None = None) -> WebFindings:
+        """What the web search engine of the settings finds; nothing, and why, when it fails."""
+        owner = await self._owner(tenant)
+        if self._parts.web is None:
+            raise no_web_search()
+        words = checked_query(query, self.settings.limits.query_chars)
+        wanted = None if k is None else checked_count("k", k, most=MOST_WEB_RESULTS)
+        await self._parts.gate.query(owner)
+        return await self._parts.web.find(owner, words, wanted)
+
+    def session(self, *, tenant: str | None = None, kb: str | None = None) -> Session:
+        """Searches that remember: none is made twice while the kb stays as it is."""
+        return Session(partial(self.search, tenant=tenant, kb=kb), partial(self._standing, tenant, kb))
+
+    async def _standing(self, tenant: str | None, kb: str | None) -> Standing:
+        """What is found now depends on; a tenant that is suspended is refused."""
+        scope, owner, gate = await self._scope(tenant, kb), self._tenant(tenant), self._parts.gate
+        identity, settings = await gate.identity(owner), await gate.settings_for(owner)
+        return Standing(identity, scope, settings.retrieval, await self._parts.ledger.sequence(owner))
+
+    async def confidence(
+        self, found: SearchResult, *, tenant: str | None = None, kb: str | None = None
+    ) -> float:
+        """How far the best passage of a search is about its query, from 0 to 1, whatever else was found."""
+        embedder = await self._embedder_of(await self._scope(tenant, kb))
+        async with self._parts.gate.paying(self._tenant(tenant)):
+            return await self._parts.researcher().confidence(found.query, found.hits, embedder)
+
+    async def explain(
+        self,
+        query: str,
+        document_id: str,
+        *,
+        k: int | None = None,
+        mode: Mode | None = None,
+        where: Mapping[str, Any] | None = None,
+        tenant: str | None = None,
+        kb: str | None = None,
+    ) -> Explanation:
+        """Why a document is in the result of a query, or at which stage it was lost."""
+        from ragstone.query.explain import explain
+
+        owner, gate = self._tenant(tenant), self._parts.gate
+        settings = await self._settings_of(owner)
+        request = search_request(settings, query, k, mode, where)
+        await gate.query(owner)
+        scope, pipeline = await self._scope(tenant, kb), self._pipeline(settings.retrieval)
+        async with gate.paying(owner):
+            taken_for = self._searcher.analysis(settings.retrieval, request.query)
+            return await explain(self._parts.ledger, pipeline, owner, scope, request, document_id, taken_for)
+
+    async def warm(self, *, tenant: str | None = None) -> None:
+        """Load the embedding model and have vector stores catch up now, rather than with the first query."""
+        await self._parts.embedder.embed(["warm"], "query")
+        await self._parts.ledger.settle(self._tenant(tenant))

@@ -1,0 +1,162 @@
+"""The searches that the five designs name, each as one way to call the one search there is."""
+
+from __future__ import annotations
+
+import inspect
+from importlib.metadata import requires
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, make_pipeline
+
+from ragstone import Engine
+from ragstone.configure import load_settings
+from ragstone.core.query_settings import RerankingSettings, RerankingStage, RetrievalSettings
+from ragstone.core.settings import Settings
+from ragstone.core.types import Candidate, Hit, SearchResult
+from ragstone.query.fusion import fuse
+from ragstone.query.pipeline import SearchPipeline
+from ragstone.query.request import Arm, search_request
+from ragstone.query.transform import Transformer
+from ragstone.stores.lexical.bm25_file import build_index, load_index, save_index
+from ragstone.testing.fakes import FakeLLM
+
+NAMES = ("a#0", "b#0", "c#0")
+SHELF = Shelf({name: f"text of {name}" for name in NAMES})
+DENSE, LEXICAL = candidates("a#0", "b#0"), candidates("b#0", "c#0", start=9.0, step=3.0)
+
+
+def profile(name: str) -> Settings:
+    return load_settings(overrides={"profile": name}, environment={})
+
+
+async def found_by(arms: Arm, settings: Settings, **more: Any) -> SearchResult:
+    request = search_request(settings, "words", arms=arms, **more)
+    pipeline = make_pipeline(SHELF, Index(DENSE), Index(LEXICAL), retrieval=settings.retrieval)
+    return await pipeline.search("default", KB, request)
+
+
+@pytest.mark.req("R-HYB-14")
+async def test_documents_are_searched_by_meaning_by_word_or_both_and_five_are_given() -> None:
+    tulia = profile("tulia")
+    request = search_request(tulia, "words")
+    assert (request.arms, request.k) == ("hybrid", 5)
+    expected: dict[Arm, set[str]] = {
+        "dense": {"a#0", "b#0"},
+        "lexical": {"b#0", "c#0"},
+        "hybrid": {"a#0", "b#0", "c#0"},
+    }
+    for arms, names in expected.items():
+        assert {hit.chunk_id for hit in (await found_by(arms, tulia)).hits} == names
+
+
+@pytest.mark.req("R-HYB-21")
+async def test_scores_by_word_are_from_0_to_1_and_bm25_s_own_stand_beside_them() -> None:
+    found = await found_by("lexical", profile("rpg"), fusion="weighted")
+    assert [(hit.score, hit.scores["lexical"]) for hit in found.hits] == [(1.0, 9.0), (0.0, 6.0)]
+
+
+@pytest.mark.req("R-HYB-23")
+async def test_every_way_to_search_is_called_alike_and_gives_the_same_kind_of_result() -> None:
+    taken = inspect.signature(Engine.search).parameters
+    assert (taken["k"].default, taken["where"].default) == (None, None)
+    assert profile("rpg").retrieval.k == 10
+    where = {"source": "files"}
+    for arms in get_args(Arm):
+        request = search_request(profile("rpg"), "words", arms=arms, where=where)
+        assert request.k == 10
+        dense, lexical = Index(DENSE), Index(LEXICAL)
+        pipeline = make_pipeline(SHELF, dense, lexical)
+        result = await pipeline.search("default", KB, request)
+        assert all(isinstance(hit, Hit) for hit in result.hits)
+        # The filter goes to the indexes, which let nothing through that it does not fit.
+        assert result.hits == ()
+        assert (bool(dense.asked), bool(lexical.asked)) == (arms != "lexical", arms != "dense")
+
+
+@pytest.mark.req("R-HYB-27")
+async def test_a_weighted_merge_of_ten_and_ten_gives_five() -> None:
+    tulia = profile("tulia").retrieval
+    assert (tulia.dense_weight, tulia.fusion, tulia.candidates, tulia.k) == (0.7, "weighted", 10, 5)
+    dense, lexical = Index(DENSE), Index(LEXICAL)
+    await make_pipeline(SHELF, dense, lexical, retrieval=tulia).search(
+        "default", KB, search_request(profile("tulia"), "what words are there in the text")
+    )
+    assert (dense.asked, lexical.asked) == ([10], [10])
+    merged = fuse("weighted", {"dense": DENSE, "lexical": LEXICAL}, {"dense": 0.7, "lexical": 0.3}, 60)
+    assert [(one.chunk_id, one.score) for one in merged] == [("a#0", 0.7), ("b#0", 0.3), ("c#0", 0.0)]
+
+
+@pytest.mark.req("R-HYB-28")
+async def test_an_index_of_words_comes_from_its_file_and_vectors_from_whoever_has_them(
+    tmp_path: Path,
+) -> None:
+    save_index(build_index([(1, "b#0", "ferry"), (2, "c#0", "ferry ticket")]), tmp_path / "index")
+    loaded, _ = load_index(tmp_path / "index")
+
+    class FromFile(Index):
+        async def search(self, *given: Any) -> list[Candidate]:
+            return loaded.best(["ticket"], 10)
+
+    pipeline = make_pipeline(SHELF, Index(DENSE), FromFile([]))
+    result = await pipeline.search("default", KB, ask("ticket"))
+    assert {hit.chunk_id for hit in result.hits if "lexical" in hit.scores} == {"c#0"}
+    # Nothing but a search is asked of the store of vectors.
+    assert {hit.chunk_id for hit in result.hits if "dense" in hit.scores} == {"a#0", "b#0"}
+
+
+@pytest.mark.req("R-RRK-14")
+def test_no_service_beside_us_is_needed_to_rerank() -> None:
+    assert set(get_args(RerankingStage.model_fields["kind"].annotation)) == {"none", "cross_encoder", "llm"}
+    needed = " ".join(requires("ragstone") or []).lower()
+    assert not [name for name in ("cohere", "ragflow", "colbert", "ragatouille") if name in needed]
+
+
+def stages(result: SearchResult) -> set[str]:
+    return {stage.stage for stage in result.trace if not stage.skipped}
+
+
+def made(retrieval: RetrievalSettings, reranking: RerankingSettings, replies: list[str]) -> SearchPipeline:
+    judge = Judge({f"text of {name}": 0.5 for name in NAMES})
+    return make_pipeline(
+        SHELF,
+        Index(DENSE),
+        Index(LEXICAL),
+        reranker=judge if reranking.kind != "none" else None,
+        second_reranker=judge if reranking.then.kind != "none" else None,
+        transformer=Transformer(retrieval.transforms, llm=FakeLLM(replies)),
+        retrieval=retrieval,
+        reranking=reranking,
+    )
+
+
+@pytest.mark.req("R-TOL-19")
+async def test_naive_advanced_and_modular_retrieval_are_settings() -> None:
+    reranker = {"kind": "cross_encoder", "candidates": 20}
+    naive = made(RetrievalSettings(arms="dense"), RerankingSettings(), [])
+    advanced = made(
+        RetrievalSettings(transforms=("rewrite",)), RerankingSettings(**reranker), ["fuller words"]
+    )
+    modular = made(
+        RetrievalSettings(transforms=("decompose", "rewrite", "expand"), diversity=0.3),
+        RerankingSettings(**reranker, then=reranker),
+        ["fuller words", "other words"],
+    )
+    always = {"fuse", "read_back", "pack"}
+    vector = {"embed_query", "dense"}
+    request = ask("some words", mode="thorough")
+    plain = await naive.search("default", KB, ask("some words", arms="dense"))
+    assert stages(plain) == always | vector
+    assert stages(await advanced.search("default", KB, request)) == always | vector | {
+        "transform",
+        "lexical",
+        "rerank",
+    }
+    assert stages(await modular.search("default", KB, request)) == always | vector | {
+        "transform",
+        "lexical",
+        "rerank",
+        "rerank_2",
+        "diversify",
+    }
