@@ -15,6 +15,10 @@ OVERLAP = 64
 BATCH_TOKENS = 2048
 """A batch beyond this is not faster, and what waits behind it waits longer."""
 SMALLEST_SHARE = 128
+STEP = 16
+"""Long rows are this many numbers wide or a multiple: vector instructions work off sixteen at a time."""
+LONG = 128
+"""From here on the columns that this adds cost less than the odd ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +54,14 @@ def plan(lengths: Sequence[int], *, batch_size: int, workers: int) -> list[list[
     return batches
 
 
-def padded(rows: Sequence[Sequence[int]], padding: int) -> tuple[Ids, Ids]:
-    """Rows as one matrix, filled up on the right, and the mask that says what is real."""
+def padded(rows: Sequence[Sequence[int]], padding: int, *, longest: int = 0) -> tuple[Ids, Ids]:
+    """Rows as one matrix, filled up on the right, and the mask that says what is real.
+
+    With `longest`, the most that the model takes, a long matrix gets a width that is fast to work off.
+    """
     width = max(len(row) for row in rows)
+    if width >= LONG:
+        width = max(width, min(-(-width // STEP) * STEP, longest))
     ids = np.full((len(rows), width), padding, np.int64)
     mask = np.zeros((len(rows), width), np.int64)
     for index, row in enumerate(rows):

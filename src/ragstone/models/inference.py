@@ -155,10 +155,11 @@ class LocalModel:
                 outputs[position] = output
 
     def _run_batch(self, runtime: Runtime, rows: Sequence[Row]) -> Sequence[Vector | ModelError]:
-        ids, mask = padded([row.ids for row in rows], self.tokenizer.padding)
+        longest = self.weights.max_tokens
+        ids, mask = padded([row.ids for row in rows], self.tokenizer.padding, longest=longest)
         types = None
         if rows[0].types is not None:
-            types, _ = padded([row.types or () for row in rows], 0)
+            types, _ = padded([row.types or () for row in rows], 0, longest=longest)
         try:
             made = runtime.run(ids, mask, types)
         except ModelError as error:

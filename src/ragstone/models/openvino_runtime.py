@@ -23,6 +23,8 @@ from ragstone.models.runtime import BUILD, Ids
 logger = logging.getLogger(__name__)
 
 CONVERTER = "openvino.tools.ovc"
+ACTIVATION_GROUP = 64
+"""Values that share a scale when activations are rounded to int8; larger than the weights' groups has no effect."""
 _IMPORTING = threading.Lock()
 
 
@@ -46,14 +48,17 @@ class OpenVinoRuntime:
         core = openvino.Core()
         capabilities = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
         bf16 = "BF16" in capabilities
-        machine = repr((core.get_property("CPU", "FULL_DEVICE_NAME"), sorted(capabilities)))
-        digest = hashlib.sha256(f"{openvino.__version__} {machine}".encode()).hexdigest()[:12]
+        options = _options(bf16=bf16)
+        machine = core.get_property("CPU", "FULL_DEVICE_NAME"), sorted(capabilities)
+        made_for = repr((openvino.__version__, machine, sorted(options.items())))
+        digest = hashlib.sha256(made_for.encode()).hexdigest()[:12]
         path = cache / artefacts.file_name(model_id, f"openvino{BUILD}", digest)
-        options = _options(threads, bf16=bf16)
+        if threads:
+            options["INFERENCE_NUM_THREADS"] = threads
         loaded = _load(openvino, core, path, options)
         if loaded is not None:
             return loaded
-        # With bf16 hardware plain weights are the fast ones; without it int8 ones cost less to move.
+        # With bf16 hardware plain weights are the fast ones; without it int8 times int8 is.
         model = openvino_model(encoder(), openvino, grouped_layers=not bf16)
         try:
             compiled = core.compile_model(model, "CPU", options)
@@ -96,16 +101,14 @@ def _import_without_converter() -> Any:
     return openvino
 
 
-def _options(threads: int, *, bf16: bool) -> dict[str, Any]:
-    options: dict[str, Any] = {
+def _options(*, bf16: bool) -> dict[str, Any]:
+    """What a compiled model depends on beside its graph; the number of threads is not of these."""
+    return {
         "PERFORMANCE_HINT": "THROUGHPUT",
         "INFERENCE_PRECISION_HINT": "bf16" if bf16 else "f32",
-        # Rounding activations to int8 as well would move vectors by more than the fourth digit.
-        "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
+        # Touches only layers whose weights are int8 already (docs/decisions/018): plain weights stay plain.
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0 if bf16 else ACTIVATION_GROUP,
     }
-    if threads:
-        options["INFERENCE_NUM_THREADS"] = threads
-    return options
 
 
 def _load(openvino: Any, core: Any, path: Path, options: dict[str, Any]) -> OpenVinoRuntime | None:

@@ -38,7 +38,7 @@ def best_first(
         rows, scores = rows[above], scores[above]
     order = np.argsort(-scores, kind="stable")
     rows, scores = rows[order], scores[order]
-    best = list(map(_candidate, zip([ids[row] for row in rows.tolist()], scores.tolist(), strict=True)))
+    best = list(map(_candidate, zip(map(ids.__getitem__, rows.tolist()), scores.tolist(), strict=True)))
     if (scores[1:] == scores[:-1]).any():
         best.sort(key=lambda candidate: (-candidate.score, candidate.chunk_id))
     return best[:k] + [Candidate(chunk_id, cut) for chunk_id in tied]

@@ -50,6 +50,17 @@ def test_padding_fills_up_on_the_right() -> None:
     assert mask.tolist() == [[1, 1, 1], [1, 0, 0]]
 
 
+@pytest.mark.parametrize(
+    ("length", "longest", "width"),
+    [(127, 512, 127), (128, 512, 128), (129, 512, 144), (505, 512, 512), (505, 508, 508), (505, 0, 505)],
+)
+def test_long_rows_get_a_fast_width_that_still_fits(length: int, longest: int, width: int) -> None:
+    ids, mask = padded([[4] * length, [7]], padding=1, longest=longest)
+    assert ids.shape == mask.shape == (2, width)
+    assert ids[0].tolist() == [4] * length + [1] * (width - length)
+    assert mask.sum(axis=1).tolist() == [length, 1]
+
+
 def test_rows_become_unit_length_and_zero_stays_zero() -> None:
     made = unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
     assert made.tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0.0, 0.0]]

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.models.reference import granite_vector, reference_logits, reference_states
 from tests.unit.models.tiny import write_tiny_model
 
+from ragstone.models import openvino_runtime
 from ragstone.models.batches import padded
 from ragstone.models.runtime import open_runtime
 from ragstone.models.weights.folder import ModelFolder
@@ -49,11 +50,37 @@ def test_a_classifier_of_each_family(tmp_path: Path, family: str, runtime: str) 
     np.testing.assert_allclose(made, expected, atol=0.05)
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES)
-def test_granite_to_four_nines(model_cache: Path, runtime: str) -> None:
+# OpenVINO rounds activations to int8 where the processor has no bf16: docs/decisions/018.
+@pytest.mark.parametrize(("runtime", "closeness"), [("openvino", 0.9995), ("onnxruntime", 0.9999)])
+def test_granite_is_as_close_as_its_runtime_allows(model_cache: Path, runtime: str, closeness: float) -> None:
     pack = GranitePack(installed_file(*GRANITE, "granite-embedding-30m-english"))
     rows = [[0, 713, 2335, 15, 5, 7821, 2], [0, *range(1000, 1040), 2], [0, 50, 2]]
     loaded = open_runtime(runtime, f"granite@{pack.revision}", pack.encoder, threads=0, cache=model_cache)
     made = loaded.run(*padded(rows, padding=1))
     for row, ids in zip(made, rows, strict=True):
-        assert cosine(row, granite_vector(pack.path, ids)) >= 0.9999
+        assert cosine(row, granite_vector(pack.path, ids)) >= closeness
+
+
+def test_plain_weights_meet_plain_activations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_tiny_model(tmp_path / "model", "bert", pooling="cls")
+    made = []
+    for group in (64, 0):
+        monkeypatch.setattr(openvino_runtime, "ACTIVATION_GROUP", group)
+        cache = tmp_path / str(group)
+        loaded = open_runtime("openvino", "tiny", ModelFolder(folder).encoder, threads=1, cache=cache)
+        made.append(loaded.run(*padded(ROWS, padding=0)))
+    np.testing.assert_allclose(made[0], made[1], atol=1e-6)
+
+
+def test_a_model_compiled_with_other_options_is_another_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_tiny_model(tmp_path / "model", "bert")
+    cache = tmp_path / "cache"
+    usual = openvino_runtime._options
+    for option in ({}, {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 32}, {}):
+        monkeypatch.setattr(
+            openvino_runtime, "_options", lambda *, bf16, option=option: usual(bf16=bf16) | option
+        )
+        open_runtime("openvino", "tiny", ModelFolder(folder).encoder, threads=1, cache=cache)
+    assert len(list(cache.glob("*.artefact"))) == 2

@@ -65,7 +65,7 @@ class VectorMatrix:
             rows = np.flatnonzero(np.isin(self._numbers[:size], allowed, kind="sort"))
             near = rows[largest(self._rows[rows] @ vector, k, ROUNDING)]
         # The fast product rounds by place in the matrix; added up row by row, equal vectors score the same.
-        scores = np.einsum("ij,j->i", self._rows[near], vector)
+        scores = np.vecdot(self._rows[near], vector)
         return best_first(self._ids, near, scores, k)
 
     def _reserve(self, size: int) -> None:
