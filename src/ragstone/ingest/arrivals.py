@@ -9,7 +9,7 @@ from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import content_hash, document_id, opaque_id
 from ragstone.core.jobs import Ticket
 from ragstone.core.ledger import Ledger, Transaction
-from ragstone.core.types import Document, KnowledgeBase
+from ragstone.core.types import KnowledgeBase
 from ragstone.ingest.prepare import Preparer
 from ragstone.ingest.tally import Tally
 from ragstone.ingest.task import Task
@@ -61,7 +61,10 @@ class Arrivals:
 
     async def changed(self, tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
         """The tasks there is something to do for, and those there is not."""
-        live = await self._live(tasks)
+        live = {}
+        for source, ids in _by_source(tasks):
+            found = await self.ledger.find(self.tenant, self.kb, source, ids)
+            live.update({(source, external_id): document for external_id, document in found.items()})
         todo, current = [], []
         for task in tasks:
             item = task.item
@@ -72,8 +75,8 @@ class Arrivals:
             elif known:
                 todo.append(replace(task, document_id=known.id, known=True))
             else:
-                todo.append(await self._new(task))
-        return todo, current
+                todo.append(await self._moved(task))
+        return await self._named(todo), current
 
     async def end(self) -> None:
         """Remove what is gone: neither listed nor seen inside something that is."""
@@ -84,36 +87,47 @@ class Arrivals:
                 await self._check(tx)
                 self.tally.removed += await tx.delete(identity)
 
-    async def _live(self, tasks: Sequence[Task]) -> dict[tuple[str, str], Document]:
-        live = {}
-        for source in {task.item.source for task in tasks}:
-            ids = [task.item.external_id for task in tasks if task.item.source == source]
-            found = await self.ledger.find(self.tenant, self.kb, source, ids)
-            live.update({(source, external_id): document for external_id, document in found.items()})
-        return live
-
-    async def _new(self, task: Task) -> Task:
+    async def _moved(self, task: Task) -> Task:
+        """The same bytes left one place and turned up at another: the document moved, and keeps its id."""
         item = task.item
-        if task.document_id:
+        lost = self._lost.get((item.source, content_hash(item.content))) if self._lost else None
+        if task.document_id or not lost:
             return task
-        lost = self._lost.get((item.source, content_hash(item.content)))
-        if lost:
-            # The same bytes left one place and turned up at another: the document moved, and keeps its id.
-            moved = self._gone.pop((item.source, lost.pop(0)))
-            async with self.ledger.transaction(self.tenant) as tx:
-                await self._check(tx)
-                await tx.move(moved, item.external_id, item.uri)
-            self.tally.moved += 1
-            return replace(task, document_id=moved, known=True)
-        there = await self.ledger.identify(self.tenant, self.kb, item.source, item.external_id)
-        if there:
-            return replace(task, document_id=there)
-        identity = document_id(self.seed or self.tenant, self.kb.name, item.source, item.external_id)
-        if await self.ledger.status(self.tenant, identity):
-            # A document that was moved away kept the id of this place.
-            identity = opaque_id()
-        return replace(task, document_id=identity)
+        moved = self._gone.pop((item.source, lost.pop(0)))
+        async with self.ledger.transaction(self.tenant) as tx:
+            await self._check(tx)
+            await tx.move(moved, item.external_id, item.uri)
+        self.tally.moved += 1
+        return replace(task, document_id=moved, known=True)
+
+    async def _named(self, tasks: list[Task]) -> list[Task]:
+        """The tasks with the ids that their documents have, or will have."""
+        names: dict[tuple[str, str], str] = {}
+        for source, ids in _by_source([task for task in tasks if not task.document_id]):
+            there = await self.ledger.identities(self.tenant, self.kb, source, ids)
+            new = {one: self._id(source, one) for one in ids if one not in there}
+            taken = await self.ledger.existing(self.tenant, list(new.values())) if new else set()
+            # A document that was moved away kept the id of its place.
+            new = {one: opaque_id() if identity in taken else identity for one, identity in new.items()}
+            names.update({(source, one): identity for one, identity in {**there, **new}.items()})
+        return [
+            task
+            if task.document_id
+            else replace(task, document_id=names[task.item.source, task.item.external_id])
+            for task in tasks
+        ]
+
+    def _id(self, source: str, external_id: str) -> str:
+        return document_id(self.seed or self.tenant, self.kb.name, source, external_id)
 
     async def _check(self, tx: Transaction) -> None:
         if self.ticket and not await tx.holds(self.ticket):
             raise LeaseLost("another worker has this job by now")
+
+
+def _by_source(tasks: Sequence[Task]) -> list[tuple[str, list[str]]]:
+    """External ids by source."""
+    ids: dict[str, list[str]] = {}
+    for task in tasks:
+        ids.setdefault(task.item.source, []).append(task.item.external_id)
+    return list(ids.items())

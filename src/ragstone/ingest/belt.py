@@ -6,8 +6,8 @@ import asyncio
 
 from ragstone.ingest.prepare import Prepared
 
-WAVE_CHUNKS = 64
-"""Few enough that progress shows on a slow machine, enough to fill the model's batches."""
+WAVE_CHUNKS = 128
+"""Few enough that progress shows on a slow machine, enough for batches of like length."""
 LONG_CHUNKS = 256
 """From this many chunks on a document is a wave of its own, embedded slice by slice."""
 AHEAD_CHUNKS = 4096

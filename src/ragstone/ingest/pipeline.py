@@ -213,15 +213,6 @@ class _Run:
     async def _hand_over(self, document: Prepared, arrivals: Arrivals) -> None:
         """Onto the belt, and its attachments behind it."""
         task = document.task
-        if self.preparer.near_duplicates != "off":
-            other = await self.resemblances.twin(document)
-            # What is live already, or brings something of its own, is not left out.
-            alone = not (task.known or document.attachments)
-            if other and alone and self.preparer.near_duplicates == "skip":
-                await self._skipped(document, other.document_id)
-                return
-            document = marked(document, other) if other else document
-            self.resemblances.remember(document)
         at_stage(task, "embed", chunks_total=len(document.chunks))
         task.group.remarks += document.parsed.warnings
         if task.parent_id and not task.families:
@@ -266,7 +257,7 @@ class _Run:
         stored: asyncio.Task[None] | None = None
         try:
             while wave := await self.belt.wave():
-                stored = asyncio.create_task(self._embed_and_store(wave, stored))
+                stored = asyncio.create_task(self._embed_and_store(await self._compared(wave), stored))
                 flying.append(stored)
                 if len(flying) > IN_FLIGHT:
                     await flying.popleft()
@@ -275,6 +266,24 @@ class _Run:
             for task in flying:
                 task.cancel()
             await asyncio.gather(*flying, return_exceptions=True)
+
+    async def _compared(self, wave: Sequence[Prepared]) -> list[Prepared]:
+        """The wave, what nearly equals another document marked or left out."""
+        if self.preparer.near_duplicates == "off":
+            return list(wave)
+        live = await self.resemblances.live(wave)
+        kept = []
+        for document in wave:
+            task = document.task
+            other = self.resemblances.twin(document, live.get(task.document_id, {}))
+            # What is live already, or brings something of its own, is not left out.
+            alone = not (task.known or document.attachments)
+            if other and alone and self.preparer.near_duplicates == "skip":
+                await self._skipped(document, other.document_id)
+                continue
+            kept.append(marked(document, other) if other else document)
+            self.resemblances.remember(kept[-1])
+        return kept
 
     async def _embed_and_store(self, wave: Sequence[Prepared], before: asyncio.Task[None] | None) -> None:
         async with room_for(self.gate, self.ledger, self.tenant, wave, self._failed) as fitting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -33,12 +34,15 @@ class Resemblances:
         self._run: dict[int, dict[str, bytes]] = {}
         self._count = 0
 
-    async def twin(self, document: Prepared) -> Twin | None:
-        """Which other document this one is nearly equal to."""
-        if not document.bands:
-            return None
+    async def live(self, wave: Sequence[Prepared]) -> Mapping[str, Mapping[str, bytes]]:
+        """For each document of a wave the signatures of live ones that may resemble it, by document id."""
+        bands = {document.task.document_id: document.bands for document in wave if document.bands}
+        return await self._ledger.resembling(self._tenant, self._kb, bands) if bands else {}
+
+    def twin(self, document: Prepared, live: Mapping[str, bytes]) -> Twin | None:
+        """Which other document this one is nearly equal to: a live one, or an earlier one of the run."""
         own = document.task.document_id
-        found = dict(await self._ledger.resembling(self._tenant, self._kb, document.bands, own))
+        found = dict(live)
         for band in document.bands:
             found.update(self._run.get(band, {}))
         found.pop(own, None)

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from ragstone.core.jobs import JobKind, Queue
+from ragstone.core.jobs import JobKind, Lane, Queue
 
 POLL_SECONDS = 0.2
+FRESH_SECONDS = POLL_SECONDS / 2
+"""How long what the bells said is good for all who ask."""
+
+
+class Slot(NamedTuple):
+    """What one pair of hands takes up."""
+
+    kind: JobKind
+    lane: Lane
 
 
 class Rota:
@@ -18,7 +29,8 @@ class Rota:
         self._only = only
         self._sweep_seconds = sweep_seconds
         self._heard: dict[str, int] = {}
-        self._due: dict[tuple[str, JobKind], float] = {}
+        self._bells: tuple[float, Mapping[str, int]] = (float("-inf"), {})
+        self._due: dict[str, dict[Slot, float]] = {}
         self._order: list[str] = []
         self._swept = float("-inf")
 
@@ -27,10 +39,11 @@ class Rota:
         bells = await self._queue.bells()
         return {name: bell for name, bell in bells.items() if self._only in (None, name)}
 
-    async def turns(self, kind: JobKind) -> list[str]:
+    async def turns(self, slot: Slot) -> list[str]:
         """Tenants that may have work now, those that had a turn last at the end."""
-        moment = time.monotonic()
-        bells = await self.tenants()
+        if time.monotonic() - self._bells[0] >= FRESH_SECONDS:
+            self._bells = time.monotonic(), await self.tenants()
+        moment, bells = time.monotonic(), self._bells[1]
         # A bell may have been missed by a crash between the commit and the ring: everyone is looked at now and then.
         everyone = moment - self._swept >= self._sweep_seconds
         if everyone:
@@ -38,8 +51,8 @@ class Rota:
         for tenant, bell in bells.items():
             if everyone or self._heard.get(tenant) != bell:
                 self._heard[tenant] = bell
-                self._due[tenant, "document"] = self._due[tenant, "sync"] = moment
-        ready = [tenant for tenant in bells if self._due.get((tenant, kind), moment) <= moment]
+                self._due[tenant] = {}
+        ready = [tenant for tenant in bells if self._due[tenant].get(slot, moment) <= moment]
         place = {tenant: index for index, tenant in enumerate(self._order)}
         return sorted(ready, key=lambda tenant: place.get(tenant, -1))
 
@@ -47,15 +60,16 @@ class Rota:
         """Behind all others from now on."""
         self._order = [*(one for one in self._order if one != tenant), tenant]
 
-    async def has_work(self, tenant: str, kind: JobKind) -> bool:
+    async def has_work(self, tenant: str, slot: Slot) -> bool:
         """Whether a job or a lease is due; if not, nobody looks again before the next one is."""
-        wait = await self._queue.next_due(tenant, kind)
-        self._due[tenant, kind] = float("inf") if wait is None else time.monotonic() + wait
+        due = self._due[tenant]  # of before the look: a bell that rings meanwhile begins another
+        wait = await self._queue.next_due(tenant, slot.kind, slot.lane)
+        due[slot] = float("inf") if wait is None else time.monotonic() + wait
         return wait is not None and wait <= 0
 
-    def put_off(self, tenant: str, kind: JobKind) -> None:
+    def put_off(self, tenant: str, slot: Slot) -> None:
         """Something is wrong there: look again later."""
-        self._due[tenant, kind] = time.monotonic() + self._sweep_seconds
+        self._due[tenant][slot] = time.monotonic() + self._sweep_seconds
 
     async def rest(self) -> None:
         """Wait a moment before looking again."""

@@ -8,38 +8,44 @@ import os
 import platform
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from dataclasses import replace
 
 from ragstone.core.errors import (
     LeaseLost,
     ModelUnavailable,
     NotFoundError,
     RagstoneError,
-    TenantSuspended,
 )
 from ragstone.core.ids import opaque_id
-from ragstone.core.jobs import ACTIVE, Job, JobKind, JobProgress, Queue, Ticket
+from ragstone.core.jobs import ACTIVE, Job, JobProgress, Queue
 from ragstone.core.ledger import Ledger
 from ragstone.core.settings import JobSettings
+from ragstone.ingest.held import Held
 from ragstone.ingest.pipeline import IngestPipeline
-from ragstone.ingest.rota import Rota
+from ragstone.ingest.rota import Rota, Slot
 from ragstone.ingest.sync import SyncReport, load_items
 from ragstone.ingest.task import Group, Task
 
 logger = logging.getLogger(__name__)
-MOST_JOBS = 32
+MOST_JOBS = 128
+"""As many small documents as fill a wave of the model."""
+MOST_EXPRESS = 8
 MOST_BYTES = 32 * 1024 * 1024
 SWEEP_SECONDS = 30.0
 """How often every tenant is looked at whose bell has not rung."""
 CHORES_SECONDS = 0.5
-BEAT_SECONDS = 2.0
-"""How old the progress that others see may be."""
 
 RunSync = Callable[[str, Job], Awaitable[SyncReport]]
 """Looks at the source of a sync job and says what it found."""
 OnEnd = Callable[[str, Job], None]
 """Is told the tenant and the job when one has ended."""
+BESIDE = (
+    # A source may take its time: nobody's documents wait behind it.
+    Slot("sync", "all"),
+    # Nor do an upload, or what a dead worker held, wait until a batch has ended. A last attempt is made by these hands
+    # only: then nothing that has killed as many workers is in the same process, and only the guilty one fails.
+    Slot("document", "express"),
+)
+"""What every worker does besides its batches."""
 Chores = Callable[[str], Awaitable[None]]
 """What is due for a tenant besides jobs: schedules, webhooks, leftovers."""
 
@@ -75,11 +81,8 @@ class Worker:
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until cancelled or, if asked to, until every job has ended."""
         chores = asyncio.create_task(self._do_chores())
-        # A source may take its time: nobody's documents wait behind it.
-        slots = [asyncio.create_task(self._slot("sync", until_idle))]
-        slots += [
-            asyncio.create_task(self._slot("document", until_idle)) for _ in range(self._settings.workers)
-        ]
+        batches = (Slot("document", "batch"),) * self._settings.workers
+        slots = [asyncio.create_task(self._run_slot(slot, until_idle)) for slot in (*BESIDE, *batches)]
         try:
             await asyncio.gather(*slots)
         finally:
@@ -87,19 +90,19 @@ class Worker:
                 task.cancel()
             await asyncio.gather(chores, *slots, return_exceptions=True)
 
-    async def _slot(self, kind: JobKind, until_idle: bool) -> None:
+    async def _run_slot(self, slot: Slot, until_idle: bool) -> None:
         while True:
-            if await self._one_turn(kind, tolerant=not until_idle):
+            if await self._one_turn(slot, tolerant=not until_idle):
                 continue
             if until_idle and not self._busy and await self._nothing_left():
                 return
             await self._rota.rest()
 
-    async def _one_turn(self, kind: JobKind, *, tolerant: bool = True) -> bool:
+    async def _one_turn(self, slot: Slot, *, tolerant: bool = True) -> bool:
         """Give one tenant a turn; False when there was nothing to do for anyone."""
-        for tenant in await self._rota.turns(kind):
+        for tenant in await self._rota.turns(slot):
             try:
-                if await self._one_claim(tenant, kind):
+                if await self._one_claim(tenant, slot):
                     return True
             except ModelUnavailable:
                 raise
@@ -108,20 +111,21 @@ class Worker:
                     raise  # somebody waits for an end
                 # One tenant's file, or a full disk, must not stop the others; the lease brings back what was held.
                 logger.warning("a turn was lost: %s", error)
-                self._rota.put_off(tenant, kind)
+                self._rota.put_off(tenant, slot)
         return False
 
-    async def _one_claim(self, tenant: str, kind: JobKind) -> bool:
-        if not await self._rota.has_work(tenant, kind):
+    async def _one_claim(self, tenant: str, slot: Slot) -> bool:
+        if not await self._rota.has_work(tenant, slot):
             return False
         jobs = await self._queue.claim(
             tenant,
             self.name,
-            kind,
+            slot.kind,
             lease_seconds=self._settings.lease_seconds,
             attempts=self._settings.attempts,
-            most=MOST_JOBS,
+            most=min(MOST_JOBS, MOST_EXPRESS) if slot.lane == "express" else MOST_JOBS,
             most_bytes=MOST_BYTES,
+            lane=slot.lane,
         )
         if not jobs:
             return False
@@ -241,104 +245,3 @@ class Worker:
 class _Defect(RagstoneError):
     code = "internal"
     retryable = True
-
-
-class Held:
-    """The jobs that a worker holds at the moment, and how far each is."""
-
-    def __init__(self, queue: Queue, tenant: str, jobs: Sequence[Job], settings: JobSettings) -> None:
-        self._queue = queue
-        self._tenant = tenant
-        self._settings = settings
-        self._jobs = {job.ticket: job for job in jobs}
-        self._open = set(self._jobs)
-        self._started = time.monotonic()
-        self.is_void = False
-        self.groups = {
-            job.ticket: Group(job.ticket, last_attempt=job.attempts >= settings.attempts) for job in jobs
-        }
-
-    async def beat(self, doing: asyncio.Task[None]) -> None:
-        """Renew the leases until told to stop; when all jobs were cancelled or taken, so is the work on them."""
-        while True:
-            await asyncio.sleep(min(BEAT_SECONDS, self._settings.lease_seconds / 3))
-            self._open -= {ticket for ticket in self._open if self.groups[ticket].ended}
-            progress = {ticket: self._progress(ticket) for ticket in self._open}
-            if not progress:
-                continue
-            try:
-                void = await self._queue.heartbeat(self._tenant, progress, self._settings.lease_seconds)
-            except RagstoneError as error:
-                # The lease may run out: then another worker takes over, and the tickets here are void.
-                logger.warning("the leases were not renewed: %s", error)
-                continue
-            self._open -= void
-            if void and not self._open:
-                self.is_void = True
-                doing.cancel()
-
-    def _progress(self, ticket: Ticket) -> JobProgress:
-        progress = self.groups[ticket].progress
-        spent = time.monotonic() - self._started
-        left = spent * (100 - progress.percent) / progress.percent if progress.percent else None
-        return replace(progress, eta_seconds=None if left is None else round(left, 1))
-
-    async def settle(self, group: Group) -> None:
-        """End the job of a group that `store` has not ended."""
-        ticket = group.ticket
-        if ticket is None or ticket not in self._open:
-            return
-        if group.stored:
-            done = group.finished()
-            with suppress(LeaseLost):
-                await self._queue.complete(self._tenant, ticket, "; ".join(done.remarks[:3]), done)
-        elif group.failures:
-            failure = group.failures[0]
-            await self._end_badly(ticket, failure.code, failure.error, group.retryable)
-        else:
-            await self._end_badly(
-                ticket, "empty_document", f"{self._jobs[ticket].uri} holds no documents", False
-            )
-        self.drop(ticket)
-
-    async def give_up(self, error: RagstoneError) -> None:
-        """A failure that was not one document's ended the run: what it held is tried again, or fails with it."""
-        for ticket in [ticket for ticket in self._open if not self.groups[ticket].ended]:
-            if isinstance(error, ModelUnavailable | TenantSuspended):
-                await self._put_back(ticket, error.code, str(error), counts=False)
-            else:
-                await self._end_badly(ticket, error.code, str(error), error.retryable)
-            self.drop(ticket)
-
-    async def release(self) -> None:
-        """Hand back what is not done, as if it had never been taken."""
-        for ticket in [ticket for ticket in self._open if not self.groups[ticket].ended]:
-            await self._put_back(ticket, "", "", counts=False)
-
-    async def fail(self, ticket: Ticket, code: str, error: str) -> None:
-        """End one job with a reason."""
-        with suppress(LeaseLost):
-            await self._queue.fail(self._tenant, ticket, code, error)
-        self.groups[ticket].waiting = 0
-        self.drop(ticket)
-
-    def drop(self, ticket: Ticket) -> None:
-        """It has ended: nothing more is to be done for it."""
-        self._open.discard(ticket)
-
-    async def _end_badly(self, ticket: Ticket, code: str, error: str, retryable: bool) -> None:
-        job = self._jobs[ticket]
-        if retryable and job.attempts < self._settings.attempts:
-            wait = self._settings.retry_seconds * 2 ** (job.attempts - 1)
-            await self._put_back(ticket, code, error, wait=wait)
-        else:
-            with suppress(LeaseLost):
-                await self._queue.fail(self._tenant, ticket, code, error)
-
-    async def _put_back(
-        self, ticket: Ticket, code: str, error: str, *, wait: float = 0.0, counts: bool = True
-    ) -> None:
-        with suppress(LeaseLost):
-            await self._queue.put_back(
-                self._tenant, ticket, wait_seconds=wait, code=code, error=error, counts=counts
-            )

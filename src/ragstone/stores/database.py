@@ -6,12 +6,16 @@ SQL is written once, in the subset that SQLite and PostgreSQL share, with `?` fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
 from ragstone.core.filters import Filter
 from ragstone.core.types import Json, Vector
+
+T = TypeVar("T")
+PER_STATEMENT = 500
+"""Values that one statement is given at most."""
 
 
 class Cursor(Protocol):
@@ -108,3 +112,14 @@ def last_number(connection: Connection, tenant_id: str, name: str) -> int:
         "SELECT value FROM counters WHERE tenant_id = ? AND name = ?", (tenant_id, name)
     ).fetchone()
     return int(row[0]) if row else 0
+
+
+def marks(values: Sequence[object]) -> str:
+    """As many marks as there are values."""
+    return ",".join("?" * len(values))
+
+
+def in_parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Values in parts that a statement can take; no part when there are none."""
+    for start in range(0, len(values), PER_STATEMENT):
+        yield values[start : start + PER_STATEMENT]

@@ -190,6 +190,28 @@ class LedgerSuite(LedgerReadsSuite):
         assert await self._texts(ledger, two.document_id) == ["some words"]
         assert list(await ledger.known_vectors("default", kb, ["some words"])) == ["some words"]
 
+    async def test_documents_are_known_by_what_their_source_calls_them(self, ledger: Ledger) -> None:
+        one, two = (make_version(name) for name in "ab")
+        kb = await put(ledger, one, two)
+        known = await ledger.identities("default", kb, one.source, [two.external_id, "c", one.external_id])
+        assert known == {one.external_id: one.document_id, two.external_id: two.document_id}
+        assert await ledger.identities("default", kb, "elsewhere", [one.external_id]) == {}
+        assert await ledger.existing("default", [two.document_id, "0" * 32]) == {two.document_id}
+        assert await ledger.existing("default", []) == set()
+
+    async def test_documents_that_share_a_band_resemble_each_other(self, ledger: Ledger) -> None:
+        one, two, three = (
+            replace(make_version(name), signature=name.encode(), bands=bands)
+            for name, bands in (("a", (1, 2)), ("b", (2, 3)), ("c", (4,)))
+        )
+        kb = await put(ledger, one, two, three)
+        asked = {one.document_id: one.bands, three.document_id: three.bands, "new": (3, 4)}
+        assert await ledger.resembling("default", kb, asked) == {
+            one.document_id: {two.document_id: b"b"},
+            three.document_id: {},
+            "new": {two.document_id: b"b", three.document_id: b"c"},
+        }
+
     async def test_nothing_of_a_deleted_document_remains(self, ledger: Ledger) -> None:
         version = make_version(texts=("one", "two"), vectors=unit_vectors(2))
         kb = await put(ledger, version)

@@ -11,7 +11,6 @@ A lease of less than no time has run out when it begins: so nothing here has to 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,53 +18,23 @@ from pathlib import Path
 import pytest
 
 from ragstone.core.errors import LeaseLost
-from ragstone.core.ids import content_hash, document_id
-from ragstone.core.jobs import Job, JobProgress, NewJob, Priority, Queue
-from ragstone.core.ledger import Ledger
+from ragstone.core.jobs import JobProgress, Priority, Ticket
+from ragstone.testing.queue_claims_suite import (
+    LONG,
+    OVER,
+    QueueClaimsSuite,
+    Stores,
+    T,
+    document_job,
+    names,
+    put,
+    take,
+)
 
-T = "acme"
-LONG, OVER = 60.0, -1.0
-Stores = tuple[Ledger, Queue]
-
-
-def document_job(
-    name: str, *, content: str = "words", priority: Priority = Priority.BATCH, size: int = 1
-) -> NewJob:
-    """A job for the document of that name."""
-    return NewJob(
-        kind="document",
-        source="test",
-        external_id=name,
-        uri=f"test:{name}",
-        priority=priority,
-        document_id=document_id(T, "default", "test", name),
-        content_hash=content_hash(content),
-        size=size,
-        facts={"title": name, "original": ""},
-        notify=True,
-    )
+__all__ = ["QueueSuite", "Stores", "T", "document_job", "names", "put", "take"]
 
 
-async def put(ledger: Ledger, *jobs: NewJob, kb: str = "default") -> list[Job]:
-    """Queue jobs in one transaction."""
-    async with ledger.transaction(T) as tx:
-        scope = await tx.open_kb(kb)
-        return [await tx.enqueue(scope, job) for job in jobs]
-
-
-async def take(
-    queue: Queue, *, lease: float = LONG, attempts: int = 3, most: int = 32, most_bytes: int = 1000
-) -> list[Job]:
-    return await queue.claim(
-        T, "worker", lease_seconds=lease, attempts=attempts, most=most, most_bytes=most_bytes
-    )
-
-
-def names(jobs: list[Job]) -> list[str]:
-    return [job.external_id for job in jobs]
-
-
-class QueueSuite:
+class QueueSuite(QueueClaimsSuite):
     """Inherit and say how to open a ledger with its queue: jobs end once, in order, and only for who holds them."""
 
     async def open(self, folder: Path) -> Stores:
@@ -104,28 +73,6 @@ class QueueSuite:
             await break_off()
         assert names(await take(queue)) == ["a"]
 
-    async def test_the_sooner_priority_goes_first_then_the_older_job(self, stores: Stores) -> None:
-        ledger, queue = stores
-        await put(ledger, document_job("batch 1"), document_job("batch 2"))
-        await put(ledger, document_job("upload", priority=Priority.UPLOAD))
-        assert names(await take(queue)) == ["upload"]
-        assert names(await take(queue)) == ["batch 1", "batch 2"]
-
-    async def test_a_claim_is_bounded_by_count_and_by_bytes(self, stores: Stores) -> None:
-        ledger, queue = stores
-        await put(ledger, *(document_job(name, size=400) for name in "abcde"))
-        assert names(await take(queue, most=1)) == ["a"]
-        assert names(await take(queue, most_bytes=900)) == ["b", "c"]
-        assert names(await take(queue, most_bytes=1)) == ["d"]
-
-    async def test_a_claim_is_of_one_kb(self, stores: Stores) -> None:
-        ledger, queue = stores
-        await put(ledger, document_job("a"))
-        other = replace(document_job("b"), document_id=document_id(T, "other", "test", "b"))
-        await put(ledger, other, kb="other")
-        assert [job.kb for job in await take(queue)] == ["default"]
-        assert [job.kb for job in await take(queue)] == ["other"]
-
     async def test_who_lost_a_lease_cannot_end_the_job(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, document_job("a"), document_job("b"))
@@ -142,14 +89,20 @@ class QueueSuite:
             assert not await tx.holds(lost[0].ticket)
             assert await tx.holds(again.ticket)
 
-    async def test_what_lost_a_worker_is_taken_first_in_ever_smaller_shares(self, stores: Stores) -> None:
+    async def test_of_several_tickets_those_that_are_still_good(self, stores: Stores) -> None:
         ledger, queue = stores
-        await put(ledger, *(document_job(str(number)) for number in range(20)))
-        assert len(await take(queue, lease=OVER, most=12)) == 12
-        assert names(await take(queue, lease=OVER, most=12)) == ["0", "1"]
-        assert names(await take(queue, most=12)) == ["0"]
-        assert names(await take(queue, most=12)) == ["1"]
-        assert names(await take(queue, most=12)) == ["2", "3"]
+        await put(ledger, *(document_job(name) for name in "abc"))
+        a, b, c = await take(queue)
+        await queue.cancel(T, b.id)
+        stale = Ticket(c.id, c.token - 1)
+        async with ledger.transaction(T) as tx:
+            assert await tx.holding([a.ticket, b.ticket, stale]) == {a.ticket}
+            assert await tx.holding([]) == set()
+            await tx.complete_all(
+                {a.ticket: JobProgress(percent=100), b.ticket: JobProgress(), stale: JobProgress()}
+            )
+        states = {job.external_id: job.state for job in await queue.jobs(T)}
+        assert states == {"a": "completed", "b": "cancelled", "c": "running"}
 
     async def test_a_stale_ticket_undoes_the_whole_transaction(self, stores: Stores) -> None:
         ledger, queue = stores
@@ -189,6 +142,11 @@ class QueueSuite:
         found = await queue.job(T, job.id)
         assert found is not None
         assert found.progress == progress
+        assert await queue.heartbeat(T, {job.ticket: None}, OVER) == set()
+        found = await queue.job(T, job.id)
+        assert found is not None
+        assert found.progress == progress
+        assert names(await take(queue)) == ["a"]
 
     async def test_a_heartbeat_tells_which_jobs_were_cancelled(self, stores: Stores) -> None:
         ledger, queue = stores
@@ -233,13 +191,6 @@ class QueueSuite:
         assert old is not None
         assert (old.state, old.error_code) == ("cancelled", "superseded")
         assert names(await take(queue)) == ["a"]
-
-    async def test_racing_workers_never_take_the_same_job(self, stores: Stores) -> None:
-        ledger, queue = stores
-        await put(ledger, *(document_job(str(number)) for number in range(60)))
-        taken = await asyncio.gather(*(take(queue, most=3) for _ in range(25)))
-        ids = [job.id for jobs in taken for job in jobs]
-        assert len(ids) == len(set(ids)) == 60
 
     async def test_a_deleted_document_takes_its_jobs_along(self, stores: Stores) -> None:
         ledger, queue = stores

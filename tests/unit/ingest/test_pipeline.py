@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 from tests.unit.ingest.kit import Kit, counts, item
@@ -237,3 +238,23 @@ async def test_a_kb_that_does_not_exist_is_made(kit: Kit) -> None:
     assert counts(report) == (0, 0, 0, 0)
     assert (report.documents, report.chunks) == (0, 0)
     assert (await kit.kb()).name == "default"
+
+
+async def test_the_ledger_is_asked_for_a_wave_not_for_each_document(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[str] = []
+    read = kit.ledger.read
+
+    async def counted(tenant: str, work: Any, *arguments: Any, **options: Any) -> Any:
+        reads.append(work.__name__)
+        return await read(tenant, work, *arguments, **options)
+
+    monkeypatch.setattr(kit.ledger, "read", counted)
+    await kit.run([item("first")])
+    reads.clear()
+    await kit.run([item(f"few {number}") for number in range(3)])
+    few = sorted(reads)
+    reads.clear()
+    await kit.run([item(f"many {number}") for number in range(LOOK_UP // 2)])
+    assert sorted(reads) == few

@@ -16,9 +16,10 @@ from ragstone.core.model_types import Embeddings
 from ragstone.core.settings import JobSettings
 from ragstone.core.types import Item, Role
 from ragstone.ingest.belt import LONG_CHUNKS
+from ragstone.ingest.rota import Rota, Slot
 from ragstone.ingest.sync import SyncReport, new_jobs
 from ragstone.ingest.task import Group, Task
-from ragstone.ingest.worker import Worker
+from ragstone.ingest.worker import MOST_EXPRESS, MOST_JOBS, Worker
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -26,11 +27,11 @@ T = "t"
 SETTINGS = JobSettings(retry_seconds=0, lease_seconds=30)
 
 
-async def queue_texts(kit: Kit, *texts: str) -> None:
-    for number, text in enumerate(texts):
+async def queue_texts(kit: Kit, *texts: str, priority: Priority = Priority.UPLOAD, first: int = 0) -> None:
+    for number, text in enumerate(texts, start=first):
         item = Item("test", str(number), f"{number}.txt", text)
         identity = document_id(T, "default", "test", str(number))
-        (job,) = await new_jobs(kit.ledger, T, [Task(item, Group(), document_id=identity)], Priority.UPLOAD)
+        (job,) = await new_jobs(kit.ledger, T, [Task(item, Group(), document_id=identity)], priority)
         async with kit.ledger.transaction(T) as tx:
             await tx.enqueue(await tx.open_kb("default"), job)
 
@@ -141,7 +142,7 @@ async def test_a_stale_worker_cannot_store_what_another_one_took_over(kit: Kit) 
 
 async def test_tenants_take_turns(kit: Kit) -> None:
     """A tenant with one document does not wait behind another one's batch."""
-    for tenant, count in (("large", 100), ("small", 1)):
+    for tenant, count in (("large", 3 * MOST_JOBS), ("small", 1)):
         for number in range(count):
             item = Item("test", str(number), f"{tenant}/{number}", f"Document {number}.")
             identity = document_id(tenant, "default", "test", str(number))
@@ -220,6 +221,95 @@ async def test_work_on_a_cancelled_job_ends(kit: Kit) -> None:
     assert await queue.cancel(T, job.id)
     await asyncio.wait_for(running, 30)
     assert await jobs(kit) == [("0.txt", "cancelled", 1)]
+
+
+class HaltsAt(FakeEmbedder):
+    """Never answers for a text with this word."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__()
+        self.word = word
+        self.halted = asyncio.Event()
+
+    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        if any(self.word in text for text in texts):
+            self.halted.set()
+            await asyncio.Event().wait()
+        return await super().embed(texts, role)
+
+
+@pytest.mark.req("R-ING-34")
+async def test_uploads_do_not_wait_for_a_batch_and_are_embedded_a_few_at_a_time(kit: Kit) -> None:
+    await queue_texts(kit, "A batch.", priority=Priority.BATCH)
+    model = HaltsAt("batch")
+    running = asyncio.create_task(worker(kit, model).run())
+    await model.halted.wait()
+    uploads = [f"The ferry {number}." for number in range(2 * MOST_EXPRESS)]
+    await queue_texts(kit, *uploads, first=1)
+    await SqlQueue(kit.ledger).ring(T)
+    while len(await SqlQueue(kit.ledger).jobs(T, ("completed",))) < len(uploads):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert sum(len(texts) for texts, _ in model.calls) == len(uploads)
+    assert max(len(texts) for texts, _ in model.calls) <= MOST_EXPRESS
+
+
+async def test_what_a_dead_worker_held_does_not_wait_for_a_batch(kit: Kit) -> None:
+    await queue_texts(kit, "The ferry.", priority=Priority.BATCH)
+    queue = SqlQueue(kit.ledger)
+    await queue.claim(T, "dead", lease_seconds=60, attempts=3, most=1, most_bytes=1)
+    await queue_texts(kit, "A batch.", priority=Priority.BATCH, first=1)
+    model = HaltsAt("batch")
+    running = asyncio.create_task(worker(kit, model, JobSettings(lease_seconds=0.3)).run())
+    await model.halted.wait()
+    (held,) = [job for job in await queue.jobs(T) if job.worker == "dead"]
+    await queue.heartbeat(T, {held.ticket: held.progress}, -1)
+    while ("0.txt", "completed", 2) not in await jobs(kit):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_of_a_wave_only_the_document_whose_ticket_is_void_is_left_out(kit: Kit) -> None:
+    await queue_texts(kit, "The ferry.", "The bridge.", "The pier.")
+    queue = SqlQueue(kit.ledger)
+
+    class Cancels(FakeEmbedder):
+        async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+            (bridge,) = [job for job in await queue.jobs(T) if job.uri == "1.txt"]
+            assert await queue.cancel(T, bridge.id)
+            return await super().embed(texts, role)
+
+    model = Cancels()
+    await worker(kit, model).run(until_idle=True)
+    assert len(model.calls) == 1
+    assert await kit.names() == ["0", "2"]
+    assert await jobs(kit) == [
+        ("0.txt", "completed", 1),
+        ("1.txt", "cancelled", 1),
+        ("2.txt", "completed", 1),
+    ]
+
+
+async def test_a_bell_that_rings_during_a_look_is_not_missed(kit: Kit) -> None:
+    await queue_texts(kit, "The ferry.")
+    queue = SqlQueue(kit.ledger)
+    batch, express = Slot("document", "batch"), Slot("document", "express")
+    rota = Rota(queue, sweep_seconds=1000)
+    await rota.turns(batch)
+    look = queue.next_due
+
+    async def rung(*arguments: Any) -> float | None:
+        found = await look(*arguments)
+        await queue.ring(T)
+        rota._bells = (float("-inf"), {})  # another slot asks anew
+        await rota.turns(express)
+        return None if found == 0 else found
+
+    queue.next_due = rung  # type: ignore[method-assign,assignment]
+    assert not await rota.has_work(T, batch)
+    assert await rota.turns(batch) == [T]
 
 
 async def test_documents_do_not_wait_for_a_slow_source(kit: Kit) -> None:

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from ragstone.core.jobs import Job, JobProgress, NewJob, Ticket
 from ragstone.core.types import KnowledgeBase, NewVersion
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger.documents import has_document
-from ragstone.stores.ledger.jobs import complete, enqueue, holds
-from ragstone.stores.ledger.writes import Indexes, activate, discard, stage
+from ragstone.stores.ledger.jobs import complete_held, enqueue
+from ragstone.stores.ledger.writes import Indexes, activate, discard, present, stage_in
 
 
 def stage_all(
     connection: Connection, tenant_id: str, kb: KnowledgeBase, versions: Sequence[NewVersion]
 ) -> list[int]:
-    return [stage(connection, tenant_id, kb, version) for version in versions]
+    kb = present(connection, tenant_id, kb)
+    return [stage_in(connection, tenant_id, kb, version) for version in versions]
 
 
 def activate_all(
@@ -40,14 +40,6 @@ def discard_all(
         discard(connection, tenant_id, indexes, kb, document_id, number)
 
 
-def existing(connection: Connection, tenant_id: str, document_ids: Sequence[str]) -> set[str]:
-    return {identity for identity in set(document_ids) if has_document(connection, tenant_id, identity)}
-
-
-def holding(connection: Connection, tenant_id: str, tickets: Sequence[Ticket]) -> set[Ticket]:
-    return {ticket for ticket in set(tickets) if holds(connection, tenant_id, ticket)}
-
-
 def enqueue_all(
     connection: Connection, tenant_id: str, kb: KnowledgeBase, jobs: Sequence[NewJob]
 ) -> list[Job]:
@@ -56,5 +48,4 @@ def enqueue_all(
 
 def complete_all(connection: Connection, tenant_id: str, finished: Mapping[Ticket, JobProgress]) -> None:
     for ticket, progress in finished.items():
-        if holds(connection, tenant_id, ticket):
-            complete(connection, tenant_id, ticket, progress, "; ".join(progress.remarks[:3]))
+        complete_held(connection, tenant_id, ticket, progress, "; ".join(progress.remarks[:3]))

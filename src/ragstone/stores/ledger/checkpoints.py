@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from ragstone.stores.database import Connection
+from ragstone.stores.database import Connection, marks
 
 
 def save(
@@ -30,14 +30,22 @@ def load(connection: Connection, tenant_id: str, document_id: str, made_from: st
 
 
 def resembling(
+    connection: Connection, tenant_id: str, kb_id: int, bands: Mapping[str, Sequence[int]]
+) -> dict[str, dict[str, bytes]]:
+    """For each document: signatures of other live ones that share a band with it, by document id."""
+    return {
+        document_id: _resembling(connection, tenant_id, kb_id, of_one, document_id)
+        for document_id, of_one in bands.items()
+    }
+
+
+def _resembling(
     connection: Connection, tenant_id: str, kb_id: int, bands: Sequence[int], but: str
 ) -> dict[str, bytes]:
-    """Signatures of live documents that share a band with this one, by document id."""
-    marks = ",".join("?" * len(bands))
     rows = connection.execute(
         "SELECT DISTINCT d.id, d.signature FROM resemblances r "
         "JOIN documents d ON d.tenant_id = r.tenant_id AND d.id = r.document_id "
-        f"WHERE r.tenant_id = ? AND r.kb_id = ? AND r.band IN ({marks}) AND d.id <> ? AND d.version > 0 "
+        f"WHERE r.tenant_id = ? AND r.kb_id = ? AND r.band IN ({marks(bands)}) AND d.id <> ? AND d.version > 0 "
         "AND d.signature IS NOT NULL ORDER BY d.id LIMIT 100",
         (tenant_id, kb_id, *bands, but),
     )

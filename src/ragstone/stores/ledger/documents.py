@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ragstone.stores.database import Connection
+from collections.abc import Sequence
+
+from ragstone.core.types import KnowledgeBase
+from ragstone.stores.database import Connection, in_parts, marks
 from ragstone.stores.ledger.changes import publish
 
 
@@ -18,6 +21,32 @@ def has_document(connection: Connection, tenant_id: str, document_id: str) -> bo
         "SELECT 1 FROM documents WHERE id = ? AND tenant_id = ?", (document_id, tenant_id)
     ).fetchone()
     return row is not None
+
+
+def existing(connection: Connection, tenant_id: str, document_ids: Sequence[str]) -> set[str]:
+    """Those of the documents that there are, live or not yet."""
+    found: set[str] = set()
+    for part in in_parts(list(dict.fromkeys(document_ids))):
+        rows = connection.execute(
+            f"SELECT id FROM documents WHERE tenant_id = ? AND id IN ({marks(part)})", (tenant_id, *part)
+        )
+        found.update(identity for (identity,) in rows)
+    return found
+
+
+def identities(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
+) -> dict[str, str]:
+    """Ids of documents by what their source calls them, live or not yet."""
+    found: dict[str, str] = {}
+    for part in in_parts(external_ids):
+        rows = connection.execute(
+            "SELECT external_id, id FROM documents WHERE tenant_id = ? AND kb_id = ? AND source = ? "
+            f"AND external_id IN ({marks(part)})",
+            (tenant_id, kb.id, source, *part),
+        )
+        found.update(rows.fetchall())
+    return found
 
 
 def family(connection: Connection, tenant_id: str, document_id: str) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ragstone.core.clock import parse_moment
-from ragstone.core.jobs import Job, JobKind, JobProgress, JobState
+from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Priority
 from ragstone.stores.database import Connection
 
 JOB = (
@@ -18,10 +18,19 @@ JOB = (
     "JOIN knowledge_bases k ON k.tenant_id = j.tenant_id AND k.id = j.kb_id WHERE j.tenant_id = ?"
 )
 
+EXPRESS = f" AND (attempts > 0 OR priority <= {int(Priority.RESEARCH)})"
+
 
 def read_job(connection: Connection, tenant_id: str, job_id: str) -> Job | None:
     row = connection.execute(f"{JOB} AND j.id = ?", (tenant_id, job_id)).fetchone()
     return job_of(row) if row else None
+
+
+def read_these(connection: Connection, tenant_id: str, job_ids: Sequence[str]) -> list[Job]:
+    """Some jobs, oldest first."""
+    marks = ",".join("?" * len(job_ids))
+    rows = connection.execute(f"{JOB} AND j.id IN ({marks}) ORDER BY j.seq", (tenant_id, *job_ids))
+    return [job_of(row) for row in rows]
 
 
 def newest_job(connection: Connection, tenant_id: str, document_id: str) -> Job | None:
@@ -58,11 +67,11 @@ def count_jobs(connection: Connection, tenant_id: str) -> dict[str, int]:
     return dict(rows.fetchall())
 
 
-def next_due(connection: Connection, tenant_id: str, kind: JobKind) -> float | None:
+def next_due(connection: Connection, tenant_id: str, kind: JobKind, lane: Lane) -> float | None:
     """In how many seconds there is something to do: a job to start, or a lease that runs out."""
     pending = connection.execute(
         "SELECT min(CASE WHEN boot IN (?, '') THEN not_before ELSE 0 END) FROM jobs "
-        "WHERE tenant_id = ? AND kind = ? AND state = 'pending'",
+        f"WHERE tenant_id = ? AND kind = ? AND state = 'pending'{EXPRESS if lane == 'express' else ''}",
         (connection.dialect.boot(), tenant_id, kind),
     ).fetchone()[0]
     held = connection.execute(

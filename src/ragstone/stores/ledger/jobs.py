@@ -7,18 +7,19 @@ time someone does, and every write that a worker makes for a job names the token
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import opaque_id
-from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, NewJob, Ticket
+from ragstone.core.jobs import Job, JobProgress, JobState, NewJob, Ticket
 from ragstone.core.types import KnowledgeBase, Metadata
-from ragstone.stores.database import Connection, next_number
+from ragstone.stores.database import Connection, in_parts, marks, next_number
 from ragstone.stores.ledger.documents import has_document
 from ragstone.stores.ledger.job_reads import JOB, job_of, read_job
 
+_TOLD = tuple(field.name for field in fields(JobProgress))
 KEPT_JOBS = 10_000
 """How many ended jobs are remembered."""
 
@@ -40,7 +41,7 @@ def enqueue(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJ
         return _by_id(connection, tenant_id, waiting.id)
     if waiting and job.kind == "document":
         # Newer content is on its way: whoever works on the old one must not finish it.
-        _end(
+        end_job(
             connection,
             tenant_id,
             waiting.id,
@@ -66,119 +67,73 @@ def enqueue(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJ
     return _by_id(connection, tenant_id, identity)
 
 
-def claim(
-    connection: Connection,
-    tenant_id: str,
-    worker: str,
-    kind: JobKind,
-    *,
-    lease_seconds: float,
-    attempts: int,
-    most: int,
-    most_bytes: int,
-) -> list[Job]:
-    """Take the next jobs of one kb and number of attempts; those that lost a worker before come first."""
-    reclaim(connection, tenant_id, attempts)
-    present, boot = connection.dialect.lease_now(connection), connection.dialect.boot()
-    first = connection.execute(
-        "SELECT kb_id, kind, priority, attempts FROM jobs WHERE tenant_id = ? AND kind = ? AND state = 'pending' "
-        "AND (not_before <= ? OR boot <> ?) ORDER BY priority, attempts = 0, seq LIMIT 1",
-        (tenant_id, kind, present, boot),
-    ).fetchone()
-    if first is None:
-        return []
-    share = _share(most, first[3], attempts) if kind == "document" else 1
-    rows = connection.execute(
-        "SELECT id, size FROM jobs WHERE tenant_id = ? AND state = 'pending' AND kb_id = ? AND kind = ? "
-        "AND priority = ? AND attempts = ? AND (not_before <= ? OR boot <> ?) ORDER BY seq LIMIT ?",
-        (tenant_id, *first, present, boot, share),
-    ).fetchall()
-    taken: list[str] = []
-    room = most_bytes
-    for identity, size in rows:
-        if taken and size > room:
-            break
-        taken.append(identity)
-        room -= size
-    moment = canonical(now())
-    for identity in taken:
-        connection.execute(
-            "UPDATE jobs SET state = 'running', attempts = attempts + 1, token = token + 1, worker = ?, boot = ?, "
-            "lease_until = ?, started_at = coalesce(started_at, ?), error_code = '', error = '' "
-            "WHERE tenant_id = ? AND id = ?",
-            (worker, boot, present + lease_seconds, moment, tenant_id, identity),
-        )
-    return [_by_id(connection, tenant_id, identity) for identity in taken]
-
-
-def _share(most: int, tried: int, attempts: int) -> int:
-    """How many jobs to take together: fewer with each death, one alone at last, so that only the guilty one fails."""
-    return 1 if tried >= attempts - 1 else max(1, int(most // 6**tried))
-
-
-def reclaim(connection: Connection, tenant_id: str, attempts: int) -> None:
-    """Give back what dead workers held; what has used up its attempts is put aside with a reason."""
-    lost = connection.execute(
-        "SELECT id, uri, attempts FROM jobs WHERE tenant_id = ? AND state = 'running' "
-        "AND (lease_until < ? OR boot <> ?)",
-        (tenant_id, connection.dialect.lease_now(connection), connection.dialect.boot()),
-    ).fetchall()
-    for identity, uri, tried in lost:
-        if tried >= attempts:
-            reason = f"{uri} ended its worker {tried} times; it is put aside until someone retries it"
-            _end(connection, tenant_id, identity, "failed", "worker_died", reason)
-        else:
-            connection.execute(
-                "UPDATE jobs SET state = 'pending', token = token + 1, not_before = 0 WHERE tenant_id = ? AND id = ?",
-                (tenant_id, identity),
-            )
-
-
 def heartbeat(
     connection: Connection,
     tenant_id: str,
-    held: Mapping[Ticket, JobProgress],
+    held: Mapping[Ticket, JobProgress | None],
     lease_seconds: float,
 ) -> set[Ticket]:
     """Renew leases and write down progress; the tickets that are void, because their jobs were taken or cancelled."""
-    void = set()
+    good = holding(connection, tenant_id, list(held))
     until = connection.dialect.lease_now(connection) + lease_seconds
-    for ticket, progress in held.items():
-        found = connection.execute(
-            "UPDATE jobs SET lease_until = ?, progress = ? WHERE tenant_id = ? AND id = ? "
-            "AND token = ? AND state = 'running'",
-            (until, connection.dialect.to_json(asdict(progress)), tenant_id, *ticket),
+    for part in in_parts([ticket.job_id for ticket in good]):
+        connection.execute(
+            f"UPDATE jobs SET lease_until = ? WHERE tenant_id = ? AND id IN ({marks(part)})",
+            (until, tenant_id, *part),
         )
-        if not found.rowcount:
-            void.add(ticket)
-    return void
+    news = [(ticket, progress) for ticket, progress in held.items() if progress and ticket in good]
+    for ticket, progress in news:
+        connection.execute(
+            "UPDATE jobs SET progress = ? WHERE tenant_id = ? AND id = ?",
+            (_told(connection, progress), tenant_id, ticket.job_id),
+        )
+    return set(held) - good
 
 
 def complete(
     connection: Connection, tenant_id: str, ticket: Ticket, progress: JobProgress, message: str = ""
 ) -> None:
     """End a job well, if the ticket is still good: `LeaseLost` undoes the transaction it was to commit with."""
-    _check(connection, tenant_id, ticket)
-    connection.execute(
-        "UPDATE jobs SET progress = ? WHERE tenant_id = ? AND id = ?",
-        (connection.dialect.to_json(asdict(progress)), tenant_id, ticket.job_id),
-    )
-    _end(connection, tenant_id, ticket.job_id, "completed", "", message)
+    if not complete_held(connection, tenant_id, ticket, progress, message):
+        raise _lost(ticket)
+
+
+def complete_held(
+    connection: Connection, tenant_id: str, ticket: Ticket, progress: JobProgress, message: str
+) -> bool:
+    """End a job well; False, and nothing is done, when the ticket is void."""
+    moment = canonical(now())
+    row = connection.execute(
+        "UPDATE jobs SET state = 'completed', token = token + 1, progress = ?, error_code = '', error = '', "
+        "finished_at = ? WHERE tenant_id = ? AND id = ? AND token = ? AND state = 'running' RETURNING notify",
+        (_told(connection, progress), moment, tenant_id, *ticket),
+    ).fetchone()
+    if row and row[0]:
+        _notice(connection, tenant_id, ticket.job_id, message, moment)
+    return row is not None
 
 
 def holds(connection: Connection, tenant_id: str, ticket: Ticket) -> bool:
     """Whether the ticket is still good."""
-    row = connection.execute(
-        "SELECT 1 FROM jobs WHERE tenant_id = ? AND id = ? AND token = ? AND state = 'running'",
-        (tenant_id, *ticket),
-    ).fetchone()
-    return row is not None
+    return ticket in holding(connection, tenant_id, [ticket])
+
+
+def holding(connection: Connection, tenant_id: str, tickets: Sequence[Ticket]) -> set[Ticket]:
+    """Those of the tickets that are still good."""
+    good: set[Ticket] = set()
+    for part in in_parts([ticket.job_id for ticket in tickets]):
+        rows = connection.execute(
+            f"SELECT id, token FROM jobs WHERE tenant_id = ? AND state = 'running' AND id IN ({marks(part)})",
+            (tenant_id, *part),
+        )
+        good.update(Ticket(*row) for row in rows)
+    return good.intersection(tickets)
 
 
 def fail(connection: Connection, tenant_id: str, ticket: Ticket, code: str, error: str) -> None:
     """End a job with a reason."""
     _check(connection, tenant_id, ticket)
-    _end(connection, tenant_id, ticket.job_id, "failed", code, error)
+    end_job(connection, tenant_id, ticket.job_id, "failed", code, error)
 
 
 def put_back(
@@ -210,7 +165,7 @@ def cancel(connection: Connection, tenant_id: str, job_id: str) -> bool:
     ).fetchone()
     if row is None or row[0] not in ("pending", "running"):
         return False
-    _end(connection, tenant_id, job_id, "cancelled", "cancelled", "cancelled on request")
+    end_job(connection, tenant_id, job_id, "cancelled", "cancelled", "cancelled on request")
     return True
 
 
@@ -237,23 +192,39 @@ def forget_document(connection: Connection, tenant_id: str, document_id: str) ->
 
 def _check(connection: Connection, tenant_id: str, ticket: Ticket) -> None:
     if not holds(connection, tenant_id, ticket):
-        raise LeaseLost(f"job {ticket.job_id} is another worker's by now, or was cancelled")
+        raise _lost(ticket)
 
 
-def _end(connection: Connection, tenant_id: str, job_id: str, state: JobState, code: str, error: str) -> None:
+def _lost(ticket: Ticket) -> LeaseLost:
+    return LeaseLost(f"job {ticket.job_id} is another worker's by now, or was cancelled")
+
+
+def end_job(
+    connection: Connection, tenant_id: str, job_id: str, state: JobState, code: str, error: str
+) -> None:
+    """End a job that did not complete; whoever holds it finds its ticket void."""
     moment = canonical(now())
     connection.execute(
         "UPDATE jobs SET state = ?, token = token + 1, error_code = ?, error = ?, finished_at = ? "
         "WHERE tenant_id = ? AND id = ?",
-        (state, code, error if state != "completed" else "", moment, tenant_id, job_id),
+        (state, code, error, moment, tenant_id, job_id),
     )
-    if state != "cancelled":
-        connection.execute(
-            "INSERT INTO notices (tenant_id, kind, job_id, document_id, uri, message, created_at, seen, sent) "
-            "SELECT tenant_id, state, id, document_id, uri, ?, ?, 0, 0 FROM jobs "
-            "WHERE tenant_id = ? AND id = ? AND notify = 1",
-            (error, moment, tenant_id, job_id),
-        )
+    if state == "failed":
+        _notice(connection, tenant_id, job_id, error, moment)
+
+
+def _told(connection: Connection, progress: JobProgress) -> str:
+    # `asdict` would copy all of it first.
+    return connection.dialect.to_json({name: getattr(progress, name) for name in _TOLD})
+
+
+def _notice(connection: Connection, tenant_id: str, job_id: str, message: str, moment: str) -> None:
+    connection.execute(
+        "INSERT INTO notices (tenant_id, kind, job_id, document_id, uri, message, created_at, seen, sent) "
+        "SELECT tenant_id, state, id, document_id, uri, ?, ?, 0, 0 FROM jobs "
+        "WHERE tenant_id = ? AND id = ? AND notify = 1",
+        (message, moment, tenant_id, job_id),
+    )
 
 
 def _active(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job | None:

@@ -18,7 +18,7 @@ from ragstone.core.ledger import Mirror
 from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger import checkpoints, job_reads, leftovers, originals, reads, status
+from ragstone.stores.ledger import checkpoints, documents, job_reads, leftovers, originals, reads, status
 from ragstone.stores.ledger.collections import count_by_source_type
 from ragstone.stores.ledger.transaction import SqlTransaction, UnitOfWork
 from ragstone.stores.ledger.version_rows import short_hash
@@ -197,6 +197,14 @@ class SqlLedger(ABC):
     async def identify(self, tenant: str, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
         return await self.read(tenant, status.identify, kb, source, external_id)
 
+    async def identities(
+        self, tenant: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
+    ) -> Mapping[str, str]:
+        return await self.read(tenant, documents.identities, kb, source, external_ids)
+
+    async def existing(self, tenant: str, document_ids: Sequence[str]) -> set[str]:
+        return await self.read(tenant, documents.existing, document_ids)
+
     async def children(self, tenant: str, document_id: str) -> list[str]:
         return await self.read(tenant, status.children, document_id)
 
@@ -204,9 +212,9 @@ class SqlLedger(ABC):
         return await self.read(tenant, checkpoints.load, document_id, made_from, part)
 
     async def resembling(
-        self, tenant: str, kb: KnowledgeBase, bands: Sequence[int], but: str
-    ) -> Mapping[str, bytes]:
-        return await self.read(tenant, checkpoints.resembling, kb.id, bands, but)
+        self, tenant: str, kb: KnowledgeBase, bands: Mapping[str, Sequence[int]]
+    ) -> Mapping[str, Mapping[str, bytes]]:
+        return await self.read(tenant, checkpoints.resembling, kb.id, bands)
 
     async def newest_jobs(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, Job]:
         return await self.read(tenant, job_reads.newest_jobs, document_ids)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Notice, Ticket
-from ragstone.stores.ledger import job_reads, jobs, notices, originals
+from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Notice, Ticket
+from ragstone.stores.ledger import claims, job_reads, jobs, notices, originals
 from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
 
 
@@ -31,20 +31,22 @@ class SqlQueue:
         attempts: int,
         most: int,
         most_bytes: int,
+        lane: Lane = "all",
     ) -> list[Job]:
         return await self._ledger.write(
             tenant,
-            jobs.claim,
+            claims.claim,
             worker,
             kind,
             lease_seconds=lease_seconds,
             attempts=attempts,
             most=most,
             most_bytes=most_bytes,
+            lane=lane,
         )
 
     async def heartbeat(
-        self, tenant: str, held: Mapping[Ticket, JobProgress], lease_seconds: float
+        self, tenant: str, held: Mapping[Ticket, JobProgress | None], lease_seconds: float
     ) -> set[Ticket]:
         return await self._ledger.write(tenant, jobs.heartbeat, held, lease_seconds)
 
@@ -90,8 +92,8 @@ class SqlQueue:
         except UnknownTenant:
             return {}
 
-    async def next_due(self, tenant: str, kind: JobKind = "document") -> float | None:
-        return await self._ledger.read(tenant, job_reads.next_due, kind)
+    async def next_due(self, tenant: str, kind: JobKind = "document", lane: Lane = "all") -> float | None:
+        return await self._ledger.read(tenant, job_reads.next_due, kind, lane)
 
     async def older_originals(self, tenant: str, jobs: Sequence[Job]) -> list[tuple[str, str]]:
         return await self._ledger.read(tenant, originals.older, jobs)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ragstone.core.clock import parse_moment
 from ragstone.core.filters import Filter, Scalar
 from ragstone.core.types import Chunk, Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
-from ragstone.stores.database import Connection, last_number
+from ragstone.stores.database import Connection, in_parts, last_number, marks
 
 DOCUMENT = (
     "SELECT d.id, k.name, d.source, d.external_id, d.uri, d.title, d.content_hash, d.version, d.chunk_count, "
@@ -23,8 +23,6 @@ CHUNK = (
     "FROM chunks c JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id AND d.version = c.version "
     "WHERE c.tenant_id = ?"
 )
-PER_STATEMENT = 500
-T = TypeVar("T")
 
 
 def read_kb(connection: Connection, tenant_id: str, name: str) -> KnowledgeBase | None:
@@ -69,9 +67,9 @@ def find_documents(
 ) -> dict[str, Document]:
     """The documents of a source by external id."""
     found = {}
-    for part in _parts(external_ids):
+    for part in in_parts(external_ids):
         rows = connection.execute(
-            f"{DOCUMENT} AND d.kb_id = ? AND d.source = ? AND d.external_id IN ({_marks(part)})",
+            f"{DOCUMENT} AND d.kb_id = ? AND d.source = ? AND d.external_id IN ({marks(part)})",
             (tenant_id, kb.id, source, *part),
         )
         found.update({row[3]: _document(row) for row in rows})
@@ -94,9 +92,9 @@ def read_chunks(
 ) -> Mapping[str, LiveChunk]:
     """Live chunks of this tenant and kb among the ids; the others are left out."""
     found = {}
-    for part in _parts(chunk_ids):
+    for part in in_parts(chunk_ids):
         rows = connection.execute(
-            f"{CHUNK} AND c.kb_id = ? AND c.id IN ({_marks(part)})", (tenant_id, kb.id, *part)
+            f"{CHUNK} AND c.kb_id = ? AND c.id IN ({marks(part)})", (tenant_id, kb.id, *part)
         )
         found.update({row[0]: _chunk(row) for row in rows})
     return found
@@ -115,10 +113,10 @@ def known_vectors(
 ) -> dict[bytes, Vector]:
     """Stored vectors of a Space by hash of the text they were made from."""
     found = {}
-    for part in _parts(hashes):
+    for part in in_parts(hashes):
         rows = connection.execute(
             "SELECT c.content_hash, v.vector FROM chunks c JOIN vectors v ON v.tenant_id = c.tenant_id "
-            f"AND v.chunk_seq = c.seq AND v.space_id = ? WHERE c.tenant_id = ? AND c.content_hash IN ({_marks(part)})",
+            f"AND v.chunk_seq = c.seq AND v.space_id = ? WHERE c.tenant_id = ? AND c.content_hash IN ({marks(part)})",
             (space.id, tenant_id, *part),
         )
         found.update({key: connection.dialect.unpack_vector(vector) for key, vector in rows})
@@ -207,12 +205,3 @@ def _chunk(row: tuple[Any, ...]) -> LiveChunk:
         source=row[17],
         metadata=json.loads(row[18]),
     )
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ",".join("?" * len(values))
-
-
-def _parts(values: Sequence[T]) -> Iterable[Sequence[T]]:
-    for start in range(0, len(values), PER_STATEMENT):
-        yield values[start : start + PER_STATEMENT]

@@ -178,10 +178,10 @@ class SqlTransaction:
         await self._run(batches.discard_all, self._unit.indexes, kb, versions)
 
     async def existing(self, document_ids: Sequence[str]) -> set[str]:
-        return await self._run(batches.existing, document_ids)
+        return await self._run(documents.existing, document_ids)
 
     async def holding(self, tickets: Sequence[Ticket]) -> set[Ticket]:
-        return await self._run(batches.holding, tickets)
+        return await self._run(jobs.holding, tickets)
 
     async def enqueue_all(self, kb: KnowledgeBase, jobs: Sequence[NewJob]) -> list[Job]:
         return await self._run(batches.enqueue_all, kb, jobs)

@@ -44,7 +44,7 @@ def open_space(
     connection: Connection, tenant_id: str, kb: KnowledgeBase, model: str, dimension: int
 ) -> KnowledgeBase:
     """The kb with a live Space of this model; refused when it already has one of another."""
-    current = _kb_by_id(connection, tenant_id, kb)
+    current = present(connection, tenant_id, kb)
     if current.space:
         if (current.space.model, current.space.dimension) != (model, dimension):
             raise ModelMismatch(
@@ -63,12 +63,16 @@ def open_space(
         "UPDATE knowledge_bases SET live_space = ? WHERE tenant_id = ? AND id = ?",
         (space[0], tenant_id, kb.id),
     )
-    return _kb_by_id(connection, tenant_id, kb)
+    return present(connection, tenant_id, kb)
 
 
 def stage(connection: Connection, tenant_id: str, kb: KnowledgeBase, version: NewVersion) -> int:
     """Write a version that no reader sees until it is activated; its number."""
-    kb = _kb_by_id(connection, tenant_id, kb)
+    return stage_in(connection, tenant_id, present(connection, tenant_id, kb), version)
+
+
+def stage_in(connection: Connection, tenant_id: str, kb: KnowledgeBase, version: NewVersion) -> int:
+    """The same in a kb as it is now."""
     moment = canonical(now())
     number = next_version(connection, tenant_id, kb, version, moment)
     connection.execute(
@@ -248,7 +252,8 @@ def _qualified(which: str) -> str:
     return " AND ".join(f"c.{part}" for part in which.split(" AND "))
 
 
-def _kb_by_id(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> KnowledgeBase:
+def present(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> KnowledgeBase:
+    """The kb as it is now."""
     found = read_kb(connection, tenant_id, kb.name)
     if found is None or found.id != kb.id:
         raise NotFoundError(f"knowledge base '{kb.name}' was deleted meanwhile", hint="ingest again")

@@ -109,9 +109,8 @@ async def test_what_is_held_in_memory_is_put_away_when_it_grows(
     await provider.close()
 
 
-@pytest.mark.parametrize(("loose", "orders"), [(20, 1), (40, 3)])
 async def test_much_that_is_loose_makes_a_write_wait_until_the_order_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loose: int, orders: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server takes the order to put rows away once in a while only; up to a point that can wait."""
     monkeypatch.setattr(milvus, "LOOSE_EMBEDDED", 20)
@@ -119,22 +118,23 @@ async def test_much_that_is_loose_makes_a_write_wait_until_the_order_is_taken(
     provider = embedded(tmp_path)
     place = new_place()
     await provider.open(place)
-    flush, given = MilvusClient.flush, []
+    flush, patience = MilvusClient.flush, 3
+    waits: list[float] = []
 
     def order(client: MilvusClient, *names: Any, **keywords: Any) -> None:
-        given.append(names)
-        if len(given) < 3:
+        if len(waits) < patience:
             raise StoreBusy("not so often")
         flush(client, *names, **keywords)
 
-    async def no_wait(_: float) -> None:
-        return None
+    async def wait(seconds: float) -> None:
+        waits.append(seconds)
 
     monkeypatch.setattr(MilvusClient, "flush", order)
-    monkeypatch.setattr("ragstone.stores.vectors.milvus.asyncio.sleep", no_wait)
-    await provider.upsert(place, make_points(unit_vectors(loose)))
-    assert len(given) == orders
-    assert _files(tmp_path) == (orders == 3)
+    monkeypatch.setattr("ragstone.stores.vectors.milvus.asyncio.sleep", wait)
+    await provider.upsert(place, make_points(unit_vectors(20)))
+    assert (waits, _files(tmp_path)) == ([], 0)
+    await provider.upsert(place, make_points(unit_vectors(20), first=20))
+    assert (len(waits), _files(tmp_path)) == (patience, 1)
     await provider.close()
 
 

@@ -1,0 +1,126 @@
+"""The jobs that a worker holds at the moment, and how far each is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from ragstone.core.errors import LeaseLost, ModelUnavailable, RagstoneError, TenantSuspended
+from ragstone.core.jobs import Job, JobProgress, Queue, Ticket
+from ragstone.core.settings import JobSettings
+from ragstone.ingest.task import Group
+
+logger = logging.getLogger(__name__)
+BEAT_SECONDS = 2.0
+"""How old the progress that others see may be."""
+
+
+class Held:
+    """Renews their leases and ends them."""
+
+    def __init__(self, queue: Queue, tenant: str, jobs: Sequence[Job], settings: JobSettings) -> None:
+        self._queue = queue
+        self._tenant = tenant
+        self._settings = settings
+        self._jobs = {job.ticket: job for job in jobs}
+        self._open = set(self._jobs)
+        self._told: dict[Ticket, JobProgress] = {}
+        self._started = time.monotonic()
+        self.is_void = False
+        self.groups = {
+            job.ticket: Group(job.ticket, last_attempt=job.attempts >= settings.attempts) for job in jobs
+        }
+
+    async def beat(self, doing: asyncio.Task[None]) -> None:
+        """Renew the leases until told to stop; when all jobs were cancelled or taken, so is the work on them."""
+        while True:
+            await asyncio.sleep(min(BEAT_SECONDS, self._settings.lease_seconds / 3))
+            self._open -= {ticket for ticket in self._open if self.groups[ticket].ended}
+            if not self._open:
+                continue
+            seen = {ticket: self.groups[ticket].progress for ticket in self._open}
+            # Most of a batch wait for the model most of the time: what is where it was is not written again.
+            news = {
+                ticket: None if self._told.get(ticket) is progress else self._with_eta(progress)
+                for ticket, progress in seen.items()
+            }
+            try:
+                void = await self._queue.heartbeat(self._tenant, news, self._settings.lease_seconds)
+            except RagstoneError as error:
+                # The lease may run out: then another worker takes over, and the tickets here are void.
+                logger.warning("the leases were not renewed: %s", error)
+                continue
+            self._told = seen
+            self._open -= void
+            if void and not self._open:
+                self.is_void = True
+                doing.cancel()
+
+    def _with_eta(self, progress: JobProgress) -> JobProgress:
+        spent = time.monotonic() - self._started
+        left = spent * (100 - progress.percent) / progress.percent if progress.percent else None
+        return replace(progress, eta_seconds=None if left is None else round(left, 1))
+
+    async def settle(self, group: Group) -> None:
+        """End the job of a group that `store` has not ended."""
+        ticket = group.ticket
+        if ticket is None or ticket not in self._open:
+            return
+        if group.stored:
+            done = group.finished()
+            with suppress(LeaseLost):
+                await self._queue.complete(self._tenant, ticket, "; ".join(done.remarks[:3]), done)
+        elif group.failures:
+            failure = group.failures[0]
+            await self._end_badly(ticket, failure.code, failure.error, group.retryable)
+        else:
+            await self._end_badly(
+                ticket, "empty_document", f"{self._jobs[ticket].uri} holds no documents", False
+            )
+        self.drop(ticket)
+
+    async def give_up(self, error: RagstoneError) -> None:
+        """A failure that was not one document's ended the run: what it held is tried again, or fails with it."""
+        for ticket in [ticket for ticket in self._open if not self.groups[ticket].ended]:
+            if isinstance(error, ModelUnavailable | TenantSuspended):
+                await self._put_back(ticket, error.code, str(error), counts=False)
+            else:
+                await self._end_badly(ticket, error.code, str(error), error.retryable)
+            self.drop(ticket)
+
+    async def release(self) -> None:
+        """Hand back what is not done, as if it had never been taken."""
+        for ticket in [ticket for ticket in self._open if not self.groups[ticket].ended]:
+            await self._put_back(ticket, "", "", counts=False)
+
+    async def fail(self, ticket: Ticket, code: str, error: str) -> None:
+        """End one job with a reason."""
+        with suppress(LeaseLost):
+            await self._queue.fail(self._tenant, ticket, code, error)
+        self.groups[ticket].waiting = 0
+        self.drop(ticket)
+
+    def drop(self, ticket: Ticket) -> None:
+        """It has ended: nothing more is to be done for it."""
+        self._open.discard(ticket)
+
+    async def _end_badly(self, ticket: Ticket, code: str, error: str, retryable: bool) -> None:
+        job = self._jobs[ticket]
+        if retryable and job.attempts < self._settings.attempts:
+            wait = self._settings.retry_seconds * 2 ** (job.attempts - 1)
+            await self._put_back(ticket, code, error, wait=wait)
+        else:
+            with suppress(LeaseLost):
+                await self._queue.fail(self._tenant, ticket, code, error)
+
+    async def _put_back(
+        self, ticket: Ticket, code: str, error: str, *, wait: float = 0.0, counts: bool = True
+    ) -> None:
+        with suppress(LeaseLost):
+            await self._queue.put_back(
+                self._tenant, ticket, wait_seconds=wait, code=code, error=error, counts=counts
+            )

@@ -1,0 +1,91 @@
+"""Who works on what: jobs are taken, and taken back from workers that died."""
+
+from __future__ import annotations
+
+import math
+
+from ragstone.core.clock import canonical, now
+from ragstone.core.jobs import Job, JobKind, Lane
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.job_reads import EXPRESS, read_these
+from ragstone.stores.ledger.jobs import end_job
+
+
+def claim(
+    connection: Connection,
+    tenant_id: str,
+    worker: str,
+    kind: JobKind,
+    *,
+    lease_seconds: float,
+    attempts: int,
+    most: int,
+    most_bytes: int,
+    lane: Lane,
+) -> list[Job]:
+    """Take the next jobs of one kb and number of attempts; those that lost a worker before come first."""
+    reclaim(connection, tenant_id, attempts)
+    present, boot = connection.dialect.lease_now(connection), connection.dialect.boot()
+    chosen, order = _chosen(lane, attempts)
+    first = connection.execute(
+        "SELECT kb_id, kind, priority, attempts FROM jobs WHERE tenant_id = ? AND kind = ? AND state = 'pending' "
+        f"AND (not_before <= ? OR boot <> ?){chosen} ORDER BY {order} LIMIT 1",
+        (tenant_id, kind, present, boot),
+    ).fetchone()
+    if first is None:
+        return []
+    share = _share(most, first[3], attempts) if kind == "document" else 1
+    rows = connection.execute(
+        "SELECT id, size FROM jobs WHERE tenant_id = ? AND state = 'pending' AND kb_id = ? AND kind = ? "
+        "AND priority = ? AND attempts = ? AND (not_before <= ? OR boot <> ?) ORDER BY seq LIMIT ?",
+        (tenant_id, *first, present, boot, share),
+    ).fetchall()
+    taken: list[str] = []
+    room = most_bytes
+    for identity, size in rows:
+        if taken and size > room:
+            break
+        taken.append(identity)
+        room -= size
+    moment = canonical(now())
+    connection.executemany(
+        "UPDATE jobs SET state = 'running', attempts = attempts + 1, token = token + 1, worker = ?, boot = ?, "
+        "lease_until = ?, started_at = coalesce(started_at, ?), error_code = '', error = '' "
+        "WHERE tenant_id = ? AND id = ?",
+        [(worker, boot, present + lease_seconds, moment, tenant_id, identity) for identity in taken],
+    )
+    return read_these(connection, tenant_id, taken)
+
+
+def _chosen(lane: Lane, attempts: int) -> tuple[str, str]:
+    """The jobs of a lane, and their order; among equals what lost a worker comes first."""
+    match lane:
+        case "express":
+            return EXPRESS, "attempts = 0, priority, seq"
+        case "batch":
+            return f" AND (attempts = 0 OR attempts < {int(attempts) - 1})", "priority, attempts = 0, seq"
+        case _:
+            return "", "priority, attempts = 0, seq"
+
+
+def _share(most: int, tried: int, attempts: int) -> int:
+    """How many jobs to take together: fewer with each death, one alone at last, so that only the guilty one fails."""
+    return 1 if tried >= attempts - 1 else math.ceil(most ** (1 / 2**tried))
+
+
+def reclaim(connection: Connection, tenant_id: str, attempts: int) -> None:
+    """Give back what dead workers held; what has used up its attempts is put aside with a reason."""
+    lost = connection.execute(
+        "SELECT id, uri, attempts FROM jobs WHERE tenant_id = ? AND state = 'running' "
+        "AND (lease_until < ? OR boot <> ?)",
+        (tenant_id, connection.dialect.lease_now(connection), connection.dialect.boot()),
+    ).fetchall()
+    for identity, uri, tried in lost:
+        if tried >= attempts:
+            reason = f"{uri} ended its worker {tried} times; it is put aside until someone retries it"
+            end_job(connection, tenant_id, identity, "failed", "worker_died", reason)
+        else:
+            connection.execute(
+                "UPDATE jobs SET state = 'pending', token = token + 1, not_before = 0 WHERE tenant_id = ? AND id = ?",
+                (tenant_id, identity),
+            )

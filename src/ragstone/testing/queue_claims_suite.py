@@ -1,0 +1,138 @@
+"""Who may take what from a `Queue`, and in which order: part of `queue_suite`."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from ragstone.core.ids import content_hash, document_id
+from ragstone.core.jobs import Job, Lane, NewJob, Priority, Queue
+from ragstone.core.ledger import Ledger
+
+T = "acme"
+LONG, OVER = 60.0, -1.0
+Stores = tuple[Ledger, Queue]
+
+
+def document_job(
+    name: str, *, content: str = "words", priority: Priority = Priority.BATCH, size: int = 1
+) -> NewJob:
+    """A job for the document of that name."""
+    return NewJob(
+        kind="document",
+        source="test",
+        external_id=name,
+        uri=f"test:{name}",
+        priority=priority,
+        document_id=document_id(T, "default", "test", name),
+        content_hash=content_hash(content),
+        size=size,
+        facts={"title": name, "original": ""},
+        notify=True,
+    )
+
+
+async def put(ledger: Ledger, *jobs: NewJob, kb: str = "default") -> list[Job]:
+    """Queue jobs in one transaction."""
+    async with ledger.transaction(T) as tx:
+        scope = await tx.open_kb(kb)
+        return [await tx.enqueue(scope, job) for job in jobs]
+
+
+async def take(
+    queue: Queue,
+    *,
+    lease: float = LONG,
+    attempts: int = 3,
+    most: int = 32,
+    most_bytes: int = 1000,
+    lane: Lane = "all",
+) -> list[Job]:
+    return await queue.claim(
+        T, "worker", lease_seconds=lease, attempts=attempts, most=most, most_bytes=most_bytes, lane=lane
+    )
+
+
+def names(jobs: list[Job]) -> list[str]:
+    return [job.external_id for job in jobs]
+
+
+class QueueClaimsSuite:
+    """Claims are bounded, in order, and never overlap."""
+
+    async def test_the_sooner_priority_goes_first_then_the_older_job(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("batch 1"), document_job("batch 2"))
+        await put(ledger, document_job("upload", priority=Priority.UPLOAD))
+        assert names(await take(queue)) == ["upload"]
+        assert names(await take(queue)) == ["batch 1", "batch 2"]
+
+    async def test_a_claim_is_bounded_by_count_and_by_bytes(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, *(document_job(name, size=400) for name in "abcde"))
+        assert names(await take(queue, most=1)) == ["a"]
+        assert names(await take(queue, most_bytes=900)) == ["b", "c"]
+        assert names(await take(queue, most_bytes=1)) == ["d"]
+
+    async def test_a_claim_is_of_one_kb(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"))
+        other = replace(document_job("b"), document_id=document_id(T, "other", "test", "b"))
+        await put(ledger, other, kb="other")
+        assert [job.kb for job in await take(queue)] == ["default"]
+        assert [job.kb for job in await take(queue)] == ["other"]
+
+    async def test_what_lost_a_worker_is_taken_first_in_ever_smaller_shares(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, *(document_job(str(number)) for number in range(20)))
+        assert len(await take(queue, lease=OVER, most=12)) == 12
+        assert names(await take(queue, lease=OVER, most=12)) == ["0", "1", "2", "3"]
+        for alone in ("0", "1", "2", "3"):
+            assert names(await take(queue, most=12)) == [alone]
+        assert names(await take(queue, most=12)) == ["4", "5", "6", "7"]
+
+    async def test_shares_shrink_however_many_attempts_there_are(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, *(document_job(str(number)) for number in range(16)))
+        taken = [len(await take(queue, lease=OVER, most=16, attempts=1000)) for _ in range(3)]
+        assert taken == [16, 4, 2]
+
+    async def test_express_takes_what_was_tried_before_then_what_somebody_waits_for(
+        self, stores: Stores
+    ) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("lost"))
+        assert names(await take(queue, lease=OVER)) == ["lost"]
+        await put(ledger, document_job("batch"), document_job("upload", priority=Priority.UPLOAD))
+        assert names(await take(queue, lane="express")) == ["lost"]
+        assert names(await take(queue, lane="express")) == ["upload"]
+        assert await take(queue, lane="express") == []
+        assert names(await take(queue, lane="batch")) == ["batch"]
+
+    async def test_a_last_try_is_no_batch_s_business(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"))
+        for _ in range(2):
+            assert names(await take(queue, lease=OVER, lane="batch")) == ["a"]
+        assert await take(queue, lane="batch") == []
+        assert names(await take(queue, lane="express")) == ["a"]
+
+    async def test_who_has_one_attempt_only_is_taken_by_any(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"))
+        assert names(await take(queue, attempts=1, lane="batch")) == ["a"]
+
+    async def test_express_is_due_when_it_has_something_to_take(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"))
+        assert await queue.next_due(T, lane="batch") == 0.0
+        assert await queue.next_due(T, lane="express") is None
+        await take(queue, lease=OVER)
+        assert await queue.next_due(T, lane="express") == 0.0
+
+    async def test_racing_workers_never_take_the_same_job(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, *(document_job(str(number)) for number in range(60)))
+        taken = await asyncio.gather(*(take(queue, most=3) for _ in range(25)))
+        ids = [job.id for jobs in taken for job in jobs]
+        assert len(ids) == len(set(ids)) == 60
