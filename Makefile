@@ -25,9 +25,11 @@ demo: .venv/.runtime ## Ingest a sample corpus and ask it a few questions
 serve: .venv/.setup ## Serve ./ragstone-data to agents: MCP over HTTP, on this machine alone
 	@$(BIN)/ragstone mcp --http $(ARGS)
 
+# Hundreds of processes are started, and without bytecode each of them compiles Ragstone anew.
+test: export PYTHONDONTWRITEBYTECODE =
 test: .venv/.setup ## Run the tests; core and query must be covered to 95 % by their own
 	@mkdir -p .pytest_cache
-	@$(BIN)/python -m pytest -n $(WORKERS) --junit-xml=$(RESULTS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist=worksteal --junit-xml=$(RESULTS)
 	@$(BIN)/coverage run --source=ragstone.core,ragstone.query -m pytest -q tests/unit/core tests/unit/query
 	@$(BIN)/coverage report --skip-covered --show-missing --fail-under=95
 

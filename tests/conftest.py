@@ -10,11 +10,20 @@ from typing import Any
 
 import pytest
 
-from ragstone.core.types import Mode
-
 sys.path.append(str(Path(__file__).resolve().parent.parent))  # scripts and bench are not installed
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+from tests.scratch import own_folder
+
+_own_folder = own_folder()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the tests folders with short paths, unless somebody says where they should be."""
+    if _own_folder is not None and config.option.basetemp is None:
+        config.option.basetemp = _own_folder.path / "t"
 
 
 class NetworkBlocked(RuntimeError):
@@ -60,13 +69,17 @@ sys.addaudithook(_stay_on_this_machine)
 @pytest.fixture(autouse=True)
 def patient_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """No busy machine cuts a search that a test looks at; tests of the hard limit set one of their own."""
-    from ragstone.query import pipeline
+    from ragstone import searching
+    from ragstone.query import cache, pipeline
+    from ragstone.query.patience import FirstReads
     from ragstone.query.trace import HARD_SECONDS, Recorder
 
-    def patient(mode: Mode, seconds: float) -> Recorder:
-        return Recorder(mode, 60.0 if seconds == HARD_SECONDS else seconds)
+    def longer(seconds: float) -> float:
+        return 60.0 if seconds == HARD_SECONDS else seconds
 
-    monkeypatch.setattr(pipeline, "Recorder", patient)
+    monkeypatch.setattr(pipeline, "Recorder", lambda mode, seconds: Recorder(mode, longer(seconds)))
+    monkeypatch.setattr(searching, "FirstReads", lambda seconds: FirstReads(longer(seconds)))
+    monkeypatch.setattr(cache, "WORTH", 30.0)
 
 
 @pytest.fixture

@@ -154,7 +154,7 @@ def _keep(folder: Path, ready: int) -> None:
         # It takes its time when asked nicely, and nothing of it is needed any more.
         process.kill()
         process.wait()
-        (folder / "address").unlink()
+        (folder / "address").unlink(missing_ok=True)
         shutil.rmtree(folder / "data", ignore_errors=True)
 
 

