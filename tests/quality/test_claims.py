@@ -15,7 +15,8 @@ from ragstone.core.claims import Verdict
 from ragstone.core.sentences import sentence_spans
 from ragstone.samples import corpus_path
 
-pytestmark = pytest.mark.timeout(1200)  # four hundred verdicts by the real model, on a machine that may be busy
+pytestmark = pytest.mark.timeout(1200)
+"""Four hundred verdicts by the real model, on a machine that may be busy."""
 PAIRS = 200
 LEAST_RIGHT = 0.6
 FEWEST_WORDS, MOST_WORDS = 5, 40
