@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import Any
 
+from ragstone.core.errors import RagstoneError
 from ragstone.core.query_settings import Fusion
 from ragstone.core.settings import Settings
 from ragstone.core.types import Explanation, KnowledgeBase, Mode, SearchResult
@@ -19,6 +21,7 @@ from ragstone.query.request import Arm, SearchRequest, checked_count, checked_qu
 from ragstone.query.session import Session, Standing
 from ragstone.query.sources import Searcher, Wish
 
+logger = logging.getLogger(__name__)
 MOST_PIPELINES = 256
 
 
@@ -151,10 +154,16 @@ class SearchableLibrary(Library):
         await gate.query(owner)
         scope, pipeline = await self._scope(tenant, kb), self._pipeline(settings.retrieval)
         async with gate.paying(owner):
-            taken_for = self._searcher.analysis(settings.retrieval, request.query)
+            taken_for = self._searcher.analysis(settings.retrieval, request)
             return await explain(self._parts.ledger, pipeline, owner, scope, request, document_id, taken_for)
 
     async def warm(self, *, tenant: str | None = None) -> None:
         """Load the embedding model and have vector stores catch up now, rather than with the first query."""
+        owner = self._tenant(tenant)
+        await self._parts.gate.read(owner)
         await self._parts.embedder.embed(["warm"], "query")
-        await self._parts.ledger.settle(self._tenant(tenant))
+        try:
+            await self._parts.ledger.settle(owner)
+        except RagstoneError as error:
+            # Whatever searches goes on without, and says so.
+            logger.warning("a vector store is behind, and will catch up: %s", error)

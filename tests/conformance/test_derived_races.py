@@ -11,6 +11,7 @@ from tests.conformance.derived import open_derived
 
 from ragstone.core.errors import ModelMismatch, RagstoneError, StoreBusy, StoreError
 from ragstone.core.filters import Filter, parse_filter
+from ragstone.core.remarks import listening
 from ragstone.core.settings import Adapter
 from ragstone.core.types import Candidate, KnowledgeBase, NewVersion, Vector
 from ragstone.core.vectors import Place, Point
@@ -375,4 +376,37 @@ async def test_closing_ends_what_is_being_filled(world: World) -> None:
     await writing.wait()
     asking.cancel()
     await world.second.close()
+    assert world.second._catching_up == {}
+
+
+@pytest.mark.parametrize("trouble", [StoreError("the engine is away"), ValueError("the engine is away")])
+async def test_an_engine_that_is_left_alone_is_named_while_the_ledger_answers(
+    world: World, trouble: Exception
+) -> None:
+    await put(world.one, version("boats"))
+    kb = await world.one.kb("default", "default")
+    assert kb is not None
+    await world.replay()
+
+    async def fail(_: Place) -> None:
+        raise trouble
+
+    world.engine.before_upsert = fail
+    for _ in range(2):  # it is asked once, and left alone then
+        with listening() as said:
+            assert len(await world.second.search("default", kb, QUERY, 5)) == 1
+        assert said == ["memory is left alone, and the ledger answers in its place: the engine is away"]
+    world.now += REST_SECONDS
+    with listening() as said:
+        assert len(await world.second.search("default", kb, QUERY, 5)) == 1
+    assert said == []
+
+
+async def test_after_closing_the_ledger_answers_and_nothing_is_begun(world: World) -> None:
+    await put(world.one, version("boats"))
+    kb = await world.one.kb("default", "default")
+    assert kb is not None
+    await world.replay()
+    await world.second.close()
+    assert len(await world.second.search("default", kb, QUERY, 5)) == 1
     assert world.second._catching_up == {}

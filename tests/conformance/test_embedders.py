@@ -57,6 +57,7 @@ class LocalSuite(EmbedderSuite):
 class TestGraniteOnOpenVino(LocalSuite):
     model = "granite-embedding-30m-english"
     runtime = "openvino"
+    alike = 0.9995  # without bf16 it multiplies in int8, and rounds a little otherwise in batches of another shape
 
 
 class TestGraniteOnOnnxruntime(LocalSuite):

@@ -82,6 +82,7 @@ def receipt_of(document_id: str) -> dict[str, Json]:
 
 Call = Callable[[Engine, str], Awaitable[Any]]
 CALLS: dict[str, Call] = {
+    "warm": lambda engine, _: engine.warm(tenant="acme"),
     "search": lambda engine, _: engine.search("ferry", tenant="acme"),
     "ask": lambda engine, _: engine.ask("ferry?", tenant="acme"),
     "stream": lambda engine, _: anext(engine.stream("ferry?", tenant="acme")),

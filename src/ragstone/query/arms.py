@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError, StoreBusy, StoreError
 from ragstone.core.protocols import Embedder, LexicalIndex, VectorIndex
+from ragstone.core.remarks import listening
 from ragstone.core.types import Candidate, Vector
 from ragstone.query.patience import Warm
 from ragstone.query.search import Search
@@ -53,7 +54,7 @@ class Arms:
             return None
         try:
             vectors = await self._embedded(search, kb.space.model, texts)
-            with record.stage("dense", len(vectors)) as span:
+            with record.stage("dense", len(vectors)) as span, listening() as remarks:
                 with self._patience(search, "dense") as seconds:
                     async with asyncio.timeout(seconds):
                         lists = await asyncio.gather(
@@ -63,6 +64,8 @@ class Arms:
                 if self._floor > 0:
                     found = [candidate for candidate in found if candidate.score >= self._floor]
                 span.left = len(found)
+            for one in remarks:
+                record.degrade(f"dense: {one}")
             return found
         except TimeoutError:
             logger.warning("dense search of kb '%s' did not come back in time", kb.name)

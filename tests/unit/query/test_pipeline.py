@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any
 
 import pytest
 from tests.unit.query.doubles import (
@@ -27,7 +28,8 @@ from ragstone.core.errors import (
     StoreError,
 )
 from ragstone.core.query_settings import Fusion, RerankingSettings, RetrievalSettings
-from ragstone.core.types import KnowledgeBase
+from ragstone.core.remarks import remark
+from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.query import arms as arms_module
 from ragstone.query import rerank as rerank_module
 from ragstone.query import trace as trace_module
@@ -159,6 +161,19 @@ async def test_without_the_vector_store_words_still_answer(
     assert [hit.chunk_id for hit in result.hits] == ["b#0"]
     assert result.degraded == (f"dense: {error}",)
     assert "Vector store unavailable" in caplog.text
+
+
+@pytest.mark.req("R-REL-01")
+async def test_what_a_vector_store_has_to_say_about_its_answer_is_told() -> None:
+    class Bridged(Index):
+        async def search(self, *asked: Any, **options: Any) -> list[Candidate]:
+            remark("qdrant is away, the ledger answers")
+            return await super().search(*asked, **options)
+
+    search = make_pipeline(SHELF, Bridged(candidates("a#0")), Index(candidates("b#0")))
+    result = await search.search("default", KB, ask())
+    assert {hit.chunk_id for hit in result.hits} == {"a#0", "b#0"}
+    assert result.degraded == ("dense: qdrant is away, the ledger answers",)
 
 
 async def test_a_failure_of_the_word_index_is_told() -> None:

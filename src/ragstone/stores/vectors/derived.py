@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 
 from ragstone.core.errors import ModelMismatch, RagstoneError, RemoteError, StoreError
 from ragstone.core.filters import And, Filter, Not, Or
+from ragstone.core.remarks import remark
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import RESERVED, Place, VectorProvider
 from ragstone.stores.database import Connection
@@ -63,6 +64,9 @@ class DerivedIndex:
         """Places that hold all they should, as far as this process knows; of the others the ledger answers."""
         self._resting: dict[str, float] = {}
         """Until when searches do not try again to settle, by tenant, or for all of them when the engine is away."""
+        self._trouble: dict[str, str] = {}
+        """Why they rest, under the same names."""
+        self._closed = False
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._catching_up: dict[str, _CatchUp] = {}
 
@@ -87,6 +91,8 @@ class DerivedIndex:
         place = place_of(tenant_id, space)
         up_to_date = await self._catch_up(tenant, place)
         if not up_to_date or place not in self._followed or not self._can_filter(where):
+            if trouble := self._why_resting(tenant_id):
+                remark(f"{self._provider.name} is left alone, and the ledger answers in its place: {trouble}")
             return await self._ledger.read(tenant, index_feed.nearest, kb, space, vector, k, where)
         return await self._ask(tenant, place, kb, space, vector, k, where)
 
@@ -122,6 +128,7 @@ class DerivedIndex:
             return await self._follower.fill(tenant, kb, space, on_progress)
 
     async def close(self) -> None:
+        self._closed = True
         unfinished = [one.task for one in self._catching_up.values()]
         for task in unfinished:
             task.cancel()
@@ -169,8 +176,8 @@ class DerivedIndex:
         It goes on when the search that began it has no time left: filling an engine may take minutes, and would
         otherwise begin anew with every search.
         """
-        if not self._is_due(place):
-            return True
+        if self._closed or not self._is_due(place):
+            return not self._closed
         under_way = self._catching_up.get(place.tenant_id)
         if under_way is None:
             task = asyncio.create_task(self._settle_if_due(tenant, place))
@@ -179,9 +186,7 @@ class DerivedIndex:
             task.add_done_callback(lambda _: self._catching_up.pop(place.tenant_id, None))
         waited = self._clock() - under_way.since
         done, _ = await asyncio.wait({under_way.task}, timeout=max(0.0, CATCH_UP_SECONDS - waited))
-        for task in done:
-            task.result()
-        return bool(done)
+        return bool(done) and not under_way.task.cancelled()
 
     async def _settle_if_due(self, tenant: str, place: Place) -> None:
         async with self._lock(place.tenant_id):
@@ -191,22 +196,32 @@ class DerivedIndex:
                     await self._settle(tenant, place.tenant_id)
                 except RagstoneError as error:
                     logger.warning("%s is behind, and will catch up: %s", self._provider.name, error)
+                except Exception:
+                    # A defect of ours or of a driver: it must be seen, and must not keep anybody from searching.
+                    logger.exception("%s cannot catch up", self._provider.name)
 
     def _is_due(self, place: Place) -> bool:
         if place.tenant_id in self._settled and place in self._followed:
             return False
-        until = max(self._resting.get(ALL, 0.0), self._resting.get(place.tenant_id, 0.0))
-        return self._clock() >= until
+        return not self._why_resting(place.tenant_id)
+
+    def _why_resting(self, tenant_id: str) -> str:
+        """Why searches leave the engine alone now; empty when they do not."""
+        now = self._clock()
+        return next(
+            (self._trouble[whose] for whose in (ALL, tenant_id) if self._resting.get(whose, 0.0) > now), ""
+        )
 
     async def _settle(self, tenant: str, tenant_id: str) -> None:
         try:
             await self._follow_all(tenant)
         except BaseException as error:
             self._settled.discard(tenant_id)
-            if isinstance(error, RagstoneError):
+            if isinstance(error, Exception):
                 # An engine that is away is so for everybody; what it refuses, it refuses this tenant.
                 whose = ALL if isinstance(error, StoreError | RemoteError) else tenant_id
                 self._resting[whose] = self._clock() + REST_SECONDS
+                self._trouble[whose] = str(error) or type(error).__name__
             raise
         finally:
             self._follower.forget_prepared(tenant_id)

@@ -13,6 +13,7 @@ import pytest
 
 from ragstone.core.errors import InputError, SettingsError, StoreBusy, StoreError
 from ragstone.core.settings import Adapter
+from ragstone.stores.vectors.checks import unit
 from ragstone.stores.vectors.rest import (
     Account,
     RestService,
@@ -20,7 +21,6 @@ from ragstone.stores.vectors.rest import (
     numbers,
     service_url,
     shown,
-    unit,
 )
 from ragstone.testing.rest_double import RestDouble
 from ragstone.testing.web_double import Reply, json_reply
