@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential
 
-from ragstone.core.errors import RagstoneError, SettingsError, StoreBusy, StoreError
+from ragstone.core.errors import RagstoneError, SettingsError, StoreBusy, StoreCorrupt, StoreError
 from ragstone.core.settings import Adapter
 from ragstone.stores.vectors.checks import check_options, seconds_option
 from ragstone.stores.vectors.chroma_errors import translated
@@ -67,7 +67,7 @@ class ChromaClient:
         attempts = Retrying(
             stop=stop_after_attempt(ATTEMPTS) | stop_after_delay(self._timeout),
             wait=wait_exponential(0.05, max=1),
-            retry=retry_if_exception(lambda error: isinstance(error, StoreBusy)),
+            retry=retry_if_exception(_may_pass),
             reraise=True,
         )
         result: T = attempts(self._attempt, work)
@@ -197,3 +197,8 @@ def _checked_url(adapter: Adapter) -> str:
             hint="such as http://localhost:8000; a key goes into store.vectors.api_key",
         )
     return adapter.url.rstrip("/")
+
+
+def _may_pass(error: BaseException) -> bool:
+    # A search beside writers may meet a row that is just going; only a row that stays lost means damage.
+    return isinstance(error, StoreBusy) or (isinstance(error, StoreCorrupt) and "finding id" in str(error))

@@ -268,3 +268,26 @@ async def test_a_tenant_cannot_reach_another_by_the_id_of_a_point(tmp_path: Path
     await provider.drop(mine)
     assert await provider.count(theirs) == 1
     await provider.close()
+
+
+@pytest.mark.parametrize(("losses", "comes_back"), [(1, True), (ATTEMPTS, False)])
+def test_a_row_that_is_just_going_is_no_damage_and_one_that_stays_lost_is(
+    tmp_path: Path, losses: int, comes_back: bool
+) -> None:
+    client = ChromaClient(Adapter(kind="chroma"), tmp_path / "chroma")
+    asked: list[object] = []
+
+    def work(opened: object) -> str:
+        asked.append(opened)
+        if len(asked) <= losses:
+            raise ValueError("Error executing plan: Internal error: Error finding id")
+        return "found"
+
+    try:
+        if comes_back:
+            assert client.run(work) == "found"
+        else:
+            with pytest.raises(StoreCorrupt, match="finding id"):
+                client.run(work)
+    finally:
+        client.close()
