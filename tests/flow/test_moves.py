@@ -185,7 +185,12 @@ async def test_an_upload_comes_with_its_original_file(fake_model: FakeEmbedder, 
             ).status == "completed"
 
 
-def test_the_blocking_engine_moves_too(fake_model: FakeEmbedder, tmp_path: Path) -> None:
+def test_the_blocking_engine_moves_too(
+    fake_model: FakeEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(
+        "RAGSTONE_MOVE_CHUNKS", raising=False
+    )  # it sets nothing but the size of this file's tests
     with Ragstone(data_dir=tmp_path / "a") as stone:
         stone.ingest_items([Item("letters", "1", "letters/1", "The ferry leaves at nine.")])
         assert stone.moves.export_archive(tmp_path / "x.zip").documents == 1
