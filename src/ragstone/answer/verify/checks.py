@@ -6,18 +6,24 @@ import re
 from dataclasses import dataclass
 
 from ragstone.answer.verify.binding import misbound, scattered
-from ragstone.answer.verify.dates import compare_moment, date_spans, moments, timed_otherwise
+from ragstone.answer.verify.clause import first_verb
+from ragstone.answer.verify.dates import MOST as MOST_DATES
+from ragstone.answer.verify.dates import compare_moment, date_spans, moments, on_other_days, timed_otherwise
+from ragstone.answer.verify.exceptions import left_out
 from ragstone.answer.verify.framing import at_certain_times, denied_as_a_whole, unstated
+from ragstone.answer.verify.grammar import tokens
 from ragstone.answer.verify.opposites import direction, opposites
 from ragstone.answer.verify.polarity import denial_conflicts, extent, hedged, overreaches, swapped
 from ragstone.answer.verify.quantities import quantities, tells_share, unbounded
 from ragstone.answer.verify.quantity import Outcome, compare
+from ragstone.answer.verify.restate import restated
 from ragstone.answer.verify.roles import mixed_names, reversed_roles
-from ragstone.answer.verify.split import clauses
+from ragstone.answer.verify.split import clauses, split_claim
 from ragstone.core.analyzer import analyze, analyze_query
 
 _NAME = re.compile(r"\b(?:[A-Z][\w-]{0,40}|\w{0,20}\d\w{0,20}-?[A-Za-z]\w{0,20}|[a-z]{1,20}[A-Z]\w{0,40})")
 _ENDS_SENTENCE = re.compile(r"(?:^|[.!?:]\s+|[\"“‘(])$")
+_PRONOUN = re.compile(r"\b(?:it|they|he|she|this|these|its|their|his|her|them|that|which|who|both)\b", re.I)
 _TITLE_CASE = 0.5
 """Share of capitalised words from which capitals say nothing."""
 
@@ -48,23 +54,31 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
     `around` are headings above it, which may hold its subject; `passage` is the text it stands in.
     """
     figures = [*_figures(claim, sentence), *_dates(claim, sentence)]
-    nearest = _nearest(claim, sentence)
-    denied, opposed = denial_conflicts(claim, nearest), opposites(claim, nearest)
+    said = restated(claim, sentence)
+    nearest = _nearest(said, sentence)
+    denied, opposed = denial_conflicts(said, nearest), opposites(said, nearest)
+    left = left_out(claim, sentence)
     conflicts = [f"it says another {kind}" for kind, outcome in figures if outcome == "differs"]
     # Closed on Sundays says nothing against open on Mondays.
-    elsewhen = denied != opposed and conflicts == ["it says another date"]
+    elsewhen = denied != opposed and (
+        conflicts == ["it says another date"] or (not conflicts and on_other_days(claim, sentence))
+    )
     if elsewhen:
         conflicts.clear()
     if misbound(claim, sentence):
         conflicts.append("it says another number of it")
-    if denied != opposed and not elsewhen:
+    if left == "denied":
+        conflicts.append("it denies it of this one")
+    elif denied != opposed and not elsewhen and not left:
         conflicts.append("it says the opposite" if opposed else "one of the two denies it")
     elif not denied and denied_as_a_whole(claim, sentence):
         conflicts.append("one of the two denies it")
     if swapped(claim, nearest) or reversed_roles(claim, nearest):
         conflicts.append("it says it the other way round")
-    gaps, voids = _gaps(claim, sentence, around), _voids(claim, sentence, around)
-    if elsewhen:
+    gaps, voids = _gaps(claim, sentence, around), _voids(claim, said, sentence, around)
+    if left:
+        voids.append("it leaves it out")
+    if elsewhen or on_other_days(claim, sentence):
         voids.append("it does not say it of that time")
     if denied and opposed:
         gaps.append("it says it in opposite words")
@@ -97,16 +111,18 @@ def _gaps(claim: str, sentence: str, around: str) -> list[str]:
     return gaps
 
 
-def _voids(claim: str, sentence: str, around: str) -> list[str]:
-    """Why the sentence speaks of what the claim says without saying it."""
-    voids = [reason] if (reason := unstated(claim, sentence)) else []
+def _voids(claim: str, said: str, sentence: str, around: str) -> list[str]:
+    """Why the sentence speaks of what the claim says without saying it; `said` has the sentence's own figures."""
+    voids = [reason] if (reason := unstated(said, sentence)) else []
     if overreaches(claim, sentence) and _of_fewer(sentence):
         voids.append("it does not say it of all")
     if timed_otherwise(claim, sentence):
         voids.append("it does not say it of that time")
+    if len(date_spans(claim)) >= MOST_DATES:
+        voids.append("it has more dates than are read")
     if mixed_names(claim, sentence):
         voids.append("it says it of another")
-    if _scattered(claim, sentence, around):
+    if _scattered(claim, sentence, around) or _crossed(claim, sentence):
         voids.append("it says it of something else")
     return voids
 
@@ -117,6 +133,18 @@ def _of_fewer(sentence: str) -> bool:
 
 def _scattered(claim: str, sentence: str, around: str) -> bool | None:
     return scattered(claim, sentence, names(claim), set(analyze(around)) if around.strip() else set())
+
+
+def _crossed(claim: str, sentence: str) -> bool:
+    """Whether a claim's subject and what it says of it come from different clauses: another did that."""
+    verb, parts = first_verb(tokens(claim)), [set(analyze(part)) for part in split_claim(sentence)]
+    if verb is None or len(parts) < 2 or _PRONOUN.search(sentence):
+        return False
+    subject = set(analyze(claim[: verb.token.start]))
+    objects = set(analyze(claim[verb.token.end :])) - subject
+    most = max(len(objects & part) for part in parts)
+    holding = [part for part in parts if len(objects & part) == most]
+    return most > 0 and any(subject & part for part in parts) and not any(subject & part for part in holding)
 
 
 def _figures(claim: str, sentence: str) -> list[tuple[str, Outcome]]:

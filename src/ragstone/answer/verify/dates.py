@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from ragstone.answer.verify.quantity import Outcome
 from ragstone.answer.verify.units import unit_of
 
+MOST = 60
+"""Dates and times of one text that are read."""
 REMEMBERED = 512
 """Texts whose reading is kept: a claim is read beside many sentences, a sentence by many checks."""
 _MONTHS = (
@@ -29,6 +31,27 @@ _DAY = r"(?i:mon|tues|wednes|thurs|fri|satur|sun)(?i:days?)|Mon|Tues?|Wed|Thu(?:
 _LONE_DAY = r"(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)days?)|Mon\b|Tues?\b|Wed\b|Thurs?\b|Fri\b"
 _TO = r"\s?(?:to|through|until|till|–|-)\s?"
 _YEAR = r"(?:1[5-9]|20|21)\d{2}"
+_HOUR_NAMES = [
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
+_HOURS = "|".join((*_HOUR_NAMES[::-1], "1[0-2]", "[1-9]"))
+_PART_NAMES = {"five": 5, "ten": 10, "quarter": 15, "twenty": 20, "twenty-five": 25, "half": 30}
+_PARTS = "|".join(
+    name for name in sorted(_PART_NAMES, key=len, reverse=True) if name not in ("quarter", "half")
+)
+_ZONE = re.compile(r"\s?\(?(UTC|GMT|[CEW]ES?T|CET|EEST|WEST|[ECMP][SD]T|BST|IST|JST|MSK|A[CEW][SD]T)\b")
+_ZERO_ZONE = "UTC"
 _HALF = r"[.]?[mM]\b\.?"
 _DATE = re.compile(
     rf"\b(?P<iy>{_YEAR})-(?P<im>\d{{2}})-(?P<id>\d{{2}})\b"
@@ -43,12 +66,16 @@ _DATE = re.compile(
     r"|(?P<week>(?i:week(?:days?|ends?))))\b"
     rf"|\b(?:(?P<ma>{_MONTH}){_TO}(?P<mb>{_MONTH})|between (?P<mc>{_MONTH}) and (?P<md>{_MONTH})"
     rf"|(?P<m4>(?i:{_PLAIN_MONTH}))|(?:{_LED})(?P<m5>{_MONTH}))\b(?!\s?\d)"
-    r"|\b(?P<turn>(?i:noon|midnight))\b",
+    r"|\b(?P<turn>(?i:noon|midnight))\b"
+    rf"|\b(?P<part>(?i:(?:a )?quarter|half|{_PARTS}))(?i: minutes)? (?P<side>(?i:past|to)) (?P<hour>(?i:{_HOURS}))\b",
 )
 _ALWAYS = re.compile(r"\b(?:every day|each day|daily|all week|seven days a week)\b", re.I)
 _EXCEPT = re.compile(
-    r"\b(?:except|excepting|excluding|other than|apart from|but not)(?: for)?(?: on)?\s$", re.I
+    r"\b(?:except|excepting|excluding|other than|apart from|but not|with the exception of)(?: for)?(?: on)?\s$",
+    re.I,
 )
+_AND = re.compile(r"(?:,|,?\s(?:and|or|nor))\s(?:on\s)?", re.I)
+_EXCEPTED = re.compile(r"\sexcepted\b", re.I)
 _SIDES = {"before": "before", "until": "before", "till": "before", "after": "after", "since": "after"}
 _NEXT_WORD = re.compile(r"\s([^\W\d_]{1,20})")
 
@@ -62,24 +89,56 @@ class Moment:
     day: int | None = None
     minute: int | None = None
     """Since midnight."""
+    either: int | None = None
+    """The same time in the other half of the day, where a text does not say which half it means."""
     months: frozenset[int] = frozenset()
     """Those of a span such as June to August, or a month without a day or a year."""
     weekdays: frozenset[int] = frozenset()
     """Monday is 0."""
+    zone: str = ""
+    habit: bool = field(default=False, compare=False)
+    """Whether it is a day on which things are done again and again: on Saturdays."""
 
     def fits(self, other: Moment) -> bool:
         """Whether a source that states `other` states this: all that is told here is told there."""
-        return all(mine <= theirs for mine, theirs in zip(self._told(), other._told(), strict=True))
+        if (self.zone and self.zone != other.zone) or (
+            self.minute is not None and self.either != other.either
+        ):
+            return False
+        return all(mine <= theirs for mine, theirs in zip(told(self), told(other), strict=True))
 
     def rivals(self, other: Moment) -> bool:
         """Whether both tell the same kind of thing and differ in it."""
-        pairs = zip(self._told(), other._told(), strict=True)
+        if self.zone and other.zone and self.zone != other.zone:
+            return self.minute == other.minute
+        if self.on_other_days(other):
+            return False
+        pairs = zip(told(self), told(other), strict=True)
         return any(mine and theirs and mine.isdisjoint(theirs) for mine, theirs in pairs)
 
-    def _told(self) -> tuple[frozenset[int], ...]:
-        single = ({one} if one is not None else () for one in (self.year, self.month, self.day, self.minute))
-        year, month, day, minute = map(frozenset[int], single)
-        return (year, month | self.months, day, minute, self.weekdays)
+    def meets(self, other: Moment) -> bool:
+        """Whether both may be the same time: they tell the same kind of thing and nothing that differs."""
+        pairs = [
+            (mine, theirs) for mine, theirs in zip(told(self), told(other), strict=True) if mine and theirs
+        ]
+        return bool(pairs) and all(mine & theirs for mine, theirs in pairs)
+
+    def on_other_days(self, other: Moment) -> bool:
+        """Whether both tell habits of different days, which do not exclude each other."""
+        return self.habit and other.habit and self.weekdays.isdisjoint(other.weekdays)
+
+
+@lru_cache(4096)
+def told(moment: Moment) -> tuple[frozenset[int], ...]:
+    """Year, month, day, minute and days of the week of a moment, empty where it does not tell them."""
+    kinds = (
+        (moment.year,),
+        (moment.month,),
+        (moment.day,),
+        (moment.minute, moment.either),
+    )
+    year, month, day, minute = (frozenset(one for one in kind if one is not None) for kind in kinds)
+    return (year, month | moment.months, day, minute, moment.weekdays)
 
 
 def compare_moment(claimed: Moment, sentence: str) -> Outcome:
@@ -98,7 +157,7 @@ def _during(claimed: Moment, sentence: str) -> bool:
     """Whether a time or a year lies between two that the source joins by "to" or "until"."""
     for (span, first), (following, last) in pairwise(date_spans(sentence)):
         if re.fullmatch(rf"{_TO}|\sand\s", sentence[span[1] : following[0]]):
-            ends = zip(claimed._told(), first._told(), last._told(), strict=True)
+            ends = zip(told(claimed), told(first), told(last), strict=True)
             if any(
                 mine and low and high and max(low) < min(mine) <= max(mine) < min(high)
                 for mine, low, high in ends
@@ -107,11 +166,38 @@ def _during(claimed: Moment, sentence: str) -> bool:
     return False
 
 
+Dated = tuple[tuple[int, int], Moment]
+"""Where it stands, and what it tells."""
+
+
 @lru_cache(REMEMBERED)
-def date_spans(text: str) -> tuple[tuple[tuple[int, int], Moment], ...]:
+def date_spans(text: str) -> tuple[Dated, ...]:
     """Where dates and times stand in a text, and what they tell."""
     found = ((match.span(), _moment(match)) for match in _DATE.finditer(text))
-    return tuple((span, moment) for span, moment in found if moment is not None)
+    read = islice(((span, moment) for span, moment in found if moment is not None), MOST)
+    return tuple(_without_exceptions(text, list(read)))
+
+
+def _without_exceptions(text: str, found: list[Dated]) -> list[Dated]:
+    """Take "except Saturday and Sunday" out of the other days of the week, or out of all of them."""
+    excepted: list[int] = []
+    for place, ((start, end), moment) in enumerate(found):
+        carried = place - 1 in excepted and _AND.fullmatch(text[found[place - 1][0][1] : start])
+        marked = _EXCEPT.search(text[max(0, start - 30) : start]) or _EXCEPTED.match(text, end)
+        if moment.weekdays and (marked or carried):
+            excepted.append(place)
+    if not excepted:
+        return found
+    without = frozenset[int]().union(*(found[place][1].weekdays for place in excepted))
+    kept = [moment.weekdays for place, (_, moment) in enumerate(found) if place not in excepted]
+    rest = (frozenset[int]().union(*kept) or frozenset(range(7))) - without
+    return [
+        (
+            span,
+            replace(moment, weekdays=rest if place in excepted else moment.weekdays - without, habit=False),
+        )
+        for place, (span, moment) in enumerate(found)
+    ]
 
 
 def moments(text: str) -> list[Moment]:
@@ -121,12 +207,25 @@ def moments(text: str) -> list[Moment]:
 
 def timed_otherwise(claim: str, sentence: str) -> bool:
     """Whether a date of the claim stands in the sentence, but with another word of "before" and "after"."""
-    stated = [(moment, _side(sentence, span[0])) for span, moment in date_spans(sentence)]
-    for span, moment in date_spans(claim):
+    stated = _sided(sentence)
+    for moment, mine in _sided(claim):
         sides = {side for other, side in stated if moment.fits(other)}
-        if sides and _side(claim, span[0]) not in sides:
+        if sides and mine not in sides:
             return True
     return False
+
+
+def on_other_days(claim: str, sentence: str) -> bool:
+    """Whether the claim tells a habit of days and the sentence tells habits of other days only."""
+    stated = [moment for moment in moments(sentence) if moment.weekdays]
+    return any(
+        bool(stated) and all(moment.on_other_days(other) for other in stated) for moment in moments(claim)
+    )
+
+
+def _sided(text: str) -> list[tuple[Moment, str]]:
+    """The moments of a text with their "before" or "after", each once."""
+    return list(dict.fromkeys((moment, _side(text, span[0])) for span, moment in date_spans(text)))
 
 
 def _side(text: str, start: int) -> str:
@@ -145,9 +244,7 @@ def _moment(match: re.Match[str]) -> Moment | None:
     if part["m3"]:
         return Moment(int(part["y3"]), _month(part["m3"]))
     if part["w"] or part["wa"] or part["wc"] or part["week"]:
-        days = _weekdays(part)
-        excepted = _EXCEPT.search(match.string[: match.start()][-20:])
-        return Moment(weekdays=frozenset(range(7)) - days if excepted else days)
+        return Moment(weekdays=_weekdays(part), habit=bool(part["w"] and part["w"].endswith(("s", "S"))))
     if months := [_month(name) for key in ("m4", "m5", "ma", "mb", "mc", "md") if (name := part[key])]:
         return Moment(months=_cycle(months[0], months[-1], 12, first=1))
     if part["turn"]:
@@ -156,7 +253,25 @@ def _moment(match: re.Match[str]) -> Moment | None:
         after = _NEXT_WORD.match(match.string, match.end())
         measured = after is not None and unit_of(after[1]) is not None
         return None if measured else Moment(int(part["y4"]))
-    return _time(part)
+    if part["part"]:
+        return _spoken_time(match)
+    zone = _ZONE.match(match.string, match.end())
+    return replace(_time(part), zone=zone[1].replace("GMT", _ZERO_ZONE) if zone else "")
+
+
+def _spoken_time(match: re.Match[str]) -> Moment | None:
+    """A time such as "quarter to nine"; "ten to twelve" is one only where "at" stands before it."""
+    part, hour = match["part"].lower().removeprefix("a "), match["hour"].lower()
+    before = match["side"].lower() == "to"
+    if (
+        before
+        and part != "quarter"
+        and not match.string[: match.start()].lower().endswith(("at ", "minutes "))
+    ):
+        return None
+    full = int(hour) if hour.isdigit() else _HOUR_NAMES.index(hour) + 1
+    minute = (full * 60 + _PART_NAMES[part] * (-1 if before else 1)) % 720
+    return Moment(minute=minute, either=minute + 720)
 
 
 def _time(part: dict[str, str | None]) -> Moment:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ragstone.answer.verify.opposites import with_opposites
+from ragstone.answer.verify.restate import figures
 from ragstone.core.analyzer import analyze
 
 Extent = Literal["all", "most", "some", "none"]
@@ -61,6 +62,7 @@ class Denial:
 def denials(text: str) -> list[Denial]:
     """The negations of a text; two that cancel each other are none."""
     cues = list(_CUE.finditer(text))
+    plain = _without_figures(text) if cues else text
     found: list[Denial] = []
     place = 0
     while place < len(cues):
@@ -69,9 +71,16 @@ def denials(text: str) -> list[Denial]:
         if following and 0 <= following.start() - cue.end() <= _ADJACENT and _cancels(text, cue, following):
             place += 2
             continue
-        found.append(Denial(_scope(text, cue)))
+        found.append(Denial(_scope(plain, cue) or _scope(text, cue)))
         place += 1
     return found
+
+
+def _without_figures(text: str) -> str:
+    """The text with blanks for figures and units: who denies a weight denies it in any unit."""
+    for start, end, _ in figures(text):
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
 
 
 def _cancels(text: str, cue: re.Match[str], following: re.Match[str]) -> bool:

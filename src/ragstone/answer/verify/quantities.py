@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
+from ragstone.answer.verify.changes import moved
 from ragstone.answer.verify.dates import REMEMBERED, date_spans
+from ragstone.answer.verify.numerals import (
+    NUMBER,
+    NUMBER_WORDS,
+    SCALED,
+    SHORT_SCALED,
+    last_digit,
+    number,
+    scale_of,
+    value_of,
+)
 from ragstone.answer.verify.quantity import Bound, Quantity
-from ragstone.answer.verify.units import PREFIXES, Unit, unit_of
+from ragstone.answer.verify.ranges import Span, Spans, joined
+from ragstone.answer.verify.units import CELSIUS, PREFIXES, Unit, told_by_case, unit_of
 from ragstone.core.analyzer import FUNCTION_WORDS, analyze
 
-Span = tuple[tuple[int, int], Quantity]
-Spans = tuple[Span, ...]
-
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-)
-_SMALL = {word: value for value, word in enumerate(f"{_ONES} seventeen eighteen nineteen".split())}
-_DECADES = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_TENS = {word: 10 * n for n, word in enumerate(_DECADES, 2)}
-_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_OF_MONEY = {"k": 1000, "m": 10**6, "bn": 10**9}
-_SHARES = {"half": Fraction(1, 2), "third": Fraction(1, 3), "quarter": Fraction(1, 4)}
+_OF_MONEY = {"m": 10**6}
 _PARTS = {
     "third": 3,
     "thirds": 3,
@@ -34,23 +34,24 @@ _PARTS = {
     "eighths": 8,
     "tenths": 10,
 }
-_WORDS = "|".join([*_SMALL, *_TENS])
-_NUMBER = re.compile(
-    r"(?P<sign>(?<![\w.)])[-−])?(?<![\w.,])(?<![^\W\d_][-/])(?P<digits>\d{1,18}(?:,\d{3}){0,6}(?:\.\d{1,18})?)"
-    rf"|(?<![\w-])(?P<word>(?:{'|'.join(_TENS)})-(?:{_WORDS})|{_WORDS})\b"
-    r"|(?<![\w-])(?:(?:a|one)[ -])?(?P<share>half|third|quarter)\b(?! (?:time|party|person|world|day))",
-    re.I,
-)
 _AFTER = re.compile(
-    r"(?:[ \u00a0-]?(?P<scale>hundred|thousand|million|billion|trillion)\b)?(?P<gap>[ \u00a0-])?"
+    rf"(?P<scale>{SCALED}|{SHORT_SCALED})?(?P<gap>[ \u00a0-])?"
     r"(?P<unit>°[CFK]?|[%‰]|per ?cent|degrees? (?:Celsius|Fahrenheit|[CF]\b)|[kcmd]?m[23]\b"
     r"|(?:square|cubic|sq\.?|nautical|metric) [^\W\d_]{1,20}|[^\W\d_]{1,20})?",
     re.I,
 )
-_OUT_OF = re.compile(rf" (?:out of|(?P<one>in))(?: every)? (?P<whole>\d{{1,9}}|{_WORDS})\b", re.I)
+_ORDINAL = frozenset(("st", "nd", "rd", "th"))
+_OUT_OF = re.compile(rf" (?:out of|(?P<one>in))(?: every)? (?P<whole>\d{{1,9}}|{NUMBER_WORDS})\b", re.I)
 _NEXT_WORD = re.compile(r" ([^\W\d_]{1,20})")
 _A_UNIT = re.compile(r" (?:of )?an? ([^\W\d_]{1,20})", re.I)
-_PER = re.compile(r"\s?(?:/\s?|per (?!cent)|every |each |an? (?=[^\W\d_]))([^\W\d_]{1,20})", re.I)
+_PER = re.compile(
+    r"\s?(?:/\s?|per (?!cent)|every |each |an? (?=[^\W\d_]))(?P<by>[^\W\d_]{1,20})"
+    r"|\s(?P<adverb>hourly|daily|weekly|monthly|yearly|annually)\b",
+    re.I,
+)
+_ADVERBS = {"daily": "day", "annually": "year"}
+_BELOW_ZERO = re.compile(r"[ -](?:below|under) (?:zero|0\b(?!\.\d)|(?P<freezing>freezing))", re.I)
+_DOLLARS = re.compile(r"(?<![^\W\d_])([^\W\d_]{1,3})\$$")
 _BOUNDS: tuple[tuple[Bound, str], ...] = (
     ("at least", r"at least|no (?:less|fewer) than|minimum of|from|≥|>="),
     ("at most", r"at most|no more than|not more than|up to|maximum of|≤|<="),
@@ -59,10 +60,6 @@ _BOUNDS: tuple[tuple[Bound, str], ...] = (
     ("about", r"about|approximately|around|roughly|nearly|almost|some|circa|ca\.|~"),
 )
 _BEFORE = re.compile("|".join(f"(?P<b{n}>{words})" for n, (_, words) in enumerate(_BOUNDS)), re.I)
-_MOVED = re.compile(
-    r"\b(?:by|(?:rise|fall|drop|increase|decrease|difference|change) of)(?: \w{1,13})?$", re.I
-)
-"""Before a number that tells how far something moved, not where it stands."""
 _NOT_COUNTED = frozenset(
     f"{FUNCTION_WORDS} per between until who also out off more less fewer other further".split()
 )
@@ -82,7 +79,7 @@ def quantity_spans(text: str) -> Spans:
     dated = [span for span, _ in date_spans(text)]
     found: list[Span] = []
     read = 0
-    for match in _NUMBER.finditer(text):
+    for match in NUMBER.finditer(text):
         if len(found) == MOST:
             break
         if match.start() < read or any(start <= match.start() < end for start, end in dated):
@@ -91,29 +88,42 @@ def quantity_spans(text: str) -> Spans:
         if whole:
             read = whole.end()
             found.append(((match.start(), read), _out_of(text, match, whole)))
-        elif not _is_loose_one(match):
+        elif not _is_loose(text, match):
             found.append((match.span(), _quantity(text, match)))
-    return _joined(text, found)
+    return joined(text, found)
 
 
-def _is_loose_one(match: re.Match[str]) -> bool:
-    """A lone "one" is rarely meant as a number."""
-    return (match["word"] or "").lower() == "one"
+def _is_loose(text: str, match: re.Match[str]) -> bool:
+    """A lone "one" or "once" is rarely meant as a number; "one week" and "once a week" are."""
+    if match["often"]:
+        return _per(text, match.end()) is None
+    if (match["word"] or "").lower() != "one" or match["plus"] or match["sign"]:
+        return False
+    if text[max(0, match.start() - 13) : match.start()].lower().endswith(("hundred and ", "thousand and ")):
+        return False
+    after = _AFTER.match(text, match.end())
+    return after is None or not (after["scale"] or (after["unit"] and unit_of(after["unit"])))
 
 
 def _whole(text: str, match: re.Match[str]) -> re.Match[str] | None:
     """What stands behind a number in "3 out of 4" and "one in five"; "1 in 5 minutes" is no share."""
     whole = _OUT_OF.match(text, match.end())
-    if whole is None or match["share"] or not abs(_value(match)) < _number(whole["whole"]):
+    if (
+        whole is None
+        or match["share"]
+        or match["often"]
+        or match["long"]
+        or not abs(value_of(match)) < number(whole["whole"])
+    ):
         return None
     after = _NEXT_WORD.match(text, whole.end())
-    if whole["one"] and (_value(match) != 1 or (after and unit_of(after[1]))):
+    if whole["one"] and (value_of(match) != 1 or (after and unit_of(after[1]))):
         return None
     return whole
 
 
 def _out_of(text: str, match: re.Match[str], whole: re.Match[str]) -> Quantity:
-    before, share = _before(text, match), _value(match) / _number(whole["whole"])
+    before, share = _before(text, match), value_of(match) / number(whole["whole"])
     return Quantity(
         share, share, "share", _lead(before), _bound(before), words=text[match.start() : whole.end()]
     )
@@ -122,65 +132,71 @@ def _out_of(text: str, match: re.Match[str], whole: re.Match[str]) -> Quantity:
 def _quantity(text: str, match: re.Match[str]) -> Quantity:
     after = _AFTER.match(text, match.end())
     before = _before(text, match)
-    scale = _SCALES.get((after["scale"] or "").lower(), 1) if after else 1
+    scale = scale_of(after["scale"] or "") if after else 1
     if after and before.endswith(tuple(PREFIXES)):
-        scale = _OF_MONEY.get((after["unit"] or "").lower(), scale)
-    written = _value(match) * scale
+        scale *= _OF_MONEY.get((after["unit"] or "").lower(), 1)
     unit, end = _unit(text, match, before)
-    if unit.zero and _MOVED.search(before):
+    move = moved(text, match.start(), end)
+    below = _BELOW_ZERO.match(text, end)
+    if below and below["freezing"] and unit.zero not in (0, CELSIUS.zero):
+        below = None  # water does not freeze at 0 °F
+    written = value_of(match) * scale * (-1 if below else 1)
+    if move == "by" and not below:
         unit = unit.difference()
+    elif move == "unsure":
+        unit = unit.unconverted()
     return Quantity(
         unit.measure(written),
         written,
         unit.dimension,
         _lead(before),
-        _bound(before),
+        "is" if below else _bound(before),
         _per(text, end) or unit.per,
         unit.size,
-        _last_digit(match) * scale,
+        last_digit(match) * scale,
+        move,
         text[match.start() : end].rstrip(),
     )
 
 
 def _unit(text: str, match: re.Match[str], before: str) -> tuple[Unit, int]:
     """What a number is a number of, and where the words for it end."""
-    after = _AFTER.match(text, match.end())
-    word, end = (after["unit"] or "", after.end()) if after else ("", match.end())
+    if match["often"]:
+        return Unit(_counted("times")), match.end()
+    if match["long"]:
+        return Unit(f"digits {match['long']}"), match.end()
     if match["share"]:
         return _part_of(text, match.end())
+    after = _AFTER.match(text, match.end())
+    if after is None:
+        return Unit(""), match.end()
+    word, end = after["unit"] or "", after.end()
+    bare = after.end("scale") if after["scale"] else match.end()
     if word.lower() in _PARTS and (word.lower() != "quarters" or text.startswith(" of", end)):
         whole, end = _part_of(text, end)
         return Unit(whole.dimension, whole.size / _PARTS[word.lower()]), end
+    if _BELOW_ZERO.match(text, bare):
+        return Unit(""), bare
     if before.endswith(tuple(PREFIXES)):
-        return unit_of(before[-1]) or Unit(""), end
+        return _currency(before), end if word.lower() in _OF_MONEY else bare
     known = unit_of(word.replace(" ", "") if word.lower().startswith("per") else word)
-    if (
-        after
-        and word.isalpha()
-        and not after["gap"]
-        and (known is None or (len(word) == 1 and word.isupper()))
-    ):
-        return Unit(""), match.end()  # "5th" and "3D" count nothing
-    return known or Unit(_counted(word)), end
+    if not after["gap"] and word.lower() in _ORDINAL:
+        return Unit(""), bare
+    unit = known or Unit(_own(word))
+    return unit, end if unit.dimension else bare
 
 
-def _joined(text: str, found: list[Span]) -> Spans:
-    """One quantity of the two in "1 hour 30 minutes"."""
-    joined: list[Span] = []
-    for span, one in found:
-        start, before = joined[-1] if joined else (span, one)
-        between = text[start[0] + len(before.words) : span[0]]
-        smaller = one.dimension == before.dimension and 0 <= one.value < before.size
-        measured = one.dimension in ("time in s", "length in m") and one.bound == before.bound != "about"
-        if joined and smaller and measured and between in (" ", " and ") and not before.per:
-            words = text[start[0] : span[0] + len(one.words)]
-            whole = replace(
-                before, value=before.value + one.value, size=one.size, step=one.step, per=one.per, words=words
-            )
-            joined[-1] = (start[0], span[1]), replace(whole, written=whole.value / one.size)
-        else:
-            joined.append((span, one))
-    return tuple(joined)
+def _currency(before: str) -> Unit:
+    """Of the sign before a number; "C$" is no "$"."""
+    other = _DOLLARS.search(before)
+    if other and other[1].upper() != "US":
+        return Unit(f"{other[1].lower()}$")
+    return unit_of(before[-1]) or Unit("")
+
+
+def _own(word: str) -> str:
+    """What a word counts that is no unit: letters that may be one are themselves only in the same case."""
+    return word if told_by_case(word) or (len(word) == 1 and word.isupper()) else _counted(word)
 
 
 def _per(text: str, end: int) -> tuple[str, Fraction] | None:
@@ -188,10 +204,11 @@ def _per(text: str, end: int) -> tuple[str, Fraction] | None:
     match = _PER.match(text, end)
     if match is None:
         return None
-    known = unit_of(match[1])
+    adverb = (match["adverb"] or "").lower()
+    known = unit_of(match["by"] or _ADVERBS.get(adverb, adverb.removesuffix("ly")))
     if known is not None:
         return known.dimension, known.size
-    return (_counted(match[1]), Fraction(1)) if match.group().lstrip().lower().startswith("per ") else None
+    return (_counted(match["by"]), Fraction(1)) if match.group().lstrip().lower().startswith("per ") else None
 
 
 def _part_of(text: str, end: int) -> tuple[Unit, int]:
@@ -199,25 +216,6 @@ def _part_of(text: str, end: int) -> tuple[Unit, int]:
     whole = _A_UNIT.match(text, end)
     unit = unit_of(whole[1]) if whole else None
     return (unit, whole.end()) if whole and unit else (Unit("share"), end)
-
-
-def _value(match: re.Match[str]) -> Fraction:
-    if match["share"]:
-        return _SHARES[match["share"].lower()]
-    value = _number(match["word"] or match["digits"])
-    return -value if match["sign"] else value
-
-
-def _number(written: str) -> Fraction:
-    """A number in digits or as a word."""
-    if written[0].isdigit():
-        return Fraction(written.replace(",", ""))
-    return Fraction(sum(_SMALL.get(part, _TENS.get(part, 0)) for part in written.lower().split("-")))
-
-
-def _last_digit(match: re.Match[str]) -> Fraction:
-    decimals = (match["digits"] or "").partition(".")[2]
-    return Fraction(1, 10 ** len(decimals))
 
 
 def _counted(word: str) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
+from ragstone.answer.verify.changes import Move
+
 Bound = Literal["is", "about", "over", "under", "at least", "at most"]
 Outcome = Literal["same", "differs", "absent"]
 
@@ -34,17 +36,20 @@ class Quantity:
     """Of one unit, in the measure of `value`."""
     step: Fraction = Fraction(1)
     """What one more in the last digit given amounts to, in the measure of `written`."""
+    move: Move = ""
+    """Whether it tells how far something moved, or where to."""
     words: str = field(default="", compare=False)
     """It with its unit, as the text has it."""
 
     def fits(self, other: Quantity) -> bool:
         """Whether a source that states `other` states this."""
+        if {self.move, other.move} == {"by", "to"} or not self._counted_alike(other):
+            return False
         if self.dimension != other.dimension:
             # A bare number may be meant as the same measure, but then it must be the very same number.
-            return not (self.dimension and other.dimension) and self.written == other.written
+            bare = not (self.dimension and other.dimension) and self.written == other.written
+            return bare and replace(self, dimension=other.dimension, value=other.value).fits(other)
         if self.per is not None:
-            if other.per is None or self.per[0] != other.per[0]:
-                return False
             return self._each().fits(other._each())
         if self.bound == other.bound or {self.bound, other.bound} <= {"is", "about"}:
             return self.value == other.value or self._rounds(other)
@@ -55,7 +60,13 @@ class Quantity:
         alike = self.dimension == other.dimension and (
             self.dimension or (self.lead and self.lead == other.lead)
         )
-        return bool(alike) and not self.fits(other) and not self._may_be(other)
+        if not alike or (self.per is None) != (other.per is None) or {self.move, other.move} == {"by", "to"}:
+            return False
+        return not self.fits(other) and not self._may_be(other)
+
+    def _counted_alike(self, other: Quantity) -> bool:
+        """Whether both are rates by the same measure, or neither is one."""
+        return (self.per and self.per[0]) == (other.per and other.per[0])
 
     def _each(self) -> Quantity:
         """The rate as a plain number."""
@@ -72,7 +83,12 @@ class Quantity:
 
     def _may_be(self, other: Quantity) -> bool:
         """Whether the two could be one measure told with fewer digits; neither states the other then."""
-        if not {self.bound, other.bound} <= {"is", "about"} or self.per != other.per:
+        if self.per != other.per:
+            return False
+        exact = [one for one in (self, other) if one.bound in ("is", "about")]
+        if len(exact) == 1:
+            return _allows(other if exact[0] is self else self, exact[0].value)
+        if not exact:
             return False
         return abs(self.value - other.value) <= max(self._leeway(other), other._leeway(self))
 
@@ -88,6 +104,13 @@ class Quantity:
 
     def _larger(self, other: Quantity) -> Fraction:
         return max(abs(one.written) * one.size for one in (self, other))
+
+
+def _allows(limit: Quantity, value: Fraction) -> bool:
+    """Whether a number lies inside a bound: three hours are among "up to three hours"."""
+    if limit.bound in ("over", "under"):
+        return value > limit.value if limit.bound == "over" else value < limit.value
+    return value >= limit.value if limit.bound == "at least" else value <= limit.value
 
 
 def _within(claim: Quantity, source: Quantity) -> bool:

@@ -22,7 +22,8 @@ _SCALES = {
     "time in s": "ns nanosecond 1/1000000000,µs us microsecond 1/1000000,ms millisecond 1/1000,s sec second 1,"
     "min minute 60,h hr hour 3600,d day 86400,wk week 604800,fortnight 1209600",
     "calendar in months": "month mo 1,quarter-year 3,year yr annum 12,decade 120,century centuries 1200",
-    "data in bytes": "bit 1/8,kbit 125,mbit 125000,gbit 125000000,byte 1,kb kilobyte 1000,mb megabyte 1000000,"
+    "data in bytes": "bit 1/8,kbit 125,mbit 125000,gbit 125000000,tbit 125000000000,byte 1,"
+    "kb kilobyte 1000,mb megabyte 1000000,"
     "gb gigabyte 1000000000,tb terabyte 1000000000000,pb petabyte 1000000000000000,"
     "kib 1024,mib 1048576,gib 1073741824,tib 1099511627776",
     "share": "% percent per-cent pct 1/100,‰ 1/1000",
@@ -51,6 +52,11 @@ _POWER = re.compile(r"(?:(?P<word>square|sq|cubic|cu)[. ] ?)?(?P<unit>[a-z]{1,20
 _POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3, "²": 2, "2": 2, "³": 3, "3": 3}
 _LITRES = 1000
 """In a cubic metre."""
+_CASED = re.compile(r"[kmgtp]i?bs?|[kmgt]bps|mwh?s?|[mnµuckd]?m|m[gls]|us|[gtshdw]")
+"""Units that another case makes another unit: b is a bit and B a byte, m a thousandth and M a million."""
+_CERTAIN = re.compile(
+    r"[kKMGTP]i?Bs?|[KMGT]bs?|[kKMGT][bB]ps|MW[hH]?s?|[mnµuckdCK]?m|CM|KM|mg|m[lL]|ms|us|[gtshd]|W"
+)
 PREFIXES = "$€£"
 """Signs that stand before their number; what one currency is worth in another is nowhere here."""
 
@@ -71,7 +77,13 @@ class Unit:
 
     def difference(self) -> Unit:
         """The unit of a rise or a fall: 5 °C more are 9 °F more."""
-        return replace(self, dimension=f"{self.dimension} more", zero=Fraction(0)) if self.zero else self
+        return Unit(f"{_HEAT} more", self.size) if self.dimension == _HEAT else self
+
+    def unconverted(self) -> Unit:
+        """The unit of a temperature that may be a point or a difference: only the same number in it is the same."""
+        if not self.zero and self.dimension != _HEAT:
+            return self
+        return Unit(f"{self.dimension} from {self.zero}")
 
 
 def _table() -> dict[str, Unit]:
@@ -91,14 +103,32 @@ def _table() -> dict[str, Unit]:
 
 UNITS = _table()
 
+CELSIUS = Unit(_HEAT, *_DEGREES["c"])
+
 
 def unit_of(word: str) -> Unit | None:
     """The unit a word stands for, or a few words as in "square metres"; None when it measures nothing."""
-    # "MB" and "mb" mean the same to most writers; "mW" and "MW" do not, so short mixed forms must be exact.
-    folded = " ".join(word.replace("μ", "µ").lower().split())
-    if folded == "mw" and word != "MW":
-        return None
+    word = word.replace("μ", "µ")
+    folded = " ".join(word.lower().split())
+    if told_by_case(word):
+        return _cased(word, folded)
     return UNITS.get(folded.replace(" ", "-")) or _degrees(word, folded) or _powers(folded)
+
+
+def told_by_case(word: str) -> bool:
+    """Whether a word would be another unit, or none, in another case."""
+    return _CASED.fullmatch(word.lower()) is not None
+
+
+def _cased(word: str, folded: str) -> Unit | None:
+    """A unit that is told by its case; in any other case nobody knows what it is."""
+    if _CERTAIN.fullmatch(word) is None:
+        return None
+    if word[1:2] in ("b", "B") and folded[0] in "kmgtp":
+        one = UNITS[f"{folded[0]}bit" if word[1] == "b" else f"{folded[0]}b"]
+        second = UNITS["second"]
+        return replace(one, per=(second.dimension, second.size)) if word.endswith("ps") else one
+    return UNITS.get(folded)
 
 
 def _degrees(word: str, folded: str) -> Unit | None:

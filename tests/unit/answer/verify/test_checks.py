@@ -113,6 +113,34 @@ def test_checks_say_what_failed(claim: str, source: str, failed: tuple[str, ...]
 
 
 @pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        ("The lift carries 1500 kg.", "The lift does not carry 1.5 tonnes."),
+        ("The lift does not carry 1500 kg.", "The lift carries 1.5 tonnes."),
+        ("The train leaves at 5:30 pm.", "The train does not leave at 17:30."),
+        ("The tunnel is 16.1 km long.", "The tunnel is not 10 miles long."),
+    ],
+)
+def test_a_denial_is_one_in_any_unit(claim: str, source: str) -> None:
+    assert check(claim, source).conflicts == ("one of the two denies it",)
+
+
+def test_a_denial_of_something_else_is_none_in_any_unit() -> None:
+    source = "The lift carries 1.5 tonnes and does not carry dogs."
+    assert check("The lift carries 1500 kg.", source).failed == ()
+
+
+ROUND = "The captain checks the oil and the mate checks the ropes."
+
+
+def test_what_another_does_is_not_said_of_the_first() -> None:
+    assert "it says it of something else" in check("The captain checks the ropes.", ROUND).voids
+    assert check("The mate checks the ropes.", ROUND).failed == ()
+    both = "The captain checks the oil and checks the ropes."
+    assert check("The captain checks the ropes.", both).failed == ()
+
+
+@pytest.mark.parametrize(
     ("claim", "parts"),
     [
         ("Salt and pepper are sold.", ["Salt and pepper are sold."]),

@@ -9,6 +9,8 @@ from ragstone.answer.verify.checks import check
 
 DISK = "If the disk is full, ingest stops."
 FEE = "Unless the fee is paid, the account is closed."
+RECEIPT = "Refunds are paid only if the receipt is shown."
+LIGHT = "The pump stops if the red warning light is flashing."
 KEPT = [
     (DISK, "Ingest stops when the disk is full."),
     (DISK, "Ingest stops if the disk is full."),
@@ -25,8 +27,25 @@ KEPT = [
     ),
     ("If it rains, the quay is shut and the slip is open.", "When it rains, the quay is shut."),
     ("If it rains, the quay is shut; the slip is open.", "The slip is open."),
+    (RECEIPT, RECEIPT),
+    (RECEIPT, "Refunds are paid when the receipt is shown."),
+    ("Visitors with a ticket may enter.", "Visitors may enter with a ticket."),
+    ("The bridge collapsed when the storm hit the coast.", "The bridge collapsed."),
+    ("Trade resumed once the war was over.", "Trade resumed."),
+    ("The firm provided the meals.", "The firm provided meals."),
+    ("The firm held a feast and provided the meals.", "The firm provided the meals."),
 ]
 LOST = [
+    (RECEIPT, "Refunds are paid."),
+    ("Staff receive a bonus when the yearly profit exceeds 5 million crowns.", "Staff receive a bonus."),
+    ("Staff may work from home subject to approval.", "Staff may work from home."),
+    ("Visitors with a ticket may enter.", "Visitors may enter."),
+    ("The gate opens only when the tide is low.", "The gate opens."),
+    ("The gate opens only after the bell has rung.", "The gate opens."),
+    ("The fee is returned once the form is signed.", "The fee is returned."),
+    ("The fee is returned provided the form is signed.", "The fee is returned."),
+    (LIGHT, "The pump stops if the red warning light is steady."),
+    ("The pump stops if the light is flashing red.", "The pump stops if the light is steady red."),
     (DISK, "Ingest stops."),
     (DISK, "Ingest stops for all users."),
     (DISK, "Ingest stops with an error."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragstone.answer.verify.checks import check, names
-from ragstone.answer.verify.dates import Moment, compare_moment, moments
+from ragstone.answer.verify.dates import MOST, Moment, compare_moment, moments, timed_otherwise
 
 MONDAY, WORKDAYS, SUMMER = frozenset({0}), frozenset(range(5)), frozenset({6, 7, 8})
 
@@ -31,6 +31,15 @@ MONDAY, WORKDAYS, SUMMER = frozenset({0}), frozenset(range(5)), frozenset({6, 7,
         ("November to January", [Moment(months=frozenset({11, 12, 1}))]),
         ("at noon", [Moment(minute=720)]),
         ("at midnight", [Moment(minute=0)]),
+        ("at 9:00 UTC", [Moment(minute=540, zone="UTC")]),
+        ("at 9:00 GMT", [Moment(minute=540, zone="UTC")]),
+        ("at quarter to nine", [Moment(minute=525, either=1245)]),
+        ("at a quarter past nine", [Moment(minute=555, either=1275)]),
+        ("half past 12", [Moment(minute=30, either=750)]),
+        ("at ten to one", [Moment(minute=50, either=770)]),
+        ("from ten to twelve boats", []),
+        ("every day except Saturday and Sunday", [Moment(weekdays=WORKDAYS)] * 2),
+        ("daily, Mondays excepted", [Moment(weekdays=frozenset(range(1, 7)))]),
         ("The sun sat on the march; you may wed", []),
     ],
 )
@@ -57,6 +66,17 @@ def test_days_and_months_are_read(text: str, found: list[Moment]) -> None:
         ("at 5 pm", "at 17:00", "same"),
         ("at 12:00", "at noon", "same"),
         ("at 12:00", "from 9:00 to 17:00", "absent"),
+        ("on Sunday", "every day except Saturday and Sunday", "differs"),
+        ("on Wednesday", "Monday to Friday except Wednesday", "differs"),
+        ("on Saturdays", "on Sundays", "absent"),
+        ("on Saturday", "on Sunday", "differs"),
+        ("at 9:00 CET", "at 9:00 UTC", "differs"),
+        ("at 10:00 CET", "at 9:00 UTC", "absent"),
+        ("at 9:00 CET", "at 9:00", "absent"),
+        ("at 9:00", "at 9:00 CET", "same"),
+        ("at quarter past nine", "at quarter to nine", "differs"),
+        ("at quarter to nine", "at quarter to nine", "same"),
+        ("at 20:45", "at quarter to nine", "absent"),
         ("in 1992", "from 1990 to 1995", "absent"),
         ("in 1999", "from 1990 to 1995", "differs"),
     ],
@@ -70,12 +90,45 @@ def test_a_day_is_no_name() -> None:
     assert names("The council of Sula meets on Monday in June.") == ["Sula"]
 
 
-def test_another_day_of_the_opposite_is_no_conflict() -> None:
-    found = check("The slip is open on Mondays.", "The slip is closed on Sundays.")
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        ("The slip is open on Mondays.", "The slip is closed on Sundays."),
+        ("The slip is open on Mondays.", "The slip is open on Sundays."),
+        ("The shop closes at 2 pm on Saturdays.", "The shop is closed on Sundays."),
+    ],
+)
+def test_habits_of_other_days_neither_refute_nor_support(claim: str, source: str) -> None:
+    found = check(claim, source, passage=f"{source} {claim}")
+    assert found.conflicts == ()
+    assert "it does not say it of that time" in found.voids
+
+
+def test_another_day_is_a_conflict_unless_it_is_the_opposite() -> None:
+    found = check("The slip is open on Monday.", "The slip is closed on Sunday.")
     assert (found.conflicts, found.voids) == ((), ("it does not say it of that time",))
-    assert check("The slip is open on Mondays.", "The slip is open on Sundays.").conflicts == (
+    assert check("The slip is open on Monday.", "The slip is open on Sunday.").conflicts == (
         "it says another date",
     )
+
+
+def test_dates_beyond_those_that_are_read_state_nothing() -> None:
+    assert len(moments("May 5 " * 300)) == MOST
+    claim = "The boat sails on " + ", ".join(f"{day} May" for day in [*range(1, 31)] * 3)
+    assert "it has more dates than are read" in check(claim, claim).voids
+
+
+def test_the_same_date_again_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Moment] = []
+    fits = Moment.fits
+
+    def counted(self: Moment, other: Moment) -> bool:
+        calls.append(self)
+        return fits(self, other)
+
+    monkeypatch.setattr(Moment, "fits", counted)
+    assert timed_otherwise("May 5 " * 330, "May 5 " * 160) is False
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("text", ["Monday to " * 200, "in May " * 200, "between " * 250, "Mon-" * 400])

@@ -142,6 +142,129 @@ def test_a_claim_is_read_in_the_figures_of_the_sentence(claim: str, sentence: st
     assert restated(claim, sentence) == said
 
 
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        ("It is 41 °F warmer than the sea.", "It is 5 °C warmer than the sea."),
+        ("The water rose 41 °F.", "The water rose 5 °C."),
+        ("The water fell 41 °F overnight.", "The water fell 5 °C overnight."),
+        ("It stays within 35.6 °F of the set point.", "It stays within 2 °C of the set point."),
+        ("a tolerance of 35.6 °F", "a tolerance of 2 °C"),
+        ("The difference between the rooms was 41 °F.", "The difference between the rooms was 5 °C."),
+        ("It varies by as much as 41 °F.", "It varies by as much as 5 °C."),
+        ("It varies, some days 41 °F.", "It varies, some days 5 °C."),
+        ("a 41 °F rise", "a 5 °C rise"),
+        ("plus or minus 35.6 °F", "plus or minus 2 °C"),
+        ("±35.6 °F", "±2 °C"),
+        ("It is accurate to 35.6 °F.", "It is accurate to 2 °C."),
+        ("Tolerance: 35.6 °F", "Tolerance: 2 °C"),
+        ("34.7 °F of warming", "1.5 °C of warming"),
+        ("It is 41 °F too warm.", "It is 5 °C too warm."),
+        ("It was −18 °F.", "It was 18 °F below freezing."),
+        ("It was 18.", "It was 18 below zero."),
+        ("It is kept at 18 °C.", "It is kept at minus\u00a018 °C."),
+        ("It is kept at 18 °C.", "It is kept at –18 °C."),
+        ("It is kept at 18 °C.", "It is kept at \u201118 °C."),
+        ("It is kept at 18 °C.", "It is kept at minus 18 °C."),
+        ("It is kept at 18.", "It is kept at negative 18."),
+        ("It is kept at eighteen degrees.", "It is kept at minus eighteen degrees."),
+        ("It was 18 degrees.", "It was 18 degrees below zero."),
+        ("100 MB/s", "100 Mb/s"),
+        ("100 MBps", "100 Mbps"),
+        ("100 MB", "100 mb"),
+        ("8 GB", "8 Gb"),
+        ("5 MWh", "5 mWh"),
+        ("5 mm", "5 mM"),
+        ("5 nm", "5 nM"),
+        ("3 tonnes", "3 T"),
+        ("5 m", "5 M"),
+        ("60 miles", "60 mph"),
+        ("5 ml", "5 ml per hour"),
+        ("5 ml per hour", "5 ml"),
+        ("$5 per year", "$5 per month"),
+        ("$5 weekly", "$5 monthly"),
+        ("$50", "C$50"),
+        ("It rose by 20 million.", "It rose to 20 million."),
+        ("It rose to 20 million.", "It rose by 20 million."),
+        ("one hundred boats", "two hundred boats"),
+        ("two hundred", "two hundred thousand"),
+        ("two hundred boats", "two hundred and fifty boats"),
+        ("one week", "two weeks"),
+        ("5 users", "5k users"),
+        ("It has 5.", "It has 5M."),
+        ("5 users", "5bn users"),
+        ("two hours", "two and a half hours"),
+        ("5 hours", "5½ hours"),
+        ("account 12345678901234567890", "account 12345678901234567891"),
+        ("twice a week", "twice a month"),
+        ("twice weekly", "twice monthly"),
+        ("at least 10 days", "5–10 days"),
+        ("5 days", "5–10 days"),
+        ("at least 10 days", "between 5 and 10 days"),
+        ("3 printers", "3D printers"),
+    ],
+)
+def test_what_only_looks_alike_is_not_the_same(claim: str, source: str) -> None:
+    (claimed,) = quantities(claim)
+    assert compare(claimed, quantities(source)) != "same"
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "outcome"),
+    [
+        ("It is 9 °F warmer than the sea.", "It is 5 °C warmer than the sea.", "same"),
+        ("It rose 9 °F.", "It rose by 5 °C.", "same"),
+        ("It fell below 41 °F.", "It fell below 5 °C.", "same"),
+        ("It rose to 41 °F.", "It rose to about 5 °C.", "same"),
+        ("It is kept at −18 °C.", "It is kept at minus 18 °C.", "same"),
+        ("It was -18 °C.", "It was 18 °C below zero.", "same"),
+        ("800 Mb", "100 MB", "same"),
+        ("100 MB/s", "100 MBps", "same"),
+        ("60 miles per hour", "60 mph", "same"),
+        ("$60 per year", "$5 per month", "same"),
+        ("$5 per year", "$5 per month", "differs"),
+        ("$5", "$5 per month", "absent"),
+        ("US$50", "$50", "same"),
+        ("It rose by 20%.", "It rose 20%.", "same"),
+        ("100 boats", "one hundred boats", "same"),
+        ("7 days", "one week", "same"),
+        ("5,000 users", "5k users", "same"),
+        ("250 boats", "two hundred and fifty boats", "same"),
+        ("2,050,000 people", "two million and fifty thousand people", "same"),
+        ("101 boats", "one hundred and one boats", "same"),
+        ("250,000 people", "two hundred and fifty thousand people", "same"),
+        ("150 minutes", "two and a half hours", "same"),
+        ("account 12345678901234567890", "account 12345678901234567890", "same"),
+        ("two times a week", "twice a week", "same"),
+        ("5 mg per day", "5 mg daily", "same"),
+        ("at least 5 days", "5–10 days", "same"),
+        ("up to 10 days", "5 to 10 days", "same"),
+        ("7 days", "5–10 days", "absent"),
+        ("12 days", "5–10 days", "differs"),
+        ("It grew to 10 boats.", "It grew from 5 to 10 boats.", "same"),
+        ("It takes three hours.", "It may take up to three hours.", "absent"),
+        ("It takes two hours.", "It takes up to three hours.", "absent"),
+        ("It takes four hours.", "It takes up to three hours.", "differs"),
+    ],
+)
+def test_what_only_looks_different_is_the_same(claim: str, source: str, outcome: str) -> None:
+    (claimed,) = quantities(claim)
+    assert compare(claimed, quantities(source)) == outcome
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["5–10 days", "from 5 to 10 °C", "–18 °C", "100 mb/s", "twice a week", "C$50", "180C", "a 5–2 win"],
+)
+def test_every_quantity_states_itself(text: str) -> None:
+    assert {compare(one, quantities(text)) for one in quantities(text)} == {"same"}
+
+
+@pytest.mark.parametrize("text", ["7" * 10_000, f"0.{'3' * 10_000}", "1,000" + ",000" * 5_000, "–" * 10_000])
+def test_numbers_without_end_are_read(text: str) -> None:
+    assert len(quantities(text)) <= 1
+
+
 @pytest.mark.parametrize("text", ["vitamin B12", "IL-6 levels", "one of them", "at 08:49", "on 3 May 1974"])
 def test_names_dates_and_a_lone_one_are_no_quantities(text: str) -> None:
     assert quantities(text) == []
