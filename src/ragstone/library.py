@@ -13,6 +13,7 @@ from ragstone.core.erasure import Receipt, Target, TargetKind
 from ragstone.core.errors import ModelError, NotFoundError, unknown_kb
 from ragstone.core.filters import parse_filter
 from ragstone.core.protocols import Embedder
+from ragstone.core.readers import closed
 from ragstone.core.settings import Settings
 from ragstone.core.spaces import SpaceRecord
 from ragstone.core.tenants import TenantBook
@@ -36,6 +37,7 @@ class Library:
     def __init__(self, settings: Settings, parts: Parts) -> None:
         self.settings = settings
         self._parts = parts
+        self._closed = False
 
     async def ingest(
         self,
@@ -254,11 +256,14 @@ class Library:
 
     async def close(self) -> None:
         """Let go of models, children and files."""
+        self._closed = True
         async with AsyncExitStack() as stack:  # one that fails to close keeps none of the others open
             for close in reversed(self._parts.closing):
                 stack.push_async_callback(close)
 
     def _tenant(self, tenant: str | None) -> str:
+        if self._closed:
+            raise closed("the engine")  # files would be opened again, and nobody would close them
         # Only None means the default: an empty name is a mistake that must not reach somebody's data.
         return self.settings.tenant if tenant is None else tenant
 

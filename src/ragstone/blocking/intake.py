@@ -74,4 +74,8 @@ class BlockingIntake:
 
     def work(self, *, only: str | None = None) -> None:
         """Do what is queued until nothing is left that could be done now."""
-        self._run(self._intake.worker(only=only).run(until_idle=True))
+        self._run(self._work(only))
+
+    async def _work(self, only: str | None) -> None:
+        # What a worker is made of belongs to the loop: it is made there too.
+        await self._intake.worker(only=only).run(until_idle=True)

@@ -215,8 +215,10 @@ class Queue(Protocol):
         """How many jobs are in which state."""
         ...
 
-    async def next_due(self, tenant: str, kind: JobKind = "document", lane: Lane = "all") -> float | None:
-        """In how many seconds there is something to do; None when there is nothing."""
+    async def next_due(
+        self, tenant: str, attempts: int, kind: JobKind = "document", lane: Lane = "all"
+    ) -> float | None:
+        """In how many seconds there is something that `claim` may take; None when there is nothing."""
         ...
 
     async def older_originals(self, tenant: str, jobs: Sequence[Job]) -> list[tuple[str, str]]:

@@ -12,10 +12,10 @@ from typing import Protocol
 from ragstone.core.analysis import QueryType
 from ragstone.core.filters import Filter
 from ragstone.core.model_types import EmbeddingModel, Embeddings, Entailment, Message
+from ragstone.core.records import RecordFindings
 from ragstone.core.types import (
     Candidate,
     Chunk,
-    Hit,
     Json,
     KnowledgeBase,
     Page,
@@ -142,8 +142,8 @@ class RecordSearch(Protocol):
         """The types of queries that some rows are for."""
         ...
 
-    async def find(self, tenant: str, query: str, of: QueryType) -> tuple[Hit, ...]:
-        """The rows that share most words with the query, best first. Raises `SourceError` when none can be read."""
+    async def find(self, tenant: str, query: str, of: QueryType) -> RecordFindings:
+        """The rows that share most words with the query, best first. Raises `SourceError` when none could be read."""
         ...
 
 

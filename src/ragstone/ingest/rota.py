@@ -24,8 +24,9 @@ class Slot(NamedTuple):
 class Rota:
     """Knows which tenants may have something to do and gives them turns, so that none waits behind another's batch."""
 
-    def __init__(self, queue: Queue, sweep_seconds: float, only: str | None = None) -> None:
+    def __init__(self, queue: Queue, sweep_seconds: float, attempts: int, only: str | None = None) -> None:
         self._queue = queue
+        self._attempts = attempts
         self._only = only
         self._sweep_seconds = sweep_seconds
         self._heard: dict[str, int] = {}
@@ -63,7 +64,7 @@ class Rota:
     async def has_work(self, tenant: str, slot: Slot) -> bool:
         """Whether a job or a lease is due; if not, nobody looks again before the next one is."""
         due = self._due[tenant]  # of before the look: a bell that rings meanwhile begins another
-        wait = await self._queue.next_due(tenant, slot.kind, slot.lane)
+        wait = await self._queue.next_due(tenant, self._attempts, slot.kind, slot.lane)
         due[slot] = float("inf") if wait is None else time.monotonic() + wait
         return wait is not None and wait <= 0
 

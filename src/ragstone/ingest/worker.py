@@ -74,7 +74,7 @@ class Worker:
         self._on_end = on_end
         self._housekeeping = housekeeping
         self.name = f"{platform.node()}:{os.getpid()}:{opaque_id()[:6]}"
-        self._rota = Rota(queue, min(SWEEP_SECONDS, settings.lease_seconds), only)
+        self._rota = Rota(queue, min(SWEEP_SECONDS, settings.lease_seconds), settings.attempts, only)
         self._busy = 0
         self._chores_done: dict[str, tuple[int, float]] = {}
 

@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from ragstone.core.errors import ModelError, RemoteError, SourceError, StoreError
-from ragstone.core.types import Hit, SearchResult, Stage
+from ragstone.core.records import RecordFindings
+from ragstone.core.types import SearchResult, Stage
 from ragstone.core.web import WebFindings
 from ragstone.query.request import SearchRequest
 
@@ -21,7 +22,7 @@ logger = logging.getLogger(__name__)
 Confidence = Callable[[SearchResult], Awaitable[float]]
 """How far the best passage is about the query, from 0 to 1."""
 Web = Callable[[], Awaitable[WebFindings]]
-Database = Callable[[], Awaitable[tuple[Hit, ...]]]
+Database = Callable[[], Awaitable[RecordFindings]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,10 @@ async def search_sources(request: SearchRequest, sources: Sources) -> SearchResu
         return await sources.kb()
     started = time.perf_counter()
     at_once = sources.web if sources.web_at_once else None
-    found, (rows, from_rows), pages = await asyncio.gather(
+    found, rows, pages = await asyncio.gather(
         _kb(request, sources), _database(sources.database), _asked(at_once)
     )
-    found = _with_rows(found, rows, from_rows)
+    found = _with_rows(found, *rows) if rows else found
     if sources.web and not at_once:
         pages = await _web_if_needed(found, sources, sources.web)
     joined = _with_pages(found, *pages) if pages else found
@@ -62,23 +63,21 @@ async def _kb(request: SearchRequest, sources: Sources) -> SearchResult:
         return SearchResult(request.query, request.query, request.mode, (), (), (f"documents: {error}",), 0.0)
 
 
-_Rows = tuple[tuple[Hit, ...], str]
+_Rows = tuple[RecordFindings, Stage]
 _Pages = tuple[WebFindings, Stage]
 
 
-async def _database(find: Database | None) -> tuple[_Rows, Stage | None]:
-    """Rows, and why there are none; no stage where no database was asked."""
+async def _database(find: Database | None) -> _Rows | None:
     if find is None:
-        return ((), ""), None
+        return None
     started = time.perf_counter()
-    rows: tuple[Hit, ...] = ()
-    problem = ""
     try:
-        rows = await find()
+        findings = await find()
     except SourceError as error:
-        logger.warning("Database unavailable: %s", error)
-        problem = str(error)
-    return (rows, problem), Stage("database", _ms_since(started), 1, len(rows))
+        findings = RecordFindings((), str(error))
+    if findings.problem:
+        logger.warning("Database unavailable: %s", findings.problem)
+    return findings, Stage("database", _ms_since(started), 1, len(findings.rows))
 
 
 async def _asked(find: Web | None) -> _Pages | None:
@@ -97,12 +96,11 @@ async def _web_if_needed(found: SearchResult, sources: Sources, web: Web) -> _Pa
     return await _asked(web)
 
 
-def _with_rows(found: SearchResult, rows: _Rows, stage: Stage | None) -> SearchResult:
-    if stage is None:
-        return found
-    hits, problem = rows
-    noted = (f"database: {problem}",) if problem else ()
-    return replace(found, records=hits, trace=(*found.trace, stage), degraded=(*found.degraded, *noted))
+def _with_rows(found: SearchResult, findings: RecordFindings, stage: Stage) -> SearchResult:
+    noted = (f"database: {findings.problem}",) if findings.problem else ()
+    return replace(
+        found, records=findings.rows, trace=(*found.trace, stage), degraded=(*found.degraded, *noted)
+    )
 
 
 def _with_pages(found: SearchResult, findings: WebFindings, stage: Stage) -> SearchResult:

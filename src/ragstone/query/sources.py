@@ -63,7 +63,7 @@ class Searcher:
         if wish.web and self._web is None:
             raise no_web_search()
         started = time.perf_counter()
-        analysis = self.analysis(settings, request.query, wish.web)
+        analysis = self.analysis(settings, request, wish.web)
         ms = round((time.perf_counter() - started) * 1000, 3)
         if analysis and not analysis.sources:
             return _nothing(request, analysis)
@@ -78,13 +78,15 @@ class Searcher:
         return _analysed(found, analysis, ms) if analysis else found
 
     def analysis(
-        self, settings: RetrievalSettings, query: str, web: bool | None = None
+        self, settings: RetrievalSettings, request: SearchRequest, web: bool | None = None
     ) -> QueryAnalysis | None:
         """What the query is taken for; None where the settings do not let it decide anything."""
         if settings.routing == "off":
             return None
-        about = self._records.about if self._records else ()
-        analysis = analyse(query, settings.vocabulary, web=bool(self._web) and web is None, database=about)
+        # A filter may be a restriction, and no row can show that it fits: whoever filters is given none.
+        about = self._records.about if self._records and request.where is None else ()
+        may_ask = bool(self._web) and web is None
+        analysis = analyse(request.query, settings.vocabulary, web=may_ask, database=about)
         if not web:
             return analysis
         sources = (*(analysis.sources or ("documents",)), "internet")

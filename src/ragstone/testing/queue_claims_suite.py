@@ -115,6 +115,9 @@ class QueueClaimsSuite:
         for _ in range(2):
             assert names(await take(queue, lease=OVER, lane="batch")) == ["a"]
         assert await take(queue, lane="batch") == []
+        assert await queue.next_due(T, 3, lane="batch") is None
+        assert await queue.next_due(T, 4, lane="batch") == 0.0
+        assert await queue.next_due(T, 3, lane="express") == 0.0
         assert names(await take(queue, lane="express")) == ["a"]
 
     async def test_who_has_one_attempt_only_is_taken_by_any(self, stores: Stores) -> None:
@@ -125,10 +128,10 @@ class QueueClaimsSuite:
     async def test_express_is_due_when_it_has_something_to_take(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, document_job("a"))
-        assert await queue.next_due(T, lane="batch") == 0.0
-        assert await queue.next_due(T, lane="express") is None
+        assert await queue.next_due(T, 3, lane="batch") == 0.0
+        assert await queue.next_due(T, 3, lane="express") is None
         await take(queue, lease=OVER)
-        assert await queue.next_due(T, lane="express") == 0.0
+        assert await queue.next_due(T, 3, lane="express") == 0.0
 
     async def test_racing_workers_never_take_the_same_job(self, stores: Stores) -> None:
         ledger, queue = stores

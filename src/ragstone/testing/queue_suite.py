@@ -167,7 +167,7 @@ class QueueSuite(QueueClaimsSuite):
             T, job.ticket, wait_seconds=1000, code="remote_failed", error="down", counts=True
         )
         assert await take(queue) == []
-        wait = await queue.next_due(T)
+        wait = await queue.next_due(T, 3)
         assert wait is not None
         assert 900 < wait <= 1000
         assert await queue.cancel(T, job.id)

@@ -296,7 +296,7 @@ async def test_a_bell_that_rings_during_a_look_is_not_missed(kit: Kit) -> None:
     await queue_texts(kit, "The ferry.")
     queue = SqlQueue(kit.ledger)
     batch, express = Slot("document", "batch"), Slot("document", "express")
-    rota = Rota(queue, sweep_seconds=1000)
+    rota = Rota(queue, sweep_seconds=1000, attempts=3)
     await rota.turns(batch)
     look = queue.next_due
 

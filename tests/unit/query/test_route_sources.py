@@ -9,7 +9,9 @@ import pytest
 
 from ragstone.core.analysis import QueryType
 from ragstone.core.errors import InputError, RagstoneError, SourceError, StoreError
+from ragstone.core.filters import parse_filter
 from ragstone.core.query_settings import RetrievalSettings
+from ragstone.core.records import RecordFindings
 from ragstone.core.types import Hit, KnowledgeBase, SearchResult, Stage
 from ragstone.core.web import WebFindings, WebResult
 from ragstone.query.cache import SearchCache
@@ -36,14 +38,15 @@ class World:
         self.together: asyncio.Barrier | None = None
         self.about: frozenset[QueryType] = frozenset({"product"})
         self.broken: SourceError | None = None
+        self.unread = ""
 
-    async def rows(self, tenant: str, query: str, of: QueryType) -> tuple[Hit, ...]:
+    async def rows(self, tenant: str, query: str, of: QueryType) -> RecordFindings:
         self.asked.append(f"database:{tenant}:{of}")
         if self.together:
             await self.together.wait()
         if self.broken:
             raise self.broken
-        return (ROW,)
+        return RecordFindings((ROW,), self.unread)
 
     async def sequence(self, tenant: str) -> int:
         return 1
@@ -85,13 +88,14 @@ async def look(
     web: bool = True,
     rows: bool = False,
     wish: Wish | None = None,
+    where: dict[str, Any] | None = None,
     **settings: Any,
 ) -> SearchResult:
     pipeline: Any = world
     cache = SearchCache(world, world.identity, seconds=0)
     searcher = Searcher(lambda _: pipeline, cache, world.find if web else None, Rows(world) if rows else None)
     retrieval = RetrievalSettings(**{"routing": "auto"} | settings)
-    request = SearchRequest(query, 10, "balanced", "hybrid", "rrf", 100)
+    request = SearchRequest(query, 10, "balanced", "hybrid", "rrf", 100, where=parse_filter(where))
     return await searcher.search("acme", KB, retrieval, request, world.confidence, wish or Wish())
 
 
@@ -209,6 +213,25 @@ async def test_a_database_that_fails_leaves_the_documents(caplog: pytest.LogCapt
     assert (found.hits, found.records) == ((HIT,), ())
     assert found.degraded == ("database: database 'shop': it is down",)
     assert caplog.messages == ["Database unavailable: database 'shop': it is down"]
+
+
+async def test_who_filters_is_given_no_rows() -> None:
+    world = World()
+    found = await look(world, PRICE, web=False, rows=True, where={"team": "sales"})
+    assert (found.hits, found.records, world.asked) == ((HIT,), (), ["kb:balanced"])
+    assert found.analysis is not None
+    assert found.analysis.sources == ("documents",)
+    assert (await look(world, PRICE, web=False, rows=True, where={})).records == (ROW,)
+
+
+@pytest.mark.req("R-REL-02")
+async def test_rows_that_could_not_be_read_leave_those_that_could(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.unread = "database 'stock': it is down"
+    found = await look(world, PRICE, web=False, rows=True)
+    assert (found.hits, found.records) == ((HIT,), (ROW,))
+    assert found.degraded == ("database: database 'stock': it is down",)
+    assert caplog.messages == ["Database unavailable: database 'stock': it is down"]
 
 
 @pytest.mark.req("R-MOD-19")

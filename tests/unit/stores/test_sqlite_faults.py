@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -238,3 +238,35 @@ async def test_names_of_files_say_nothing_about_the_tenant(tmp_path: Path) -> No
     await ledger.close()
     names = [name for _, folders, files in os.walk(tmp_path) for name in (*folders, *files)]
     assert not [name for name in names if "acme" in name]
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda ledger: ledger.text("default", "doc\ud800"),
+        lambda ledger: ledger.kb("default", "kb\ud800"),
+        lambda ledger: ledger.control_read(
+            lambda db: db.execute("SELECT 1 FROM tenants WHERE name = ?", ("a\ud800",)).fetchone(), None
+        ),
+        lambda ledger: ledger.ring("a\ud800"),
+    ],
+)
+async def test_half_a_character_is_no_name(
+    ledger: SqliteLedger, work: Callable[[SqliteLedger], Awaitable[object]]
+) -> None:
+    await put(ledger, make_version("kept"))
+    with pytest.raises(InputError, match="is no text: it holds half of a surrogate pair"):
+        await work(ledger)
+    assert await external_ids(ledger) == ["kept"]
+
+
+async def test_a_file_that_was_closed_meanwhile_says_so(ledger: SqliteLedger) -> None:
+    await put(ledger, make_version("kept"))
+    async with ledger.file("default") as file:
+        file.close()
+        with pytest.raises(StoreError, match=r"^ledger\.db is closed$"):
+            await file.look_up(str)
+        with pytest.raises(StoreError, match=r"^ledger\.db is closed$"):
+            await file.transact(str)
+        with pytest.raises(StoreError, match=r"^ledger\.db is closed$"):
+            file.version()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import takewhile
 from typing import Annotated, Any
 
@@ -18,9 +19,11 @@ from sqlalchemy.sql.expression import ColumnElement
 
 from ragstone.core.analysis import QueryType
 from ragstone.core.analyzer import STOP_WORDS, analyze, fold
-from ragstone.core.errors import SettingsError, SourceError
+from ragstone.core.errors import SettingsError, SourceError, StoreBusy
 from ragstone.core.ids import content_hash
+from ragstone.core.readers import Readers
 from ragstone.core.record_settings import RecordSettings
+from ragstone.core.records import RecordFindings
 from ragstone.core.registry import nearest
 from ragstone.core.types import Hit
 from ragstone.ingest.sources.database import Columns, DatabaseConfig
@@ -29,6 +32,8 @@ from ragstone.ingest.sources.database_values import as_metadata, as_text, column
 
 MOST_WORDS = 12
 """Words of a query that are looked for."""
+READERS = 4
+"""Threads that read one database at once; one that hangs keeps neither other databases nor the engine waiting."""
 LONGEST_TEXT = 4000
 """Characters of a row's text that are given."""
 ROW_ID = "row:"
@@ -62,6 +67,10 @@ class RecordFinder:
         self._seconds = settings.seconds
         self._sets = {name: _checked(name, given, databases) for name, given in settings.sets.items()}
         self._databases = databases
+        self._readers = {
+            name: Readers(READERS, f"database '{name}'")
+            for name in {one.database for one in self._sets.values()}
+        }
 
     @property
     def about(self) -> frozenset[QueryType]:
@@ -69,29 +78,52 @@ class RecordFinder:
         types = frozenset(one.about for one in self._sets.values())
         return frozenset({"product", "service", "general"}) if "general" in types else types
 
-    async def find(self, tenant: str, query: str, of: QueryType) -> tuple[Hit, ...]:
-        """The rows that share most words with the query, best first. Raises `SourceError` when none can be read."""
+    async def find(self, tenant: str, query: str, of: QueryType) -> RecordFindings:
+        """The rows that share most words with the query. Raises `SourceError` when no set could be read."""
         words = _words(query)
         sets = [name for name, one in self._sets.items() if one.about in (of, "general")]
         if not words or not sets:
-            return ()
+            return RecordFindings(())
+        results = await asyncio.gather(
+            *(self._read(name, tenant, words) for name in sets), return_exceptions=True
+        )
+        hits: list[Hit] = []
+        failed: list[SourceError] = []
+        for result in results:
+            if isinstance(result, SourceError):
+                failed.append(result)
+            elif isinstance(result, BaseException):
+                raise result
+            else:
+                hits += result
+        problem = "; ".join(dict.fromkeys(map(str, failed)))
+        if len(failed) == len(sets):
+            raise SourceError(problem, hint=failed[0].hint) from failed[0]
+        best = sorted(hits, key=lambda hit: -hit.score)[: self._k]
+        return RecordFindings(tuple(best), problem)
+
+    async def _read(self, name: str, tenant: str, words: Sequence[str]) -> list[Hit]:
+        """The rows of one set, within the time that each set has."""
+        readers = self._readers[self._sets[name].database]
         try:
             async with asyncio.timeout(self._seconds):
-                lists = await asyncio.gather(
-                    *(asyncio.to_thread(self._rows, name, tenant, words) for name in sets)
-                )
+                return await readers.run(partial(self._rows, name, tenant, words))
         except TimeoutError as error:
             raise SourceError(
-                f"no rows within {self._seconds:g} s", hint="raise records.seconds, or index the columns"
+                f"no rows of '{name}' within {self._seconds:g} s",
+                hint="raise records.seconds, or index the columns",
             ) from error
-        hits = [hit for found in lists for hit in found]
-        return tuple(sorted(hits, key=lambda hit: -hit.score)[: self._k])
+        except StoreBusy as error:
+            raise SourceError(
+                str(error), hint="see what locks it; there are rows again once they have"
+            ) from error
 
     def _rows(self, name: str, tenant: str, words: Sequence[str]) -> list[Hit]:
         own = self._sets[name]
         reader = RowReader(own.database, self._databases[own.database], self._seconds)
         rows = reader.rows(_statement(own, tenant, words, self._k))
-        return [_hit(name, own, row, len(words)) for row in rows]
+        # A database may compare without regard to case, accents or trailing spaces: names of tenants are exact.
+        return [_hit(name, own, row, len(words)) for row in rows if row["ragstone_tenant"] == tenant]
 
 
 def _checked(name: str, given: Mapping[str, Any], databases: Mapping[str, SecretStr]) -> RecordSet:
@@ -137,9 +169,11 @@ def _statement(own: RecordSet, tenant: str, words: Sequence[str], k: int) -> Sel
     table = given.columns(*(column(name) for name in dict.fromkeys(names))).subquery("record_rows").c
     held = [or_(*(_holds(table[name], word) for name in own.words)) for word in words]
     shared = sum((case((one, 1), else_=0) for one in held[1:]), case((held[0], 1), else_=0))
+    # Joined with nothing, a column of SQLite loses its own way of comparing: rows of "Acme" take no place of "acme"'s.
+    whose = cast(table[own.tenant], String).concat("")
     return (
-        select(*table, shared.label("ragstone_shared"))
-        .where(and_(cast(table[own.tenant], String) == tenant, or_(*held)))
+        select(*table, shared.label("ragstone_shared"), whose.label("ragstone_tenant"))
+        .where(and_(whose == tenant, or_(*held)))
         .order_by(shared.desc(), *(table[name] for name in own.key))
         .limit(k)
     )

@@ -7,7 +7,7 @@ import math
 from ragstone.core.clock import canonical, now
 from ragstone.core.jobs import Job, JobKind, Lane
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger.job_reads import EXPRESS, read_these
+from ragstone.stores.ledger.job_reads import of_lane, read_these
 from ragstone.stores.ledger.jobs import end_job
 
 
@@ -26,7 +26,9 @@ def claim(
     """Take the next jobs of one kb and number of attempts; those that lost a worker before come first."""
     reclaim(connection, tenant_id, attempts)
     present, boot = connection.dialect.lease_now(connection), connection.dialect.boot()
-    chosen, order = _chosen(lane, attempts)
+    chosen = of_lane(lane, attempts)
+    # Among equals what lost a worker comes first.
+    order = "attempts = 0, priority, seq" if lane == "express" else "priority, attempts = 0, seq"
     first = connection.execute(
         "SELECT kb_id, kind, priority, attempts FROM jobs WHERE tenant_id = ? AND kind = ? AND state = 'pending' "
         f"AND (not_before <= ? OR boot <> ?){chosen} ORDER BY {order} LIMIT 1",
@@ -55,17 +57,6 @@ def claim(
         [(worker, boot, present + lease_seconds, moment, tenant_id, identity) for identity in taken],
     )
     return read_these(connection, tenant_id, taken)
-
-
-def _chosen(lane: Lane, attempts: int) -> tuple[str, str]:
-    """The jobs of a lane, and their order; among equals what lost a worker comes first."""
-    match lane:
-        case "express":
-            return EXPRESS, "attempts = 0, priority, seq"
-        case "batch":
-            return f" AND (attempts = 0 OR attempts < {int(attempts) - 1})", "priority, attempts = 0, seq"
-        case _:
-            return "", "priority, attempts = 0, seq"
 
 
 def _share(most: int, tried: int, attempts: int) -> int:

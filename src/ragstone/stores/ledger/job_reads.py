@@ -18,8 +18,6 @@ JOB = (
     "JOIN knowledge_bases k ON k.tenant_id = j.tenant_id AND k.id = j.kb_id WHERE j.tenant_id = ?"
 )
 
-EXPRESS = f" AND (attempts > 0 OR priority <= {int(Priority.RESEARCH)})"
-
 
 def read_job(connection: Connection, tenant_id: str, job_id: str) -> Job | None:
     row = connection.execute(f"{JOB} AND j.id = ?", (tenant_id, job_id)).fetchone()
@@ -67,11 +65,24 @@ def count_jobs(connection: Connection, tenant_id: str) -> dict[str, int]:
     return dict(rows.fetchall())
 
 
-def next_due(connection: Connection, tenant_id: str, kind: JobKind, lane: Lane) -> float | None:
+def of_lane(lane: Lane, attempts: int) -> str:
+    """The condition for jobs that a lane may take. A last attempt is never a batch's."""
+    match lane:
+        case "express":
+            return f" AND (attempts > 0 OR priority <= {int(Priority.RESEARCH)})"
+        case "batch":
+            return f" AND (attempts = 0 OR attempts < {int(attempts) - 1})"
+        case _:
+            return ""
+
+
+def next_due(
+    connection: Connection, tenant_id: str, attempts: int, kind: JobKind, lane: Lane
+) -> float | None:
     """In how many seconds there is something to do: a job to start, or a lease that runs out."""
     pending = connection.execute(
         "SELECT min(CASE WHEN boot IN (?, '') THEN not_before ELSE 0 END) FROM jobs "
-        f"WHERE tenant_id = ? AND kind = ? AND state = 'pending'{EXPRESS if lane == 'express' else ''}",
+        f"WHERE tenant_id = ? AND kind = ? AND state = 'pending'{of_lane(lane, attempts)}",
         (connection.dialect.boot(), tenant_id, kind),
     ).fetchone()[0]
     held = connection.execute(

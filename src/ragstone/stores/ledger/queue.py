@@ -92,8 +92,10 @@ class SqlQueue:
         except UnknownTenant:
             return {}
 
-    async def next_due(self, tenant: str, kind: JobKind = "document", lane: Lane = "all") -> float | None:
-        return await self._ledger.read(tenant, job_reads.next_due, kind, lane)
+    async def next_due(
+        self, tenant: str, attempts: int, kind: JobKind = "document", lane: Lane = "all"
+    ) -> float | None:
+        return await self._ledger.read(tenant, job_reads.next_due, attempts, kind, lane)
 
     async def older_originals(self, tenant: str, jobs: Sequence[Job]) -> list[tuple[str, str]]:
         return await self._ledger.read(tenant, originals.older, jobs)

@@ -15,8 +15,8 @@ from pathlib import Path
 from queue import Empty, LifoQueue
 from typing import Any, TypeVar
 
-from ragstone.core.errors import RagstoneError, StoreBusy, StoreCorrupt, StoreError, StoreFull
-from ragstone.stores.ledger.readers import Readers
+from ragstone.core.errors import InputError, RagstoneError, StoreBusy, StoreCorrupt, StoreError, StoreFull
+from ragstone.core.readers import Readers, closed
 from ragstone.stores.ledger.sqlite_dialect import SqliteConnection
 from ragstone.stores.migrations import Schema, is_current, upgrade
 
@@ -50,7 +50,11 @@ class SqliteFile:
     async def write(self, work: Callable[[SqliteConnection], T]) -> T:
         """Run on the writer's thread. Only the holder of `turn` may call this."""
         guarded = self._guarded(lambda: work(self._writer))
-        return await asyncio.get_running_loop().run_in_executor(self._writing, guarded)
+        try:
+            writing = asyncio.get_running_loop().run_in_executor(self._writing, guarded)
+        except RuntimeError as error:
+            raise closed(self.path.name) from error
+        return await writing
 
     async def read(self, work: Callable[[SqliteConnection], T]) -> T:
         """Run on a reader's thread, in one snapshot; for the indexes, whose reads may be long."""
@@ -174,6 +178,15 @@ def translated(path: Path) -> Iterator[None]:
         raise _operational(path, error) from error
     except sqlite3.IntegrityError as error:
         raise StoreError(f"{path.name}: {error}") from error
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{error.object[:80]!r} is no text: it holds half of a surrogate pair",
+            hint="write names and ids in characters that UTF-8 has",
+        ) from error
+    except sqlite3.ProgrammingError as error:
+        raise (
+            closed(path.name) if "closed" in str(error) else StoreError(f"{path.name}: {error}")
+        ) from error
     except sqlite3.DatabaseError as error:
         raise StoreCorrupt(
             f"{path.name} cannot be read: {error}", hint="restore the data folder from a backup"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +16,9 @@ from pydantic import SecretStr
 from ragstone.configure import load_settings
 from ragstone.core.errors import SettingsError, SourceError
 from ragstone.core.record_settings import RecordSettings
-from ragstone.ingest.sources.records import LONGEST_TEXT, RecordFinder
+from ragstone.core.records import RecordFindings
+from ragstone.ingest.sources.database_rows import RowReader
+from ragstone.ingest.sources.records import LONGEST_TEXT, READERS, RecordFinder
 
 PRODUCTS = {
     "database": "shop",
@@ -51,12 +54,36 @@ def finder(folder: Path, k: int = 5, **changes: Any) -> RecordFinder:
     return RecordFinder(settings, {"shop": SecretStr(f"sqlite:///{folder / 'shop.db'}")})
 
 
+@pytest.fixture
+def holding() -> set[int]:
+    """The threads that a database holds."""
+    return set()
+
+
+@pytest.fixture
+def stuck(
+    shop: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holding: set[int]
+) -> Iterator[RecordFinder]:
+    """Looks in a database that does not answer before the test has ended."""
+    let_go = threading.Event()
+
+    def hang(self: RowReader, statement: object) -> list[Any]:
+        holding.add(threading.get_ident())
+        let_go.wait()
+        return []
+
+    monkeypatch.setattr(RowReader, "rows", hang)
+    settings = RecordSettings(seconds=0.01, sets={"products": PRODUCTS})
+    yield RecordFinder(settings, {"shop": SecretStr(f"sqlite:///{tmp_path / 'shop.db'}")})
+    let_go.set()
+
+
 async def found(by: RecordFinder, query: str, tenant: str = "acme") -> list[str]:
-    return [hit.title for hit in await by.find(tenant, query, "product")]
+    return [hit.title for hit in (await by.find(tenant, query, "product")).rows]
 
 
 async def test_a_row_is_a_passage_that_says_where_it_stands(shop: sqlite3.Connection, tmp_path: Path) -> None:
-    (hit,) = await finder(tmp_path).find("acme", "oriental spice", "product")
+    (hit,) = (await finder(tmp_path).find("acme", "oriental spice", "product")).rows
     assert hit.text == "Oriental Spice costs 42 USD. 7 in stock. A perfume with oud."
     assert (hit.title, hit.uri, hit.score) == ("Oriental Spice", "database:shop/products#1", 1.0)
     assert (hit.start, hit.end) == (0, len(hit.text))
@@ -64,7 +91,7 @@ async def test_a_row_is_a_passage_that_says_where_it_stands(shop: sqlite3.Connec
     assert hit.chunk_id.startswith("row:")
     shop.execute("UPDATE products SET price = 40 WHERE id = 1")
     shop.commit()
-    (now,) = await finder(tmp_path).find("acme", "oriental spice", "product")
+    (now,) = (await finder(tmp_path).find("acme", "oriental spice", "product")).rows
     assert (now.metadata["price"], now.chunk_id) == (40, hit.chunk_id)
 
 
@@ -80,11 +107,43 @@ async def test_those_with_most_words_come_first(shop: sqlite3.Connection, tmp_pa
 
 async def test_no_tenant_sees_the_rows_of_another(shop: sqlite3.Connection, tmp_path: Path) -> None:
     by = finder(tmp_path)
-    assert [hit.text[:25] for hit in await by.find("globex", "oriental spice", "product")] == [
+    assert [hit.text[:25] for hit in (await by.find("globex", "oriental spice", "product")).rows] == [
         "Oriental Spice costs 1 US"
     ]
     for tenant in ("nobody", "", "acme' OR '1'='1", "%", "ACME"):
         assert await found(by, "oriental spice perfume", tenant) == []
+
+
+@pytest.mark.parametrize("collation", ["NOCASE", "RTRIM", "BINARY"])
+async def test_whose_a_row_is_does_not_depend_on_how_the_database_compares(
+    tmp_path: Path, collation: str
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as database:
+        database.execute(
+            f"CREATE TABLE products (id, shop TEXT COLLATE {collation}, name, note, price, stock)"
+        )
+        others = [(n, ("Acme", "acme ")[n % 2], "Perfume", "", 1, 1) for n in range(20)]
+        mine = [(99, "acme", "Perfume of mine", "", 1, 1)]
+        database.executemany("INSERT INTO products VALUES (?, ?, ?, ?, ?, ?)", others + mine)
+        database.commit()
+    assert await found(finder(tmp_path), "perfume") == ["Perfume of mine"]
+
+
+@pytest.mark.parametrize(("written", "titles"), [("acme", ["Oriental Spice"]), ("Acme", []), ("acme ", [])])
+async def test_what_a_database_takes_for_the_tenant_is_looked_at_again(
+    shop: sqlite3.Connection,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    written: str,
+    titles: list[str],
+) -> None:
+    read = RowReader.rows
+
+    def as_written(self: RowReader, statement: Any) -> list[Any]:
+        return [{**row, "ragstone_tenant": written} for row in read(self, statement)]
+
+    monkeypatch.setattr(RowReader, "rows", as_written)
+    assert await found(finder(tmp_path), "oriental spice") == titles
 
 
 @pytest.mark.parametrize(
@@ -110,16 +169,16 @@ async def test_a_query_is_given_no_more_rows_than_the_settings_say(
 async def test_long_rows_are_cut(shop: sqlite3.Connection, tmp_path: Path) -> None:
     shop.execute("INSERT INTO products VALUES (9, 'acme', 'Epic', ?, 1, 1)", ("word " * 9000,))
     shop.commit()
-    (hit,) = await finder(tmp_path).find("acme", "epic", "product")
+    (hit,) = (await finder(tmp_path).find("acme", "epic", "product")).rows
     assert len(hit.text) == LONGEST_TEXT
 
 
 async def test_sets_are_asked_for_their_own_type(shop: sqlite3.Connection, tmp_path: Path) -> None:
     assert finder(tmp_path).about == {"product"}
-    assert await finder(tmp_path).find("acme", "perfume", "service") == ()
+    assert await finder(tmp_path).find("acme", "perfume", "service") == RecordFindings(())
     everything = finder(tmp_path, about="general")
     assert everything.about == {"product", "service", "general"}
-    assert len(await everything.find("acme", "perfume", "service")) == 2
+    assert len((await everything.find("acme", "perfume", "service")).rows) == 2
 
 
 @pytest.mark.req("R-REL-02")
@@ -132,18 +191,42 @@ async def test_a_database_that_is_gone_is_an_error_that_names_it(tmp_path: Path)
 
 
 @pytest.mark.req("R-MOD-09")
-async def test_a_database_has_its_own_time(
+async def test_a_database_has_its_own_time(stuck: RecordFinder) -> None:
+    with pytest.raises(SourceError, match=r"^no rows of 'products' within 0.01 s$"):
+        await stuck.find("acme", "perfume", "product")
+
+
+async def test_a_database_that_hangs_holds_few_threads_of_its_own(
+    stuck: RecordFinder, holding: set[int]
+) -> None:
+    refused = False
+    while not refused:
+        searches = (stuck.find("acme", "perfume", "product") for _ in range(24))
+        failed = await asyncio.gather(*searches, return_exceptions=True)
+        assert {type(one) for one in failed} == {SourceError}
+        refused = str(failed[-1]) == f"{READERS} reads of database 'shop' have not come back"
+    assert len(holding) == READERS
+    assert await asyncio.to_thread(threading.get_ident) not in holding
+
+
+@pytest.mark.req("R-REL-02")
+async def test_a_set_that_fails_leaves_the_rows_of_the_others(
+    shop: sqlite3.Connection, tmp_path: Path
+) -> None:
+    lost = PRODUCTS | {"query": "SELECT id, shop, name, note, price, stock FROM nowhere"}
+    settings = RecordSettings(seconds=20, sets={"lost": lost, "products": PRODUCTS})
+    by = RecordFinder(settings, {"shop": SecretStr(f"sqlite:///{tmp_path / 'shop.db'}")})
+    findings = await by.find("acme", "oriental spice", "product")
+    assert [hit.title for hit in findings.rows] == ["Oriental Spice"]
+    assert findings.problem == "database 'shop': no such table: nowhere"
+
+
+async def test_a_defect_is_no_database_that_is_down(
     shop: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = RecordSettings(seconds=0.01, sets={"products": PRODUCTS})
-    by = RecordFinder(settings, {"shop": SecretStr(f"sqlite:///{tmp_path / 'shop.db'}")})
-
-    async def never(*given: object) -> None:
-        await asyncio.Event().wait()
-
-    monkeypatch.setattr(asyncio, "to_thread", never)
-    with pytest.raises(SourceError, match=r"^no rows within 0.01 s$"):
-        await by.find("acme", "perfume", "product")
+    monkeypatch.setattr(RowReader, "rows", lambda self, statement: [{}])
+    with pytest.raises(KeyError):
+        await finder(tmp_path).find("acme", "perfume", "product")
 
 
 @pytest.mark.parametrize(

@@ -304,8 +304,9 @@ def test_settings_that_cannot_work_are_refused(options: dict[str, Any], message:
 
 
 def test_an_address_is_needed() -> None:
-    with pytest.raises(SettingsError, match="weaviate needs an address"):
+    with pytest.raises(SettingsError, match="weaviate needs an address") as raised:
         WeaviateProvider(Adapter(kind="weaviate"), Path("unused"), "filter")
+    assert raised.value.hint == "set store.vectors.url to something like http://host:8080"
 
 
 async def test_a_server_without_keys_gets_none(weaviate: WeaviateDouble) -> None:

@@ -1,4 +1,6 @@
-"""Threads that read one file. A thread cannot be stopped: who gives up waiting for a read leaves its thread behind.
+"""Threads that read one file or database.
+
+A thread cannot be stopped: who gives up waiting for a read leaves its thread behind.
 
 When all of them are left behind, nobody is kept waiting any more: a read is refused at once, until one comes back.
 """
@@ -6,15 +8,16 @@ When all of them are left behind, nobody is kept waiting any more: a read is ref
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from typing import TypeVar
 
-from ragstone.core.errors import StoreBusy
+from ragstone.core.errors import StoreBusy, StoreError
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
 
 
 class Readers:
@@ -33,13 +36,16 @@ class Readers:
         return self._left_behind
 
     async def run(self, work: Callable[[], T]) -> T:
-        """What the work gives. Raises `StoreBusy` while every thread hangs."""
+        """What the work gives. Raises `StoreBusy` while every thread hangs, `StoreError` once they are closed."""
         if self._left_behind >= self._threads:
             raise StoreBusy(
                 f"{self._left_behind} reads of {self._file} have not come back",
                 hint="look at the disk that holds it; searches are as before once they are back",
             )
-        future = self._pool.submit(work)
+        try:
+            future = self._pool.submit(work)
+        except RuntimeError as error:
+            raise closed(self._file) from error
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -50,12 +56,19 @@ class Readers:
 
     def later(self, work: Callable[[], object]) -> None:
         """Have it done while the caller goes on; once they are closed, nobody will want it."""
-        with suppress(RuntimeError):
-            self._pool.submit(work)
+        try:
+            future = self._pool.submit(work)
+        except RuntimeError:
+            return
+        future.add_done_callback(self._note)
 
     def close(self) -> None:
         """Wait for what runs."""
         self._pool.shutdown()
+
+    def _note(self, done: Future[object]) -> None:
+        if not done.cancelled() and (error := done.exception()) is not None:
+            logger.warning("%s could not be read ahead: %s", self._file, error)
 
     def _leave(self, future: Future[T]) -> None:
         with self._guard:
@@ -65,3 +78,8 @@ class Readers:
     def _come_back(self, _: Future[T]) -> None:
         with self._guard:
             self._left_behind -= 1
+
+
+def closed(file: str) -> StoreError:
+    """What to raise for a file or a database that is no longer open."""
+    return StoreError(f"{file} is closed", hint="open the engine again")

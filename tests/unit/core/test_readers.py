@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import pytest
 
-from ragstone.core.errors import StoreBusy
-from ragstone.stores.ledger.readers import Readers
+from ragstone.core.errors import StoreBusy, StoreError
+from ragstone.core.readers import Readers
 
 THREADS = 2
 
@@ -95,3 +95,24 @@ async def test_what_fails_fails_for_who_asked(readers: Readers) -> None:
     with pytest.raises(ValueError, match="mine"):
         await readers.run(fail)
     assert readers.left_behind == 0
+
+
+async def test_what_is_read_ahead_and_fails_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> None:
+        raise ValueError("no such table")
+
+    readers = Readers(THREADS, "acme.db")
+    readers.later(fail)
+    readers.later(str)
+    await asyncio.to_thread(readers.close)
+    assert caplog.messages == ["acme.db could not be read ahead: no such table"]
+
+
+async def test_once_closed_nothing_is_read() -> None:
+    readers = Readers(THREADS, "acme.db")
+    readers.close()
+    read: list[str] = []
+    readers.later(lambda: read.append("ahead"))
+    with pytest.raises(StoreError, match=r"^acme\.db is closed$"):
+        await readers.run(lambda: read.append("now"))
+    assert read == []
