@@ -31,6 +31,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "docs" / "refunds.md").write_text(
         "# Refunds\n\nRefunds take five working days. They are paid to the card that was used.\n"
     )
+    (place / "handbook").mkdir()
+    (place / "handbook" / "leave.md").write_text("# Leave\n\nWhoever is ill tells the office before nine.\n")
     return place
 
 
@@ -67,6 +69,7 @@ def test_console_examples_run_in_order(page: Path, commands: list[str], said: st
         command = [sys.executable, "-m", *shlex.split(line), "--data-dir", page.stem]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (line, done.stderr)
+        assert "warning: " not in done.stderr, line
         outputs.append(done.stdout)
     assert any(said in output for output in outputs)
 

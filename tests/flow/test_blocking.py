@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -53,6 +54,31 @@ def test_every_method_answers(fake_model: FakeEmbedder, data_dir: Path, tmp_path
         assert stone.delete(letter.id)
         assert stone.delete_kb("default") == 1
     assert fake_model.closed
+
+
+def test_a_new_one_can_work_at_once(fake_model: FakeEmbedder, data_dir: Path) -> None:
+    with Ragstone(data_dir=data_dir) as stone:
+        stone.intake.work()
+        assert stone.intake.jobs() == []
+
+
+def test_half_a_character_is_refused_wherever_a_name_or_an_id_goes(
+    fake_model: FakeEmbedder, data_dir: Path
+) -> None:
+    with Ragstone(data_dir=data_dir) as stone:
+        stone.ingest_items([LETTER])
+        answer = stone.ask("When does the ferry leave?")
+        receipt = json.dumps(stone.receipt(answer)).replace(stone.documents()[0].id, "doc\\ud800")
+        for work in (
+            lambda: stone.text("doc\ud800"),
+            lambda: stone.delete("doc\ud800"),
+            lambda: stone.search("ferry", tenant="a\ud800"),
+            lambda: stone.search("ferry", kb="a\ud800"),
+            lambda: stone.intake.status("doc\ud800"),
+            lambda: stone.check_receipt(json.loads(receipt)),
+        ):
+            with pytest.raises(InputError, match="half of a surrogate pair"):
+                work()
 
 
 def test_what_is_taken_in_now_and_worked_on_later(

@@ -155,5 +155,5 @@ def test_a_kb_that_does_not_exist_is_not_found(stone: Ragstone, kb: str) -> None
     for look in (stone.search, stone.ask):
         with pytest.raises(NotFoundError) as caught:
             look("anything", kb=kb)
-        assert caught.value.hint == "make it with: ragstone ingest PATH"
+        assert caught.value.hint == f"make it with: ragstone ingest PATH --kb {kb}"
     assert kb not in {one.name for one in stone.kbs()}

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
-from ragstone.core.errors import InputError, ModelError, ModelMismatch, NotFoundError, SettingsError
+from ragstone.core.errors import (
+    InputError,
+    ModelError,
+    ModelMismatch,
+    NotFoundError,
+    SettingsError,
+    StoreError,
+)
 from ragstone.core.model_types import Embeddings
 from ragstone.core.settings import EmbeddingSettings
 from ragstone.core.types import Role
@@ -285,3 +292,13 @@ async def test_the_embedded_store_takes_no_address(settings: Settings) -> None:
 def test_settings_and_keywords_do_not_mix(settings: Settings) -> None:
     with pytest.raises(InputError, match="give Settings or keywords, not both"):
         Ragstone(settings, kb="other")
+
+
+async def test_a_closed_engine_says_so(fake_model: FakeEmbedder, settings: Settings) -> None:
+    engine = open_engine(settings)
+    await engine.ingest_items(LETTERS)
+    assert (await engine.search("ferry")).hits
+    await engine.close()
+    for work in (engine.search("ferry"), engine.search("nine lamps"), engine.documents(), engine.kbs()):
+        with pytest.raises(StoreError, match=r"^the engine is closed$"):
+            await work

@@ -51,8 +51,8 @@ def over_http(guide: Path) -> Iterator[str]:
         yield found[1]
     finally:
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
-    assert out == ""
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (0, "", "note: Stopped.\n")
 
 
 def value(result: Any) -> Any:

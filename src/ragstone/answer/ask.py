@@ -163,7 +163,11 @@ class Answerer:
     async def _quoted(self, part: Part, most: int, notes: list[str]) -> Sequence[Statement]:
         # When an LLM read the passages, a planted address may be what it was led to: none is passed on.
         extraction = await self._extractor.extract(
-            part.question, part.hits, max_sentences=most, addresses=self._llm is None
+            part.question,
+            part.hits,
+            max_sentences=most,
+            addresses=self._llm is None,
+            shared=part.shared,
         )
         notes.extend(extraction.degraded)
         return extraction.statements

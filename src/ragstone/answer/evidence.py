@@ -86,11 +86,19 @@ def closeness(question: Vector, sentences: Matrix, unrelated: Matrix) -> list[fl
     return [(float(cosine) - background) / max(1.0 - background, 1e-6) for cosine in sentences @ question]
 
 
-def coverage(question: str, quotes: Sequence[Quote]) -> list[float]:
-    """The weighted share of the question's terms in each sentence or the headings above it."""
+def asked_terms(question: str) -> list[str]:
+    """What a question names; all of its terms where it names nothing."""
     asked = analyze_query(question)
-    terms = [term for term in asked if term not in ASKING] or asked
-    inside = [set(analyze(quote.text)) for quote in quotes]
+    return [term for term in asked if term not in ASKING] or asked
+
+
+def coverage(question: str, quotes: Sequence[Quote], read: Sequence[str] = ()) -> list[float]:
+    """The weighted share of the question's terms in each sentence or the headings above it.
+
+    `read` is what each sentence is read as, where that is more than its own words.
+    """
+    terms = asked_terms(question)
+    inside = [set(analyze(words)) for words in read or [quote.text for quote in quotes]]
     frequency = Counter(term for found in inside for term in found)
     weights = {term: math.log(1 + len(quotes) / (0.5 + frequency[term])) for term in terms}
     total = sum(weights.values())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from ragstone.answer.cite import Quote, Statement
-from ragstone.answer.evidence import UNRELATED, Evidence, closeness, coverage, names_unknown
+from ragstone.answer.evidence import UNRELATED, Evidence, asked_terms, closeness, coverage, names_unknown
 from ragstone.answer.plain import has_image, has_link, strip_hidden
 from ragstone.core.analyzer import analyze
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError
@@ -55,33 +56,48 @@ class Extractor:
         self._unrelated: Embeddings | None = None
 
     async def extract(
-        self, question: str, hits: Sequence[Hit], *, max_sentences: int, addresses: bool = True
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        *,
+        max_sentences: int,
+        addresses: bool = True,
+        shared: AbstractSet[str] = frozenset(),
     ) -> Extraction:
-        """Quote the sentences that answer the question, or none; `addresses` lets them hold addresses."""
+        """Quote the sentences that answer the question, or none; `addresses` lets them hold addresses.
+
+        `shared` are terms that other questions asked along with this one have too. A sentence that has these and
+        none of the question's own needs more to be an answer to it.
+        """
         quotes = candidates(hits, addresses=addresses)
         if not quotes:
             return Extraction(())
-        covered = coverage(question, quotes)
+        read = as_read(question, quotes)
+        covered = coverage(question, quotes, read)
         short = _shortlist(quotes, covered)
         degraded: tuple[str, ...] = ()
         near: Sequence[float | None]
         try:
-            near = await self._closeness(question, [quotes[place] for place in short])
+            near = await self._closeness(question, [read[place] for place in short])
         except (ModelError, RemoteError) as error:
             near = [None] * len(short)
             degraded = (f"answer: sentences chosen by words only: {error}",)
         evidence = [
-            Evidence(quotes[place], value, covered[place]) for place, value in zip(short, near, strict=True)
+            item
+            for place, value in zip(short, near, strict=True)
+            if (item := Evidence(quotes[place], value, covered[place])).enough(
+                unknown_name=_only_on(shared, question, read[place])
+            )
         ]
         chosen = choose(evidence, max_sentences, unknown_name=names_unknown(question, hits))
         said = in_reading_order(with_items(with_leads(chosen, quotes, max_sentences), quotes, max_sentences))
         return Extraction(tuple(Statement(quote.text, "quoted", (quote,)) for quote in said), degraded)
 
-    async def _closeness(self, question: str, quotes: Sequence[Quote]) -> list[float]:
+    async def _closeness(self, question: str, read: Sequence[str]) -> list[float]:
         asked = await self._embedder.embed([question], "query")
         if self._unrelated is None or self._unrelated.model != asked.model:
             self._unrelated = await self._embedder.embed(UNRELATED)
-        sentences = await self._embedder.embed([strip_hidden(quote.text) for quote in quotes])
+        sentences = await self._embedder.embed([strip_hidden(words) for words in read])
         if not asked.model == self._unrelated.model == sentences.model:
             raise ModelMismatch("the embedding model changed while sentences were compared")
         return closeness(asked.vectors[0], sentences.vectors, self._unrelated.vectors)
@@ -155,6 +171,28 @@ def _score(item: Evidence) -> float:
 def _same(one: Quote, other: Quote) -> bool:
     first, second = set(analyze(one.text)), set(analyze(other.text))
     return len(first & second) >= _SAME * len(first | second)
+
+
+def as_read(question: str, quotes: Sequence[Quote]) -> list[str]:
+    """The words by which each sentence is judged: behind those it leans on, where it adds to them what is asked for.
+
+    Of several that lean on each other ("It … It …"), all lean on the one before the first.
+    """
+    asked = set(asked_terms(question))
+    read = [quote.text for quote in quotes]
+    lead = read[0] if read else ""
+    for place, (before, quote) in enumerate(pairwise(quotes), start=1):
+        if not (_LEANING.match(quote.text) and _beside(before, quote)):
+            lead = quote.text
+        elif asked.intersection(analyze(quote.text)).difference(analyze(lead)):
+            read[place] = f"{lead} {quote.text}"
+    return read
+
+
+def _only_on(shared: AbstractSet[str], question: str, words: str) -> bool:
+    """Whether words have of a question only what other questions have too."""
+    found, asked = set(analyze(words)), set(asked_terms(question))
+    return not found.isdisjoint(shared & asked) and found.isdisjoint(asked - shared) and not asked <= shared
 
 
 def with_leads(chosen: Sequence[Quote], quotes: Sequence[Quote], max_sentences: int) -> list[Quote]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ragstone.answer.evidence import ASKING
+from ragstone.answer.evidence import ASKING, asked_terms
 from ragstone.answer.verify.grammar import Token, is_known_verb, tokens
 from ragstone.core.analyzer import STOP_WORDS, analyze
 from ragstone.core.types import Hit, SearchResult
@@ -32,6 +32,8 @@ class Part:
     question: str
     hits: tuple[Hit, ...]
     degraded: tuple[str, ...] = ()
+    shared: frozenset[str] = frozenset()
+    """Its terms that other parts have too: a sentence with only these is about the topic, not about this part."""
 
 
 class Tally:
@@ -84,9 +86,20 @@ async def look_up(
     """Each question with its own passages first, then those that were found for all of them."""
     results = await asyncio.gather(*map(search, questions))
     return tuple(
-        Part(question, each_once((*passages(one), *passages(found))), one.degraded)
+        Part(
+            question,
+            each_once((*passages(one), *passages(found))),
+            one.degraded,
+            _shared(question, questions),
+        )
         for question, one in zip(questions, results, strict=True)
     )
+
+
+def _shared(question: str, questions: Sequence[str]) -> frozenset[str]:
+    """The terms of a question that others of them have too."""
+    others = {term for one in questions if one != question for term in asked_terms(one)}
+    return frozenset(others.intersection(asked_terms(question)))
 
 
 def each_once(hits: Iterable[Hit]) -> tuple[Hit, ...]:

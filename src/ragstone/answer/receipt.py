@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -31,6 +31,7 @@ MOST_CITED = 200
 """By one sentence: two quotes of each of a hundred passages."""
 MOST_CITED_IN_ALL = 2000
 MOST_QUOTED_CHARS = 500_000
+MOST_PARTS = 100
 MOST_CHARS = 8000
 """Of a sentence or a quote, which are parts of a passage."""
 _NOT_ONE = "this is not a receipt of an answer"
@@ -78,6 +79,9 @@ class _Receipt(Section):
     status: Literal["answered", "no_evidence"]
     sentences: tuple[_Sentence, ...] = Field(max_length=MOST_SENTENCES)
     citations: tuple[_Citation, ...] = Field(max_length=MOST_CITATIONS)
+    unanswered: tuple[Annotated[str, Field(max_length=MOST_CHARS)], ...] = Field(
+        default=(), max_length=MOST_PARTS
+    )
     digest: str
 
 
@@ -94,6 +98,7 @@ class AnswerReceipt:
     citations: tuple[Citation, ...]
     misfits: tuple[str, ...]
     """What shows that it is not as it was made, whatever the documents say."""
+    unanswered: tuple[str, ...] = ()
 
 
 def make_receipt(
@@ -129,6 +134,7 @@ def make_receipt(
         "status": answer.status,
         "sentences": [_sentence_json(sentence) for sentence in answer.sentences],
         "citations": [_citation_json(citation) for citation in answer.citations],
+        "unanswered": list(answer.unanswered),
     }
     return {**body, "digest": digest(body)}
 
@@ -159,6 +165,7 @@ def read_receipt(value: Mapping[str, Any]) -> AnswerReceipt:
         sentences=tuple(Sentence(one.text, one.support, one.citations) for one in read.sentences),
         citations=tuple(Citation(**one.model_dump(exclude={"hash"})) for one in read.citations),
         misfits=tuple(_misfits(read, digest(value))),
+        unanswered=read.unanswered,
     )
 
 

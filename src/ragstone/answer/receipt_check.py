@@ -57,6 +57,7 @@ def _report(receipt: AnswerReceipt, documents: Mapping[str, Stored | None], mark
         tuple(_checked(one) for one in places.values()),
         tuple(CheckedSentence(text, not reason, reason) for text, reason in reasons),
         (*_unlike_here(receipt, marks), *(note for one in places.values() for note in one.differences)),
+        receipt.unanswered,
     )
 
 

@@ -165,6 +165,8 @@ class LeaseLost(RagstoneError):
 def unknown_kb(name: str, tenant: str) -> NotFoundError:
     """What to raise for a knowledge base that nothing has been put into."""
     whose, hint = "", "make it with: ragstone ingest PATH"
+    if name != "default":
+        hint = f"{hint} --kb {name}"
     if tenant != "default":
         whose, hint = f" in tenant '{tenant}'", f"{hint} --tenant {tenant}; all there are: ragstone tenants"
     return NotFoundError(f"there is no knowledge base '{name}' yet{whose}", hint=hint)

@@ -46,6 +46,8 @@ class ReceiptReport:
     sentences: tuple[CheckedSentence, ...]
     differences: tuple[str, ...] = ()
     """What the receipt calls otherwise than it is called here now: titles, addresses, sections, pages, marks."""
+    unanswered: tuple[str, ...] = ()
+    """The parts of the question that the answer left open when it was given."""
 
     @property
     def intact(self) -> bool:

@@ -48,7 +48,9 @@ class WebFindings:
 def no_web_search() -> InputError:
     """What to raise when the web is asked and nobody has set up how."""
     return InputError(
-        "no web search is set up", hint="set web.kind to searxng, brave, tavily, google or fixture"
+        "no web search is set up",
+        hint="set web.kind (searxng, brave, tavily, google, fixture) in ragstone.yaml, "
+        "or in the environment: RAGSTONE_WEB__KIND=searxng RAGSTONE_WEB__URL=http://localhost:8080",
     )
 
 

@@ -80,7 +80,7 @@ def stage_json(stage: Stage) -> JsonObject:
 
 
 def ask_json(answer: Answer) -> JsonObject:
-    """An answer; each sentence names its citations by number. `unanswered` is there where a part of it was not."""
+    """An answer; each sentence names its citations by number, and `unanswered` lists the parts left open."""
     return {
         "question": answer.question,
         "answer": answer.answer,
@@ -92,7 +92,7 @@ def ask_json(answer: Answer) -> JsonObject:
         "status": answer.status,
         "degraded": list(answer.degraded),
         "contradictions": [asdict(contradiction) for contradiction in answer.contradictions],
-        **({"unanswered": list(answer.unanswered)} if answer.unanswered else {}),
+        "unanswered": list(answer.unanswered),
     }
 
 

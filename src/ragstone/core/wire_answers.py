@@ -39,4 +39,5 @@ def receipt_report_json(report: ReceiptReport) -> JsonObject:
         "differences": list(report.differences),
         "sentences": [asdict(sentence) for sentence in report.sentences],
         "citations": [asdict(citation) for citation in report.citations],
+        "unanswered": list(report.unanswered),
     }

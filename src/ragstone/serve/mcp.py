@@ -86,15 +86,32 @@ async def serve_stdio(server: Server[Any]) -> None:
 
 
 async def serve_http(server: Server[Any], port: int, on_ready: Callable[[int], None]) -> None:
-    """Talk over streamable HTTP at `/mcp` of this machine; port 0 takes a free one."""
+    """Talk over streamable HTTP at `/mcp` of this machine until cancelled; port 0 takes a free one."""
+    import asyncio
+    import signal
+    from contextlib import nullcontext
+
     import uvicorn
+
+    class Http(uvicorn.Server):
+        """Leaves signals to whoever started it."""
+
+        def capture_signals(self) -> Any:
+            return nullcontext()
 
     config = uvicorn.Config(
         server.streamable_http_app(host=HOST), host=HOST, port=port, log_config=None, lifespan="on"
     )
     socket = config.bind_socket()
     on_ready(socket.getsockname()[1])
-    await uvicorn.Server(config).serve([socket])
+    http = Http(config)
+    serving = asyncio.ensure_future(http.serve([socket]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        http.handle_exit(signal.SIGINT, None)  # open streams end, and what is being answered is finished
+        await serving
+        raise
 
 
 def _mcp() -> tuple[Any, type[Server[Any]]]:

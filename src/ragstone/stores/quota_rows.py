@@ -199,8 +199,9 @@ def _refusal(
         case _:
             waiting = f", and {promised:,.0f} on the way" if promised else ""
             said = f"tenant '{tenant}' may have {limit:,.0f} {name} and has {used:,.0f}{waiting}"
+            verb = "does" if amount == 1 else "do"
             return QuotaExceeded(
-                f"{said}: {amount:,.0f} more do not fit", hint=f"delete something, or raise quotas.{name}"
+                f"{said}: {amount:,.0f} more {verb} not fit", hint=f"delete something, or raise quotas.{name}"
             )
 
 

@@ -317,3 +317,36 @@ def test_secrets_are_not_shown(cli: Cli) -> None:
     ):
         assert ran.code == 0
         assert "hush" not in ran.out
+
+
+def test_a_folder_that_was_ingested_is_warned_of(cli: Cli, pages: Path) -> None:
+    assert cli("ingest", "pages").code == 0
+    ids = [one["id"] for one in cli("documents", "--json").json["documents"]]
+    ran = cli("sources", "add", "files", "wiki", "path=pages")
+    said = " ".join(ran.err.split())
+    assert ran.code == 0
+    assert f"'ragstone ingest' has brought 3 documents under {pages} already" in said
+    assert f"ragstone documents delete {' '.join(ids)}; to undo this: ragstone sources remove wiki" in said
+    assert "warning: " not in cli("sources", "add", "files", "part", "path=elsewhere").err
+
+
+def test_many_documents_are_not_named_one_by_one(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "many").mkdir()
+    for number in range(6):
+        (tmp_path / "many" / f"{number}.txt").write_text(f"Buoy number {number} is painted red.\n")
+    assert cli("ingest", "many").code == 0
+    said = " ".join(cli("sources", "add", "files", "wiki", "path=many").err.split())
+    assert "ragstone documents delete ID… (ids: ragstone documents);" in said
+
+
+@pytest.mark.parametrize(
+    ("path", "warned"),
+    [("pages", True), ("pages/staff", True), (".", True), ("pages2", False), ("${PAGES}", False)],
+)
+def test_two_sources_of_one_folder_are_warned_of(
+    sourced: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, warned: bool
+) -> None:
+    monkeypatch.setenv("PAGES", str(tmp_path))
+    ran = sourced("sources", "add", "files", "second", f"path={path}")
+    assert ran.code == 0
+    assert ("source 'wiki' reads" in " ".join(ran.err.split())) == warned

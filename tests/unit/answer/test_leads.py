@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ragstone.answer.cite import Quote
-from ragstone.answer.extract import Extractor, candidates, with_leads
+from ragstone.answer.extract import Extractor, as_read, candidates, with_leads
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
 
@@ -121,3 +121,26 @@ def test_a_heading_without_marks_is_not_quoted(make_hit: MakeHit, facts: dict[st
 def test_a_sentence_that_only_contains_the_title_is_quoted(make_hit: MakeHit) -> None:
     hit = make_hit("The small boat leaves from the east pier.", title="The small boat", section="")
     assert [quote.text for quote in quotes_of(hit)] == ["The small boat leaves from the east pier."]
+
+
+@pytest.mark.parametrize(
+    ("question", "read"),
+    [
+        ("Who owns the Eider?", ["", "The Eider sails to Sula. ", ""]),
+        ("How many seats does the Eider have?", ["", "", "The Eider sails to Sula. "]),
+        ("Where does the Eider sail?", ["", "", ""]),
+    ],
+)
+def test_a_sentence_is_read_with_the_one_it_leans_on_where_it_adds_what_is_asked(
+    make_hit: MakeHit, question: str, read: list[str]
+) -> None:
+    quotes = quotes_of(make_hit("The Eider sails to Sula. It is owned by the island. It has ninety seats."))
+    assert as_read(question, quotes) == [
+        before + quote.text for before, quote in zip(read, quotes, strict=True)
+    ]
+
+
+def test_a_sentence_of_another_paragraph_is_read_by_itself(make_hit: MakeHit) -> None:
+    quotes = quotes_of(make_hit("The Eider sails to Sula.\n\nIt is owned by the island."))
+    assert as_read("Who owns the Eider?", quotes) == [quote.text for quote in quotes]
+    assert as_read("Who owns the Eider?", []) == []

@@ -94,3 +94,36 @@ async def test_a_part_gets_a_sentence_even_where_few_are_allowed(
     parts = [Part("When was Harbour Line founded", hits), Part("who runs Harbour Line", hits)]
     answer = await Answerer(embedder, settings=AnswerSettings(max_sentences=1)).answer("…", hits, parts=parts)
     assert len(answer.sentences) == 2
+
+
+BERGEN = "Fjellvind was founded in 1998 in Bergen."
+LED = "It is run by Ingrid Solheim."
+
+
+@pytest.mark.parametrize(
+    ("questions", "said", "unanswered"),
+    [
+        (("When was Fjellvind founded", "who runs Fjellvind"), [BERGEN, LED], ()),
+        (
+            ("How many employees does Fjellvind have", "who runs Fjellvind"),
+            [BERGEN, LED],
+            ("How many employees does Fjellvind have",),
+        ),
+    ],
+)
+async def test_a_sentence_on_the_topic_alone_answers_no_part(
+    embedder: Embedder,
+    make_hit: MakeHit,
+    questions: tuple[str, str],
+    said: list[str],
+    unanswered: tuple[str, ...],
+) -> None:
+    found = SearchResult("…", "…", "fast", (make_hit(f"{BERGEN} {LED}", "a"),), (), (), 0.0)
+
+    async def search(query: str) -> SearchResult:
+        return found
+
+    parts = await look_up(questions, search, lambda one: one.hits, found)
+    assert [part.shared for part in parts] == [frozenset({"fjellvind"})] * 2
+    answer = await Answerer(embedder).answer("…", found.hits, parts=parts)
+    assert ([one.text for one in answer.sentences], answer.unanswered) == (said, unanswered)

@@ -135,6 +135,8 @@ async def test_order_and_space_do_not_matter(receipt: dict[str, Any]) -> None:
     "change",
     [
         lambda receipt: receipt.clear(),
+        lambda receipt: receipt.update(unanswered=["who runs it"] * 101),
+        lambda receipt: receipt.update(unanswered=["w" * 8001]),
         lambda receipt: receipt.pop("citations"),
         lambda receipt: receipt.update(note="x"),
         _set("receipt", 2),

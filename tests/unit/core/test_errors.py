@@ -47,7 +47,8 @@ def test_an_unknown_knowledge_base_names_the_tenant_unless_it_is_the_usual_one()
     usual, other = errors.unknown_kb("demo", "default"), errors.unknown_kb("demo", "acme")
     assert (str(usual), usual.hint) == (
         "there is no knowledge base 'demo' yet",
-        "make it with: ragstone ingest PATH",
+        "make it with: ragstone ingest PATH --kb demo",
     )
+    assert errors.unknown_kb("default", "default").hint == "make it with: ragstone ingest PATH"
     assert str(other) == "there is no knowledge base 'demo' yet in tenant 'acme'"
-    assert "--tenant acme" in other.hint
+    assert other.hint.startswith("make it with: ragstone ingest PATH --kb demo --tenant acme;")

@@ -59,7 +59,9 @@ def test_a_web_search_as_json() -> None:
 
 
 def test_without_a_web_search_the_error_says_what_to_set() -> None:
-    assert "web.kind" in no_web_search().hint
+    hint = no_web_search().hint
+    assert "set web.kind (searxng, brave, tavily, google, fixture) in ragstone.yaml" in hint
+    assert "RAGSTONE_WEB__KIND=searxng RAGSTONE_WEB__URL=" in hint
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,7 @@ def test_ask() -> None:
         "status": "answered",
         "degraded": [],
         "contradictions": [],
+        "unanswered": [],
     }
     assert _same_after_json(shape)
 

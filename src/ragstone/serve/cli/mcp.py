@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.signals import until_signal
 
 PORT = 8765
 Http = Annotated[bool, typer.Option("--http", help="Serve streamable HTTP on this machine instead of stdio.")]
@@ -39,8 +40,10 @@ async def serve_mcp(
 
         server = build_server(make_box, engine)
         if http:
-            await serve_http(
+            serving = serve_http(
                 server, port, lambda at: session.remark("note", f"serving MCP at http://{HOST}:{at}/mcp")
             )
+            if await until_signal(serving):
+                session.remark("note", "Stopped.")
         else:
             await serve_stdio(server)

@@ -24,7 +24,7 @@ sets up the shell.
 | 0 | done |
 | 1 | failed; `verify --receipt`: the receipt is not as it was made; `tune`: no settings are certainly better |
 | 2 | called wrongly: arguments or settings |
-| 3 | in part: some documents could not be ingested; `verify --receipt`: some sentences no longer hold |
+| 3 | in part: some documents could not be ingested; `verify --receipt`: it no longer holds (sentences, names) |
 | 4 | nothing was found |
 | 130 | interrupted |
 """

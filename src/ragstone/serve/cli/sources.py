@@ -9,6 +9,7 @@ import typer
 
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.output import counted, moment, one_line, table, text
+from ragstone.serve.cli.overlaps import overlaps
 from ragstone.serve.cli.receipts import documents_of, show_receipts
 from ragstone.serve.cli.session import Session
 from ragstone.serve.cli.source_settings import read_settings
@@ -50,9 +51,11 @@ async def add_source(
     config = read_settings(kind, settings or ())
     async with session.engine(create=True) as engine:
         made = await engine.intake.add_source(kind, name, config, schedule=schedule)
+        doubled = await overlaps(engine, made, session.options.as_typed())
     session.show(
         source_json(made), lambda out: out.print(f"Added source '{name}' to knowledge base '{made.kb}'.")
     )
+    session.warn(doubled)
     session.remark("next", f"ragstone sources sync {name}{session.options.as_typed()}")
 
 

@@ -186,13 +186,14 @@ def service_url(adapter: Adapter, default: str | None = None) -> str:
     for name in ("path", "dsn"):
         if getattr(adapter, name) is not None:
             raise SettingsError(
-                f"store.vectors.{name} means nothing to {adapter.kind}", hint="give its address as url"
+                f"store.vectors.{name} means nothing to {adapter.kind}",
+                hint="set store.vectors.url to its address",
             )
     url = adapter.url or default
     if url is None:
         raise SettingsError(
             f"store.vectors: {adapter.kind} needs an address",
-            hint="set url to something like http://host:8080",
+            hint="set store.vectors.url to something like http://host:8080",
         )
     try:
         parts = urlsplit(url)
