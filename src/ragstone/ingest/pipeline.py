@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ragstone.core.errors import LeaseLost, NotFoundError, RagstoneError
@@ -24,11 +24,12 @@ from ragstone.ingest.admission import OpenGate, expect_room, room_for
 from ragstone.ingest.arrivals import Arrivals, Listing
 from ragstone.ingest.belt import Belt
 from ragstone.ingest.embed_wave import WaveEmbedder
+from ragstone.ingest.endings import Endings, Settle
 from ragstone.ingest.entries import Entry, opened, some
 from ragstone.ingest.model_choice import ModelChoice
 from ragstone.ingest.parts import LedgerParts
 from ragstone.ingest.prepare import Prepared, Preparer, attached, made_from, unusable
-from ragstone.ingest.resemblance import NEAR_DUPLICATE, Resemblances, marked
+from ragstone.ingest.resemblance import Resemblances, marked
 from ragstone.ingest.scan import scan
 from ragstone.ingest.store import store
 from ragstone.ingest.tally import OnProgress, Tally, at_stage
@@ -37,9 +38,6 @@ from ragstone.ingest.verify import Verifier
 
 logger = logging.getLogger(__name__)
 IN_FLIGHT = 2
-
-Settle = Callable[[Group], Awaitable[None]]
-"""Ends the job of a group that has ended without being stored."""
 
 
 async def _nobody(_group: Group) -> None:
@@ -92,7 +90,7 @@ class IngestPipeline:
             kb_name,
             tally,
             Belt(),
-            settle,
+            Endings(self._ledger, tenant, tally, settle),
             self._scan_command,
             Resemblances(self._ledger, tenant, kb),
             self._gate,
@@ -141,7 +139,7 @@ class _Run:
     kb_name: str
     tally: Tally
     belt: Belt
-    settle: Settle
+    endings: Endings
     scan_command: Sequence[str]
     resemblances: Resemblances
     gate: Admission
@@ -156,18 +154,18 @@ class _Run:
                 tasks = []
                 for entry in batch:
                     if isinstance(entry, Group):
-                        await self._closed(entry)
+                        await self.endings.closed(entry)
                     elif isinstance(entry, Failure):
                         self.tally.fail(entry)
                     elif failure := unusable(entry.item):
                         entry.group.waiting += 1
-                        await self._failed(entry, failure)
+                        await self.endings.failed(entry, failure)
                     else:
                         entry.group.waiting += 1
                         tasks.append(entry)
                 todo, current = await arrivals.changed(tasks)
                 for task in current:
-                    await self._unchanged(task)
+                    await self.endings.unchanged(task)
                 await self._prepare_all(todo, arrivals)
         finally:
             self.belt.end()
@@ -184,7 +182,7 @@ class _Run:
             for task, pending in zip(tasks, waiting, strict=True):
                 document = await pending
                 if isinstance(document, Failure):
-                    await self._failed(task, document)
+                    await self.endings.failed(task, document)
                 else:
                     await self._hand_over(document, arrivals)
         finally:
@@ -237,7 +235,7 @@ class _Run:
         task.group.waiting += len(children)
         todo, current = await arrivals.changed(children)
         for child in current:
-            await self._unchanged(child)
+            await self.endings.unchanged(child)
         await self._prepare_all(todo, arrivals)
         if task.known:
             # An earlier version may have brought what this one does not have any more.
@@ -279,14 +277,14 @@ class _Run:
             # What is live already, or brings something of its own, is not left out.
             alone = not (task.known or document.attachments)
             if other and alone and self.preparer.near_duplicates == "skip":
-                await self._skipped(document, other.document_id)
+                await self.endings.skipped(document, other.document_id)
                 continue
             kept.append(marked(document, other) if other else document)
             self.resemblances.remember(kept[-1])
         return kept
 
     async def _embed_and_store(self, wave: Sequence[Prepared], before: asyncio.Task[None] | None) -> None:
-        async with room_for(self.gate, self.ledger, self.tenant, wave, self._failed) as fitting:
+        async with room_for(self.gate, self.ledger, self.tenant, wave, self.endings.failed) as fitting:
             if not fitting:
                 if before:
                     await before
@@ -298,55 +296,10 @@ class _Run:
             embedded = await self.embedder.in_step(fitting, embedded)
             stored = await store(self.ledger, self.tenant, self.kb_name, fitting, embedded, self.tally)
         for document in stored:
-            await self._one_less(document.task)
-            self.tally.updated += document.task.known
-            self.tally.added += not document.task.known
-            self.tally.chunks += len(document.chunks)
-            uri = document.task.item.uri
-            self.tally.warnings += [f"{uri}: {warning}" for warning in document.parsed.warnings]
-            self.tally.ended(uri)
+            await self.endings.stored(document)
         await self.verifier.check(self.tenant, self.kb_name, fitting, embedded, stored, self.tally)
 
     async def _check_tenant(self) -> None:
         # Under a name that was given away since, another tenant would be made, or written to.
         if await self.gate.write(self.tenant) != self.tenant_id:
             raise NotFoundError(f"tenant '{self.tenant}' was renamed or deleted meanwhile")
-
-    async def _one_less(self, task: Task) -> None:
-        """Once all that came in together is there, what brought it is finished."""
-        for family in task.families:
-            family.waiting -= 1
-            if not family.waiting:
-                async with self.ledger.transaction(self.tenant) as tx:
-                    await tx.set_recipe(family.document_id, family.recipe)
-
-    async def _failed(self, task: Task, failure: Failure) -> None:
-        self.tally.fail(failure)
-        task.group.failures.append(failure)
-        await self._one_less(task)
-        await self._closed(task.group)
-
-    async def _unchanged(self, task: Task) -> None:
-        self.tally.unchanged += 1
-        self.tally.ended(task.item.uri)
-        task.group.stored += 1
-        if task.parent_id and not task.families:
-            task.group.members.add(task.document_id)
-        await self._one_less(task)
-        await self._closed(task.group)
-
-    async def _skipped(self, document: Prepared, other: str) -> None:
-        uri = document.task.item.uri
-        self.tally.duplicates += 1
-        self.tally.warnings.append(f"{uri}: left out, since it is nearly the same as document {other}")
-        self.tally.ended(uri)
-        failure = Failure(uri, NEAR_DUPLICATE, f"{uri} is nearly the same as document {other}")
-        document.task.group.failures.append(failure)
-        await self._one_less(document.task)
-        await self._closed(document.task.group)
-
-    async def _closed(self, group: Group) -> None:
-        """One task less to wait for."""
-        group.waiting -= 1
-        if group.ended:
-            await self.settle(group)

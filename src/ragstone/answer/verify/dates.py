@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice, pairwise
 
+from ragstone.answer.verify.numerals import SMALL_NUMBERS, number
 from ragstone.answer.verify.quantity import Outcome
 from ragstone.answer.verify.units import unit_of
 
@@ -31,21 +32,7 @@ _DAY = r"(?i:mon|tues|wednes|thurs|fri|satur|sun)(?i:days?)|Mon|Tues?|Wed|Thu(?:
 _LONE_DAY = r"(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)days?)|Mon\b|Tues?\b|Wed\b|Thurs?\b|Fri\b"
 _TO = r"\s?(?:to|through|until|till|–|-)\s?"
 _YEAR = r"(?:1[5-9]|20|21)\d{2}"
-_HOUR_NAMES = [
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
-_HOURS = "|".join((*_HOUR_NAMES[::-1], "1[0-2]", "[1-9]"))
+_HOURS = "|".join((*SMALL_NUMBERS[12:0:-1], "1[0-2]", "[1-9]"))
 _PART_NAMES = {"five": 5, "ten": 10, "quarter": 15, "twenty": 20, "twenty-five": 25, "half": 30}
 _PARTS = "|".join(
     name for name in sorted(_PART_NAMES, key=len, reverse=True) if name not in ("quarter", "half")
@@ -269,7 +256,7 @@ def _spoken_time(match: re.Match[str]) -> Moment | None:
         and not match.string[: match.start()].lower().endswith(("at ", "minutes "))
     ):
         return None
-    full = int(hour) if hour.isdigit() else _HOUR_NAMES.index(hour) + 1
+    full = int(number(hour))
     minute = (full * 60 + _PART_NAMES[part] * (-1 if before else 1)) % 720
     return Moment(minute=minute, either=minute + 720)
 

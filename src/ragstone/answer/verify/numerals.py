@@ -5,10 +5,25 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+SMALL_NUMBERS = (
+    *(
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+    ),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
 )
-_SMALL = {word: value for value, word in enumerate(f"{_ONES} seventeen eighteen nineteen".split())}
+_SMALL = {word: value for value, word in enumerate(SMALL_NUMBERS)}
 _DECADES = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _TENS = {word: 10 * n for n, word in enumerate(_DECADES, 2)}
 _TIMES = {"once": 1, "twice": 2, "thrice": 3}

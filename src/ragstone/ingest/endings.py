@@ -1,0 +1,79 @@
+"""What becomes of the tasks of a run, and of the jobs that brought them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from ragstone.core.ledger import Ledger
+from ragstone.core.types import Failure
+from ragstone.ingest.prepare import Prepared
+from ragstone.ingest.resemblance import NEAR_DUPLICATE
+from ragstone.ingest.tally import Tally
+from ragstone.ingest.task import Group, Task
+
+Settle = Callable[[Group], Awaitable[None]]
+"""Ends the job of a group that has ended without being stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endings:
+    """Counts how each task ended; the job of a group is settled with its last task."""
+
+    ledger: Ledger
+    tenant: str
+    tally: Tally
+    settle: Settle
+
+    async def stored(self, document: Prepared) -> None:
+        """It can be found; its job has ended in the transaction that stored it."""
+        task = document.task
+        await self._one_less(task)
+        self.tally.updated += task.known
+        self.tally.added += not task.known
+        self.tally.chunks += len(document.chunks)
+        self.tally.warnings += [f"{task.item.uri}: {warning}" for warning in document.parsed.warnings]
+        self.tally.ended(task.item.uri)
+
+    async def failed(self, task: Task, failure: Failure) -> None:
+        """It cannot be a document, and this is why."""
+        self.tally.fail(failure)
+        task.group.failures.append(failure)
+        await self._end(task)
+
+    async def unchanged(self, task: Task) -> None:
+        """It is live as it is."""
+        self.tally.unchanged += 1
+        self.tally.ended(task.item.uri)
+        task.group.stored += 1
+        if task.parent_id and not task.families:
+            task.group.members.add(task.document_id)
+        await self._end(task)
+
+    async def skipped(self, document: Prepared, other: str) -> None:
+        """It says nearly what another document says."""
+        uri = document.task.item.uri
+        self.tally.duplicates += 1
+        self.tally.warnings.append(f"{uri}: left out, since it is nearly the same as document {other}")
+        self.tally.ended(uri)
+        failure = Failure(uri, NEAR_DUPLICATE, f"{uri} is nearly the same as document {other}")
+        document.task.group.failures.append(failure)
+        await self._end(document.task)
+
+    async def closed(self, group: Group) -> None:
+        """One task less to wait for."""
+        group.waiting -= 1
+        if group.ended:
+            await self.settle(group)
+
+    async def _end(self, task: Task) -> None:
+        await self._one_less(task)
+        await self.closed(task.group)
+
+    async def _one_less(self, task: Task) -> None:
+        """Once all that came in together is there, what brought it is finished."""
+        for family in task.families:
+            family.waiting -= 1
+            if not family.waiting:
+                async with self.ledger.transaction(self.tenant) as tx:
+                    await tx.set_recipe(family.document_id, family.recipe)
