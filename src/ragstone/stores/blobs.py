@@ -16,6 +16,7 @@ from ragstone.core.ids import opaque_id
 from ragstone.stores.ledger.sqlite_file import translated
 from ragstone.stores.vault import HEADER_BYTES, Owner, Vault
 
+_HEXADECIMAL = frozenset("0123456789abcdef")
 SETTLED_SECONDS = 3600.0
 """A file this old that no job needs was left behind by a crash; a younger one may be on its way in."""
 NAME_CHARACTERS = 32
@@ -79,12 +80,14 @@ class Blobs:
     def remove(self, document_id: str, names: Iterable[str]) -> None:
         """Remove files of a document, and its folder with the last of them."""
         folder = self._folder / _safe(document_id)
-        files = {name: folder / _safe(name) for name in names}
+        files = {_safe(name) for name in names}
         with translated(folder):
-            _unlink(files.values())
-            _unlink(folder / draft for draft in _listed(folder) if draft[:NAME_CHARACTERS] in files)
-            # Once more: a draft may have taken a file's place between the two.
-            _unlink(files.values())
+            _unlink(folder, files)
+            drafts = [name for name in _listed(folder) if name[:NAME_CHARACTERS] in files]
+            if drafts:
+                _unlink(folder, drafts)
+                # Once more: a draft may have taken a file's place between the two.
+                _unlink(folder, files)
             _drop_if_empty(folder)
 
     def settled(self, document_ids: Iterable[str] | None = None) -> dict[str, list[str]]:
@@ -196,9 +199,9 @@ def _is_older(place: Path, moment: float) -> bool:
         return False
 
 
-def _unlink(places: Iterable[Path]) -> None:
-    for place in places:
-        place.unlink(missing_ok=True)
+def _unlink(folder: Path, names: Iterable[str]) -> None:
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
 
 
 def _drop_if_empty(folder: Path) -> None:
@@ -207,7 +210,7 @@ def _drop_if_empty(folder: Path) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    return bool(name) and all(character in "0123456789abcdef" for character in name)
+    return bool(name) and _HEXADECIMAL.issuperset(name)
 
 
 def _safe(name: str) -> str:

@@ -112,20 +112,26 @@ def _run_end(tokens: tuple[str, ...], start: int) -> int:
 
 def _step(tokens: tuple[str, ...], start: int, end: int) -> int:
     """How many tokens further the run goes on; 0 when it ends here."""
-    mark, before = tokens[end], tokens[end - 1]
-    capitals = [following[0].isupper() for following in tokens[end : end + 3]]
-    if capitals[0]:
+    mark = tokens[end]
+    if mark[0].isupper():
         return 1
-    if mark == ".":
-        joins = len(before) == 1 or before in known.HONORIFICS
-        seconds: frozenset[str] = frozenset()
-    elif mark in known.ORG_LINKS and not known.ORG_BEGINNINGS.isdisjoint(tokens[start:end]):
-        joins, seconds = True, known.ORG_LINKS
-    else:
-        joins, seconds = mark == "&" or mark in known.PARTICLES, known.ARTICLES
-    if joins and capitals[1:2] == [True]:
+    seconds = _joined_by(mark, tokens, start, end)
+    if seconds is None:
+        return 0
+    capitals = [following[0].isupper() for following in tokens[end + 1 : end + 3]]
+    if capitals[:1] == [True]:
         return 2
-    return 3 if joins and capitals[2:] == [True] and tokens[end + 1] in seconds else 0
+    return 3 if capitals[1:] == [True] and tokens[end + 1] in seconds else 0
+
+
+def _joined_by(mark: str, tokens: tuple[str, ...], start: int, end: int) -> frozenset[str] | None:
+    """What may follow a mark that joins two words of a name, before the second; None when it joins none."""
+    if mark == ".":
+        before = tokens[end - 1]
+        return frozenset() if len(before) == 1 or before in known.HONORIFICS else None
+    if mark in known.ORG_LINKS and not known.ORG_BEGINNINGS.isdisjoint(tokens[start:end]):
+        return known.ORG_LINKS
+    return known.ARTICLES if mark == "&" or mark in known.PARTICLES else None
 
 
 def _sort_in(run: Run, names: Names, nouns_have_capitals: bool) -> None:

@@ -22,6 +22,7 @@ IN_HEADING = 2.0
 """How much more a candidate counts whose words all stand in headings."""
 MIN_SHARE = 0.5
 """A word goes when one phrase holds at least this share of its uses."""
+_ROOTS = [math.sqrt(words) for words in range(MAX_WORDS + 1)]
 Words = tuple[str, ...]
 """The stems of a candidate, or the words they are of."""
 
@@ -78,15 +79,13 @@ def _ranked(uses: dict[Words, int], whole_runs: set[Words], in_headings: set[str
     }
     for key in set(_absorbed(candidates)):
         del candidates[key]
-
     weight = {key[0]: math.log1p(count) for key, count in uses.items() if len(key) == 1}
-
-    def score(key: Words) -> float:
-        of_words = sum(map(weight.__getitem__, key)) / math.sqrt(len(key))
-        return candidates[key] * of_words * (IN_HEADING if in_headings.issuperset(key) else 1)
-
+    scores = {}
+    for key, count in candidates.items():
+        of_words = sum([weight[word] for word in key]) / _ROOTS[len(key)]
+        scores[key] = count * of_words * (IN_HEADING if in_headings.issuperset(key) else 1)
     # Sorting is stable: of equals, the one that is used first.
-    return sorted(candidates, key=score, reverse=True)
+    return sorted(scores, key=scores.__getitem__, reverse=True)
 
 
 def _absorbed(candidates: dict[Words, int]) -> Iterator[Words]:

@@ -65,8 +65,8 @@ def signature(text: str) -> bytes:
         runs = _runs(window)
         found = found or len(runs) > 0
         for first in range(0, len(runs), ROWS):
-            spread = runs[first : first + ROWS, None] * _FACTORS + _SHIFTS
-            np.minimum(least, (spread >> np.uint64(32)).astype(np.uint32).min(axis=0), out=least)
+            spread = (runs[first : first + ROWS, None] * _FACTORS + _SHIFTS).min(axis=0)
+            np.minimum(least, (spread >> np.uint64(32)).astype(np.uint32), out=least)
     return least.astype("<u4").tobytes() if found else b""
 
 
@@ -83,7 +83,7 @@ def bands(signature: bytes) -> tuple[int, ...]:
         return ()
     places = np.frombuffer(signature, "<u4").astype(np.uint64).reshape(BANDS, -1)
     keys = _mixed((_mixed(places * _PLACE_IN_BAND)).sum(axis=1, dtype=np.uint64))
-    return tuple(int(key) for key in keys >> np.uint64(1))
+    return tuple((keys >> np.uint64(1)).tolist())
 
 
 def _windows(text: str) -> Iterator[str]:
@@ -96,16 +96,16 @@ def _windows(text: str) -> Iterator[str]:
 
 
 def _runs(text: str) -> Hashes:
-    """One number for each run of three words, each once; for all words together when there are fewer."""
+    """One number for each run of three words; for all words together when there are fewer."""
     words = _words(text)
     if not words:
         return np.empty(0, dtype=np.uint64)
-    numbers = np.array([_number(word) for word in words], dtype=np.uint64)
+    numbers = np.fromiter(map(_number, words), np.uint64, len(words))
     size = min(RUN, len(numbers))
     mixed = np.zeros(len(numbers) - size + 1, dtype=np.uint64)
     for place in range(size):
         mixed += _mixed(numbers[place : place + len(mixed)] * _PLACE_IN_RUN[place])
-    return np.unique(_mixed(mixed))
+    return _mixed(mixed)
 
 
 def _words(text: str) -> list[str]:

@@ -7,9 +7,9 @@ enriching must stay far cheaper than embedding.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import Stemmer
 
@@ -25,6 +25,7 @@ MAX_HEADING = 300
 RUN_ON = 1000
 """A longer piece without one whole sentence is read nevertheless."""
 MAX_WORD = 40
+CACHED_TOKENS = 50_000
 PROSE = ("paragraph", "quote", "list")
 
 _TOKEN = rf"[^\W_][\w{INDIC}]*+(?:[-'’.][\w{INDIC}]++)*+(?:\+\+|#)?|[^\w\s]"
@@ -109,8 +110,26 @@ def _without_addresses(text: str) -> str:
     return _ADDRESS.sub(" ", text) if "://" in text or "www." in text else text
 
 
-def _stems(tokens: Iterable[str], language: str) -> dict[str, str]:
-    """The stem of each token; empty for those that say nothing."""
+def _stems(tokens: Collection[str], language: str) -> dict[str, str]:
+    """The stem of each token; empty for those that say nothing. Most words of a text were met in one before."""
+    met = _met(language)
+    stems = {token: stem for token in tokens if (stem := met.get(token)) is not None}
+    new = [token for token in tokens if token not in stems]
+    if new:
+        made = _stems_of(new, language)
+        if len(met) > CACHED_TOKENS:
+            met.clear()  # another thread may read from it: what it misses, it makes
+        met.update({token: stem for token, stem in made.items() if len(token) <= MAX_WORD})
+        stems.update(made)
+    return stems
+
+
+@lru_cache(maxsize=16)
+def _met(language: str) -> dict[str, str]:
+    return {}
+
+
+def _stems_of(tokens: Iterable[str], language: str) -> dict[str, str]:
     stops = stop_words(language)
     folded = {token: token.casefold().replace("’", "'") for token in tokens}
     telling = {

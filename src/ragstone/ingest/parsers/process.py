@@ -16,7 +16,7 @@ from ragstone.core.errors import ParseError
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers import wire
 
-DOCUMENTS_PER_CHILD = 500
+DOCUMENTS_PER_CHILD = 2000
 START_SECONDS = 60.0
 _CHUNK = 1 << 16
 # The child gets the parent's import path as arguments: it starts isolated and without site packages of its own.
