@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from ragstone.models.batches import padded, plan
 from ragstone.models.encoder import Encoder
 from ragstone.models.runtime import Runtime, RuntimeName, open_runtime
 from ragstone.models.tokenizing import ModelTokenizer
+from ragstone.models.waiting import WaitingRoom
 from ragstone.models.weights import Weights, find_weights
 
 T = TypeVar("T")
@@ -58,7 +59,7 @@ class LocalModel:
         self._runtime: Runtime | None = None
         self._tokens = ThreadPoolExecutor(1, thread_name_prefix="ragstone-tokens")
         self._urgent = ThreadPoolExecutor(1, thread_name_prefix="ragstone-query")
-        self._batches = ThreadPoolExecutor(thread_name_prefix="ragstone-model")
+        self._waiting: WaitingRoom[Row, Vector | ModelError] | None = None
 
     @cached_property
     def weights(self) -> Weights:
@@ -86,30 +87,27 @@ class LocalModel:
     async def run(self, rows: Sequence[Row], *, urgent: bool = False) -> list[Vector | ModelError]:
         """The model's output for each row, or why there is none. `urgent` does not queue behind batches."""
         await self.load()
-        runtime = self._runtime
+        runtime, waiting = self._runtime, self._waiting
         assert runtime is not None
-        outputs: list[Vector | ModelError | None] = [None] * len(rows)
-        batches = iter(
-            plan([len(row.ids) for row in rows], batch_size=self._batch_size, workers=runtime.workers)
-        )
-        pool = self._urgent if urgent else self._batches
-        # A few batches at a time, so that calls that come meanwhile get their turn.
-        workers = [
-            asyncio.ensure_future(self._work_off(batches, rows, outputs, runtime, pool))
-            for _ in range(1 if urgent else runtime.workers + 1)
-        ]
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            for worker in workers:
-                worker.cancel()
-        return [output for output in outputs if output is not None]
+        assert waiting is not None
+        lengths = [len(row.ids) for row in rows]
+        if not urgent:
+            return await waiting.run(rows, lengths)
+        outputs: dict[int, Vector | ModelError] = {}
+        loop = asyncio.get_running_loop()
+        for batch in plan(lengths, batch_size=self._batch_size, workers=1):
+            chosen = [rows[position] for position in batch]
+            made = await loop.run_in_executor(self._urgent, self._run_batch, runtime, chosen)
+            outputs.update(zip(batch, made, strict=True))
+        return [outputs[position] for position in range(len(rows))]
 
     async def close(self) -> None:
         """Let the threads and the model go."""
-        for pool in (self._tokens, self._urgent, self._batches):
+        for pool in (self._tokens, self._urgent):
             pool.shutdown(wait=False, cancel_futures=True)
-        self._runtime = None
+        if self._waiting:
+            self._waiting.close()
+        self._runtime = self._waiting = None
 
     @cached_property
     def _cache(self) -> Path:
@@ -129,6 +127,9 @@ class LocalModel:
                 cache=self._cache,
             )
             tokenizer.result()
+            self._waiting = WaitingRoom(
+                partial(self._run_batch, runtime), workers=runtime.workers, batch_size=self._batch_size
+            )
             self._runtime = runtime
 
     def _encoder(self) -> Encoder:
@@ -138,21 +139,6 @@ class LocalModel:
         if not encoder.has_head:
             raise ModelError(f"{self.name} has no classification head, so it cannot score pairs")
         return encoder
-
-    async def _work_off(
-        self,
-        batches: Iterator[list[int]],
-        rows: Sequence[Row],
-        outputs: list[Vector | ModelError | None],
-        runtime: Runtime,
-        pool: ThreadPoolExecutor,
-    ) -> None:
-        loop = asyncio.get_running_loop()
-        for batch in batches:
-            chosen = [rows[position] for position in batch]
-            made = await loop.run_in_executor(pool, self._run_batch, runtime, chosen)
-            for position, output in zip(batch, made, strict=True):
-                outputs[position] = output
 
     def _run_batch(self, runtime: Runtime, rows: Sequence[Row]) -> Sequence[Vector | ModelError]:
         longest = self.weights.max_tokens

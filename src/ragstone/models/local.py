@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,19 @@ from ragstone.models.catalogue import canonical_name, check_dimension, known_mod
 from ragstone.models.inference import LocalModel, Row
 from ragstone.models.runtime import RuntimeName
 
-SLICE = 256
-"""Texts tokenised, sorted by length and run together; the next slice is tokenised meanwhile."""
+SLICE = 128
+"""Texts tokenised together, while the model works on those before."""
+FIRST = 32
+"""The model need not wait until more of them are tokenised."""
+AHEAD = 4
+"""Slices that may be with the model: what waits there together makes batches of like length."""
+
+
+class _Filled(NamedTuple):
+    """The texts of a slice that got no vector, and why not if the model is to blame."""
+
+    failed: list[int]
+    error: ModelError | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,25 +109,28 @@ class LocalEmbedder:
         model = self.model
         check_dimension(model, self._dimensions)
         vectors = np.zeros((len(texts), model.dimension), np.float32)
-        failed: list[int] = []
-        starts = range(0, len(texts), SLICE)
-        ahead = asyncio.ensure_future(self._windows(texts[:SLICE], role))
+        flying: list[asyncio.Future[_Filled]] = []
         try:
-            for start in starts:
-                pieces = await ahead
-                ahead = asyncio.ensure_future(self._windows(texts[start + SLICE : start + 2 * SLICE], role))
-                rows = vectors[start : start + SLICE]
-                failed += [start + text for text in await self._fill(rows, pieces, urgent=role == "query")]
+            for part in _slices(texts):
+                pieces = await self._local.tokenize(self._cut, [texts[number] for number in part], role)
+                flying.append(
+                    asyncio.ensure_future(self._fill(vectors, part, pieces, urgent=role == "query"))
+                )
+                if len(flying) > AHEAD:
+                    await flying[-1 - AHEAD]
+            filled = await asyncio.gather(*flying)
         finally:
-            ahead.cancel()
+            for filling in flying:
+                filling.cancel()
+        failed = sorted(number for part in filled for number in part.failed)
+        error = next((part.error for part in filled if part.error), None)
+        if error and len(failed) == len(texts):
+            raise ModelError(f"{self._local.name} could not embed any of {len(texts)} texts") from error
         return Embeddings(vectors, model.id, tuple(failed))
 
     async def close(self) -> None:
         """Let the threads and the model go."""
         await self._local.close()
-
-    async def _windows(self, texts: Sequence[str], role: Role) -> list[Window]:
-        return await self._local.tokenize(self._cut, texts, role)
 
     def _cut(self, texts: Sequence[str], role: Role) -> list[Window]:
         tokenizer, weights = self._local.tokenizer, self._local.weights
@@ -129,22 +144,31 @@ class LocalEmbedder:
             for window in windows(text, ids, weights.max_tokens - 2)
         ]
 
-    async def _fill(self, rows: Matrix, pieces: Sequence[Window], *, urgent: bool) -> list[int]:
-        """Write the vectors of a slice into `rows` and return the texts that got none."""
+    async def _fill(
+        self, vectors: Matrix, numbers: Sequence[int], pieces: Sequence[Window], *, urgent: bool
+    ) -> _Filled:
+        """Write the vectors of a slice into the rows of its texts."""
         before, after = self._local.tokenizer.brackets
         inputs = [Row((before, *piece.ids, after)) for piece in pieces]
         outputs = await self._local.run(inputs, urgent=urgent)
-        counts = np.zeros((len(rows), 1), np.float32)
-        errors = []
+        rows = np.zeros((len(numbers), vectors.shape[1]), np.float32)
+        counts = np.zeros((len(numbers), 1), np.float32)
+        error = None
         for piece, output in zip(pieces, outputs, strict=True):
             if isinstance(output, ModelError):
-                errors.append(output)
+                error = output
                 continue
             rows[piece.text] += output / np.linalg.norm(output) if self._normalize else output
             counts[piece.text] += 1
-        if errors and not counts.any():
-            raise ModelError(f"{self._local.name} could not embed any of {len(rows)} texts") from errors[0]
         np.divide(rows, counts, out=rows, where=counts > 0)
-        if self._normalize:
-            rows[:] = unit_rows(rows)
-        return [int(text) for text in np.flatnonzero(counts == 0)]
+        vectors[numbers] = unit_rows(rows) if self._normalize else rows
+        return _Filled([numbers[text] for text in np.flatnonzero(counts == 0).tolist()], error)
+
+
+def _slices(texts: Sequence[str]) -> Iterator[list[int]]:
+    """Positions of the texts, the longest first, so that those of like length meet; few at first."""
+    order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
+    start, size = 0, FIRST
+    while start < len(order):
+        yield order[start : start + size]
+        start, size = start + size, SLICE

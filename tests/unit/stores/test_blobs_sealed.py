@@ -299,8 +299,8 @@ def test_a_draft_that_takes_the_place_of_a_file_being_deleted_goes_with_it(
         replace(*places)
         steps.append("replaced")
 
-    def first_unlink(places: Iterable[Path]) -> None:
-        unlink(places)
+    def first_unlink(folder: Path, names: Iterable[str]) -> None:
+        unlink(folder, names)
         steps.append("unlinked")
         if not unlinked.is_set():
             unlinked.set()
