@@ -37,8 +37,10 @@ def best_first(
         tied = heapq.nsmallest(k - int(above.sum()), (ids[row] for row in rows[scores == cut].tolist()))
         rows, scores = rows[above], scores[above]
     order = np.argsort(-scores, kind="stable")
-    rows, scores = rows[order], scores[order]
-    best = list(map(_candidate, zip(map(ids.__getitem__, rows.tolist()), scores.tolist(), strict=True)))
-    if (scores[1:] == scores[:-1]).any():
+    ordered = scores[order].tolist()
+    best = list(map(_candidate, zip(map(ids.__getitem__, rows[order].tolist()), ordered, strict=True)))
+    if len(set(ordered)) < len(ordered):
         best.sort(key=lambda candidate: (-candidate.score, candidate.chunk_id))
-    return best[:k] + [Candidate(chunk_id, cut) for chunk_id in tied]
+    del best[k:]
+    best += [Candidate(chunk_id, cut) for chunk_id in tied]
+    return best

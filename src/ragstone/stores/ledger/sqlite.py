@@ -54,10 +54,10 @@ class SqliteLedger(SqlLedger):
     @asynccontextmanager
     async def file(self, tenant: str, *, make: bool = False) -> AsyncIterator[TenantFile]:
         """The tenant's file; it stays open at least while the block runs. Only a writer may make a new one."""
-        opened = self._still(tenant)
+        opened = self.at_hand(tenant)
         if opened is None:
             async with self._opening:
-                opened = self._still(tenant) or await self._open(tenant, make)
+                opened = self.at_hand(tenant) or await self._open(tenant, make)
                 self._tenants[tenant] = opened
                 self._close_idle(keep=tenant)
         self._tenants.move_to_end(tenant)
@@ -70,6 +70,28 @@ class SqliteLedger(SqlLedger):
             if not opened.users:
                 opened.idle.set()
                 self._close_left()
+
+    def at_hand(self, tenant: str) -> TenantFile | None:
+        """The open file of a tenant, if its name still leads there: names change hands, and tenants go.
+
+        It may be closed as soon as the caller awaits something: who does that asks for `file`.
+        """
+        opened, control = self._tenants.get(tenant), self._control
+        if opened is None or control is None:
+            return None
+        version = control.version()
+        if opened.checked == version:
+            return opened
+        leads = control.glance(
+            "SELECT id FROM tenants WHERE name = ? AND (state <> 'deleting' OR id = ?)",
+            (tenant, erasing.get()),
+        )
+        if leads != (opened.tenant_id,):
+            self._leaving.append(self._tenants.pop(tenant))
+            self._close_left()
+            return None
+        opened.checked = -1 if erasing.get() else version
+        return opened
 
     @asynccontextmanager
     async def unit(self, tenant: str) -> AsyncIterator[SqliteUnit]:
@@ -141,7 +163,7 @@ class SqliteLedger(SqlLedger):
             return await self.control_write(decided)
 
     async def forget(self, tenant: str, tenant_id: str) -> None:
-        self._still(tenant)  # lets go of it
+        self.at_hand(tenant)  # lets go of it
         for file in [one for one in self._leaving if one.tenant_id == tenant_id]:
             try:
                 async with asyncio.timeout(BUSY_SECONDS):
@@ -178,25 +200,6 @@ class SqliteLedger(SqlLedger):
 
     async def _register(self, control: SqliteFile, tenant: str) -> str:
         return await control.transact(lambda db: tenant_rows.register(db, tenant, self._clock()))
-
-    def _still(self, tenant: str) -> TenantFile | None:
-        """The open file of a tenant, if its name still leads there: names change hands, and tenants go."""
-        opened, control = self._tenants.get(tenant), self._control
-        if opened is None or control is None:
-            return None
-        version = control.version()
-        if opened.checked == version:
-            return opened
-        leads = control.glance(
-            "SELECT id FROM tenants WHERE name = ? AND (state <> 'deleting' OR id = ?)",
-            (tenant, erasing.get()),
-        )
-        if leads != (opened.tenant_id,):
-            self._leaving.append(self._tenants.pop(tenant))
-            self._close_left()
-            return None
-        opened.checked = -1 if erasing.get() else version
-        return opened
 
     def _close_idle(self, keep: str) -> None:
         idle = [name for name, file in self._tenants.items() if name != keep and not file.users]

@@ -46,16 +46,29 @@ class SqliteVectorIndex:
                 f"which was built with {space.model} ({space.dimension})",
                 hint=f"set embedding.model to {space.model.split('@')[0]}",
             )
+        found = self._at_once(tenant, space, vector, k) if where is None else None
+        if found is not None:
+            return found
         async with self._ledger.file(tenant) as file:
-            following = self._following(file, space)
-            version = file.version()
-            if where is None and following.version == version and following.resident.bytes <= SMALL:
-                found = _at_once(following, version, vector, k)
-                if found is not None:
-                    return found
+            following, version = self._following(file, space), file.version()
             return await file.read(
                 lambda db: self._search(db, file, following, version, kb, space, vector, k, where)
             )
+
+    def _at_once(self, tenant: str, space: Space, vector: Vector, k: int) -> list[Candidate] | None:
+        """Scan on the calling thread: a small matrix is through before another thread would have begun."""
+        file = self._ledger.at_hand(tenant)
+        if file is None:
+            return None
+        following = self._following(file, space)
+        if following.resident.bytes > SMALL or following.version != file.version():
+            return None
+        if not following.lock.acquire(blocking=False):
+            return None
+        try:
+            return following.resident.nearest(vector, k)
+        finally:
+            following.lock.release()
 
     def _following(self, file: TenantFile, space: Space) -> Following[VectorMatrix]:
         kept = self._residents.get(
@@ -97,18 +110,6 @@ class SqliteVectorIndex:
         if following.sequence != before:
             self._residents.trim()
         return found
-
-
-def _at_once(
-    following: Following[VectorMatrix], version: int, vector: Vector, k: int
-) -> list[Candidate] | None:
-    """Scan on the calling thread: a small matrix is through before another thread would have begun."""
-    if not following.lock.acquire(blocking=False):
-        return None
-    try:
-        return following.resident.nearest(vector, k) if following.version == version else None
-    finally:
-        following.lock.release()
 
 
 def _load(
