@@ -13,8 +13,9 @@ from ragstone.core.types import Json, KnowledgeBase, Metadata
 JobKind = Literal["document", "sync"]
 JobState = Literal["pending", "running", "completed", "failed", "cancelled"]
 Status = Literal["pending", "processing", "completed", "failed", "cancelled"]
-Lane = Literal["all", "batch", "express"]
-"""Which jobs to take: `express` is what was tried before and what somebody waits for, `batch` all but last tries."""
+Lane = Literal["all", "batch", "express", "lost"]
+"""Which jobs to take: `express` is what was tried before and what somebody waits for, `batch` all but last tries,
+`lost` what was tried before but for last tries."""
 ACTIVE: tuple[JobState, ...] = ("pending", "running")
 STAGES = ("fetch", "extract", "normalize", "chunk", "enrich", "embed", "store", "verify")
 """What every document goes through, in order."""

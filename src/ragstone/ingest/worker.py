@@ -41,9 +41,11 @@ OnEnd = Callable[[str, Job], None]
 BESIDE = (
     # A source may take its time: nobody's documents wait behind it.
     Slot("sync", "all"),
-    # Nor do an upload, or what a dead worker held, wait until a batch has ended. A last attempt is made by these hands
-    # only: then nothing that has killed as many workers is in the same process, and only the guilty one fails.
+    # Nor does an upload wait until a batch has ended. A last attempt is made by these hands only: then nothing that
+    # has killed as many workers is in the same process, and only the guilty one fails.
     Slot("document", "express"),
+    # What a dead worker held is taken up within two leases, however busy those are who are left.
+    *(Slot("document", "lost"),) * 3,
 )
 """What every worker does besides its batches."""
 Chores = Callable[[str], Awaitable[None]]

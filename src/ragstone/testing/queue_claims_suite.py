@@ -120,6 +120,18 @@ class QueueClaimsSuite:
         assert await queue.next_due(T, 3, lane="express") == 0.0
         assert names(await take(queue, lane="express")) == ["a"]
 
+    async def test_what_was_lost_has_a_lane_until_its_last_try(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("lost"))
+        assert await queue.next_due(T, 3, lane="lost") is None
+        assert await take(queue, lane="lost") == []
+        await take(queue, lease=OVER)
+        await put(ledger, document_job("new"), document_job("upload", priority=Priority.UPLOAD))
+        assert await queue.next_due(T, 3, lane="lost") == 0.0
+        assert names(await take(queue, lease=OVER, lane="lost")) == ["lost"]
+        assert await take(queue, lane="lost") == []
+        assert names(await take(queue, lane="express")) == ["lost"]
+
     async def test_who_has_one_attempt_only_is_taken_by_any(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, document_job("a"))

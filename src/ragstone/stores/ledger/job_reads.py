@@ -66,8 +66,10 @@ def count_jobs(connection: Connection, tenant_id: str) -> dict[str, int]:
 
 
 def of_lane(lane: Lane, attempts: int) -> str:
-    """The condition for jobs that a lane may take. A last attempt is never a batch's."""
+    """The condition for jobs that a lane may take. A last attempt is made by the express lane only."""
     match lane:
+        case "lost":
+            return f" AND attempts > 0 AND attempts < {int(attempts) - 1}"
         case "express":
             return f" AND (attempts > 0 OR priority <= {int(Priority.RESEARCH)})"
         case "batch":
