@@ -27,10 +27,8 @@ def run(chunks: int) -> list[Row]:
 
 async def _measure(folder: Path, chunks: int) -> list[Row]:
     part = f"{chunks // 1000}k chunks"
-    started = time.perf_counter()
     stores = open_stores(Settings(data_dir=folder))
-    await fill(stores, chunks)
-    filled = time.perf_counter() - started
+    filled = await fill(stores, chunks)
     rows = [Row(part, "store build, no model", f"{filled:.1f} s")]
     rows += await _dense(stores, chunks, part)
     rows += await _hybrid(stores, part)

@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -84,9 +83,7 @@ def settings_of(kind: str, folder: Path) -> Iterator[Settings]:
 
 async def measure(settings: Settings, chunks: int) -> Measured:
     stores = open_stores(settings)
-    started = time.perf_counter()
-    await fill(stores, chunks)
-    ingest = time.perf_counter() - started
+    ingest = await fill(stores, chunks)
     try:
         searches = await _searches(stores)
     finally:
@@ -116,7 +113,9 @@ async def _searches(stores: Stores) -> tuple[float, float, float, float]:
     async def filtered(n: int) -> object:
         return await stores.vectors.search("default", kb, vectors[n % ROUNDS], 10, shelf)
 
-    p50 = [percentiles(await timed(one, ROUNDS, warm=10))[0] for one in (dense, lexical, hybrid, filtered)]
+    p50 = [
+        percentiles(await timed(one, ROUNDS, warm=ROUNDS))[0] for one in (dense, lexical, hybrid, filtered)
+    ]
     return p50[0], p50[1], p50[2], p50[3]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -67,12 +68,14 @@ class SyntheticEmbedder:
         """Nothing is held."""
 
 
-async def fill(stores: Stores, chunks: int, seed: int = 1) -> None:
-    """Put this many chunks into a store, ten to a document."""
+async def fill(stores: Stores, chunks: int, seed: int = 1) -> float:
+    """Put this many chunks into a store, ten to a document; the seconds that the store took."""
     text, embedder = SyntheticText(seed), SyntheticEmbedder()
+    spent = 0.0
     for first in range(0, chunks // PER_DOCUMENT, 100):
         numbers = range(first, min(first + 100, chunks // PER_DOCUMENT))
         versions = [_version(number, text, embedder) for number in numbers]
+        started = time.perf_counter()
         async with stores.ledger.transaction("default") as tx:
             kb = await tx.open_space(await tx.open_kb("default"), MODEL.id, DIMENSION)
             staged = await tx.stage_all(kb, versions)
@@ -80,7 +83,10 @@ async def fill(stores: Stores, chunks: int, seed: int = 1) -> None:
         await stores.ledger.prepare("default", kb, made)
         async with stores.ledger.transaction("default") as tx:
             await tx.activate_all(kb, made)
+        spent += time.perf_counter() - started
+    started = time.perf_counter()
     await stores.ledger.sweep("default")  # which makes the indexes that a store builds when it has enough
+    return spent + time.perf_counter() - started
 
 
 def _version(number: int, text: SyntheticText, embedder: SyntheticEmbedder) -> NewVersion:

@@ -28,6 +28,7 @@ from ragstone.gate import Gate
 from ragstone.ingest.arrivals import Arrivals
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import Preparer, unusable
+from ragstone.ingest.roll import Roll
 from ragstone.ingest.schedule import next_run
 from ragstone.ingest.sources.listing import found_at
 from ragstone.ingest.sync import new_jobs
@@ -303,6 +304,7 @@ class Intake:
             only=only,
             on_end=on_end,
             housekeeping=self._upkeep.finish_deletions,
+            roll=Roll(self._settings.data_dir / "workers"),
         )
 
     async def _owner(self, tenant: str | None) -> str:

@@ -180,6 +180,10 @@ class Queue(Protocol):
         """Take the next jobs of one kb; none when there are none."""
         ...
 
+    async def take_back(self, tenant: str, worker: str, attempts: int) -> int:
+        """Let others have what a worker held that is known to be dead, before its lease ends; how many jobs."""
+        ...
+
     async def heartbeat(
         self, tenant: str, held: Mapping[Ticket, JobProgress | None], lease_seconds: float
     ) -> set[Ticket]:

@@ -8,6 +8,7 @@ import os
 import platform
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 
 from ragstone.core.errors import (
     LeaseLost,
@@ -21,6 +22,7 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.settings import JobSettings
 from ragstone.ingest.held import Held
 from ragstone.ingest.pipeline import IngestPipeline
+from ragstone.ingest.roll import Fallen, Roll
 from ragstone.ingest.rota import Rota, Slot
 from ragstone.ingest.sync import SyncReport, load_items
 from ragstone.ingest.task import Group, Task
@@ -33,6 +35,7 @@ MOST_BYTES = 32 * 1024 * 1024
 SWEEP_SECONDS = 30.0
 """How often every tenant is looked at whose bell has not rung."""
 CHORES_SECONDS = 0.5
+WATCH_SECONDS = 0.2
 
 RunSync = Callable[[str, Job], Awaitable[SyncReport]]
 """Looks at the source of a sync job and says what it found."""
@@ -66,6 +69,7 @@ class Worker:
         only: str | None = None,
         on_end: OnEnd | None = None,
         housekeeping: Callable[[], Awaitable[None]] | None = None,
+        roll: Roll | None = None,
     ) -> None:
         self._queue = queue
         self._ledger = ledger
@@ -75,6 +79,7 @@ class Worker:
         self._chores = chores
         self._on_end = on_end
         self._housekeeping = housekeeping
+        self._roll = roll
         self.name = f"{platform.node()}:{os.getpid()}:{opaque_id()[:6]}"
         self._rota = Rota(queue, min(SWEEP_SECONDS, settings.lease_seconds), settings.attempts, only)
         self._busy = 0
@@ -82,15 +87,19 @@ class Worker:
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until cancelled or, if asked to, until every job has ended."""
-        chores = asyncio.create_task(self._do_chores())
+        with self._roll.enrolled(self.name) if self._roll else nullcontext():
+            await self._run(until_idle=until_idle)
+
+    async def _run(self, *, until_idle: bool) -> None:
+        beside = [asyncio.create_task(self._do_chores()), asyncio.create_task(self._watch())]
         batches = (Slot("document", "batch"),) * self._settings.workers
         slots = [asyncio.create_task(self._run_slot(slot, until_idle)) for slot in (*BESIDE, *batches)]
         try:
             await asyncio.gather(*slots)
         finally:
-            for task in (chores, *slots):
+            for task in (*beside, *slots):
                 task.cancel()
-            await asyncio.gather(chores, *slots, return_exceptions=True)
+            await asyncio.gather(*beside, *slots, return_exceptions=True)
 
     async def _run_slot(self, slot: Slot, until_idle: bool) -> None:
         while True:
@@ -233,6 +242,26 @@ class Worker:
             except RagstoneError as error:
                 logger.warning("chores were put off: %s", error)
             await asyncio.sleep(CHORES_SECONDS)
+
+    async def _watch(self) -> None:
+        """What a worker of this machine held when it died need not wait for the end of its lease."""
+        while self._roll:
+            try:
+                for fallen in await asyncio.to_thread(self._roll.fallen):
+                    try:
+                        await self._bury(fallen)
+                    finally:
+                        fallen.release()
+            except (RagstoneError, OSError) as error:
+                logger.warning("dead workers are seen to when their leases end: %s", error)
+                await asyncio.sleep(SWEEP_SECONDS)
+            await asyncio.sleep(WATCH_SECONDS)
+
+    async def _bury(self, fallen: Fallen) -> None:
+        for tenant in await self._queue.bells():
+            if await self._queue.take_back(tenant, fallen.worker, self._settings.attempts):
+                await self._queue.ring(tenant)
+        await asyncio.to_thread(fallen.strike)
 
     async def _chores_of(self, tenant: str) -> None:
         try:

@@ -47,9 +47,10 @@ async def take(
     most: int = 32,
     most_bytes: int = 1000,
     lane: Lane = "all",
+    worker: str = "worker",
 ) -> list[Job]:
     return await queue.claim(
-        T, "worker", lease_seconds=lease, attempts=attempts, most=most, most_bytes=most_bytes, lane=lane
+        T, worker, lease_seconds=lease, attempts=attempts, most=most, most_bytes=most_bytes, lane=lane
     )
 
 
@@ -131,6 +132,25 @@ class QueueClaimsSuite:
         assert names(await take(queue, lease=OVER, lane="lost")) == ["lost"]
         assert await take(queue, lane="lost") == []
         assert names(await take(queue, lane="express")) == ["lost"]
+
+    async def test_what_a_dead_worker_held_is_taken_back_before_its_lease_ends(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"), document_job("b"), document_job("c"))
+        (dead,) = await take(queue, worker="dead", most=1)
+        (alive,) = await take(queue, worker="alive", most=1)
+        assert await queue.take_back(T, "dead", 3) == 1
+        assert await queue.take_back(T, "dead", 3) == 0
+        assert names(await take(queue, lane="lost")) == ["a"]
+        assert await queue.heartbeat(T, {dead.ticket: None, alive.ticket: None}, 60.0) == {dead.ticket}
+
+    async def test_what_has_used_up_its_attempts_fails_when_it_is_taken_back(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"))
+        (job,) = await take(queue, worker="dead", attempts=1)
+        assert await queue.take_back(T, "dead", 1) == 1
+        ended = await queue.job(T, job.id)
+        assert ended is not None
+        assert (ended.state, ended.error_code) == ("failed", "worker_died")
 
     async def test_who_has_one_attempt_only_is_taken_by_any(self, stores: Stores) -> None:
         ledger, queue = stores

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.unit.ingest.kit import Kit
+from tests.unit.ingest.test_roll import died
 
 from ragstone.core.errors import ModelUnavailable, RemoteError, StoreCorrupt, StoreFull
 from ragstone.core.ids import document_id
@@ -16,6 +18,7 @@ from ragstone.core.model_types import Embeddings
 from ragstone.core.settings import JobSettings
 from ragstone.core.types import Item, Role
 from ragstone.ingest.belt import LONG_CHUNKS
+from ragstone.ingest.roll import Roll
 from ragstone.ingest.rota import Rota, Slot
 from ragstone.ingest.sync import SyncReport, new_jobs
 from ragstone.ingest.task import Group, Task
@@ -36,14 +39,17 @@ async def queue_texts(kit: Kit, *texts: str, priority: Priority = Priority.UPLOA
             await tx.enqueue(await tx.open_kb("default"), job)
 
 
-def worker(kit: Kit, embedder: FakeEmbedder, settings: JobSettings = SETTINGS) -> Worker:
+def worker(
+    kit: Kit, embedder: FakeEmbedder, settings: JobSettings = SETTINGS, roll: Roll | None = None
+) -> Worker:
     async def no_sync(tenant: str, job: Job) -> SyncReport:
         raise AssertionError(job)
 
     async def no_chores(tenant: str) -> None:
         pass
 
-    return Worker(SqlQueue(kit.ledger), kit.ledger, kit.pipeline(embedder), settings, no_sync, no_chores)
+    queue = SqlQueue(kit.ledger)
+    return Worker(queue, kit.ledger, kit.pipeline(embedder), settings, no_sync, no_chores, roll=roll)
 
 
 async def jobs(kit: Kit) -> list[tuple[str, str, int]]:
@@ -355,3 +361,25 @@ async def test_progress_is_seen_while_a_document_is_embedded(kit: Kit) -> None:
     assert (seen.stage, seen.chunks, seen.chunks_total) == ("embed", 128, LONG_CHUNKS + 64)
     assert seen.percent == 20 + round(70 * 128 / (LONG_CHUNKS + 64))
     assert seen.eta_seconds is not None
+
+
+async def test_what_a_dead_worker_held_does_not_wait_for_its_lease(kit: Kit, tmp_path: Path) -> None:
+    await queue_texts(kit, "The ferry.")
+    hours = JobSettings(lease_seconds=3600)
+    died(tmp_path / "workers", "dead")
+    await SqlQueue(kit.ledger).claim(T, "dead", lease_seconds=3600, attempts=3, most=1, most_bytes=1000)
+    async with asyncio.timeout(30):
+        await worker(kit, FakeEmbedder(), hours, Roll(tmp_path / "workers")).run(until_idle=True)
+    assert await jobs(kit) == [("0.txt", "completed", 2)]
+    assert list((tmp_path / "workers").iterdir()) == []
+
+
+async def test_what_a_living_worker_holds_stays_with_it(kit: Kit, tmp_path: Path) -> None:
+    await queue_texts(kit, "The ferry.")
+    roll = Roll(tmp_path / "workers")
+    with roll.enrolled("alive"):
+        await SqlQueue(kit.ledger).claim(T, "alive", lease_seconds=3600, attempts=3, most=1, most_bytes=1000)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1):
+                await worker(kit, FakeEmbedder(), JobSettings(lease_seconds=3600), roll).run(until_idle=True)
+    assert await jobs(kit) == [("0.txt", "running", 1)]

@@ -65,11 +65,28 @@ def _share(most: int, tried: int, attempts: int) -> int:
 
 
 def reclaim(connection: Connection, tenant_id: str, attempts: int) -> None:
-    """Give back what dead workers held; what has used up its attempts is put aside with a reason."""
+    """Give back what nobody has renewed the lease of."""
+    _give_back(
+        connection,
+        tenant_id,
+        attempts,
+        "(lease_until < ? OR boot <> ?)",
+        (connection.dialect.lease_now(connection), connection.dialect.boot()),
+    )
+
+
+def take_back(connection: Connection, tenant_id: str, worker: str, attempts: int) -> int:
+    """Give back what a worker held that is dead; how many jobs."""
+    return _give_back(connection, tenant_id, attempts, "worker = ?", (worker,))
+
+
+def _give_back(
+    connection: Connection, tenant_id: str, attempts: int, which: str, values: tuple[str | float, ...]
+) -> int:
+    """Let jobs be tried again; what has used up its attempts is put aside with a reason."""
     lost = connection.execute(
-        "SELECT id, uri, attempts FROM jobs WHERE tenant_id = ? AND state = 'running' "
-        "AND (lease_until < ? OR boot <> ?)",
-        (tenant_id, connection.dialect.lease_now(connection), connection.dialect.boot()),
+        f"SELECT id, uri, attempts FROM jobs WHERE tenant_id = ? AND state = 'running' AND {which}",
+        (tenant_id, *values),
     ).fetchall()
     for identity, uri, tried in lost:
         if tried >= attempts:
@@ -80,3 +97,4 @@ def reclaim(connection: Connection, tenant_id: str, attempts: int) -> None:
                 "UPDATE jobs SET state = 'pending', token = token + 1, not_before = 0 WHERE tenant_id = ? AND id = ?",
                 (tenant_id, identity),
             )
+    return len(lost)

@@ -45,6 +45,9 @@ class SqlQueue:
             lane=lane,
         )
 
+    async def take_back(self, tenant: str, worker: str, attempts: int) -> int:
+        return await self._ledger.write(tenant, claims.take_back, worker, attempts)
+
     async def heartbeat(
         self, tenant: str, held: Mapping[Ticket, JobProgress | None], lease_seconds: float
     ) -> set[Ticket]:
