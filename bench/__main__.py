@@ -62,6 +62,12 @@ def _sync(folder: Path) -> list[Row]:
     return intake.sync(folder)
 
 
+def _workers(folder: Path) -> list[Row]:
+    from bench import intake
+
+    return intake.workers(folder)
+
+
 def _large(folder: Path) -> list[Row]:
     from bench import intake
 
@@ -136,6 +142,7 @@ PARTS: dict[str, Part] = {
     "embedder": _embedder,
     "ingest": _ingest,
     "enrich": _enrich,
+    "workers": _workers,
     "sync": _sync,
     "large": _large,
     "names": _names,

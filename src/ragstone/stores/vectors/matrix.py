@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ragstone.core.types import Candidate, Matrix, Vector
 from ragstone.stores.ranking import best_first, largest
+from ragstone.stores.vectors.scan import scan
 
 FIRST_CAPACITY = 1024
 ROUNDING = 1e-5
@@ -60,10 +61,10 @@ class VectorMatrix:
         """The k rows with the largest dot product, best first, ties by id; only allowed numbers if given."""
         size = len(self._ids)
         if allowed is None:
-            near = largest(self._rows[:size] @ vector, k, ROUNDING)
+            near = largest(scan(self._rows[:size], vector), k, ROUNDING)
         else:
             rows = np.flatnonzero(np.isin(self._numbers[:size], allowed, kind="sort"))
-            near = rows[largest(self._rows[rows] @ vector, k, ROUNDING)]
+            near = rows[largest(scan(self._rows[rows], vector), k, ROUNDING)]
         # The fast product rounds by place in the matrix; added up row by row, equal vectors score the same.
         scores = np.vecdot(self._rows[near], vector)
         return best_first(self._ids, near, scores, k)
