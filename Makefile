@@ -46,8 +46,8 @@ check: .venv/.setup ## Format, lint, types, layers, requirement ids, file sizes
 bench: .venv/.setup ## Measure speed, memory and quality on this machine
 	@$(BIN)/python -m bench $(ARGS)
 
-peers: .venv/.setup ## Install what `make bench` compares the embedder with (torch: large)
-	@$(PIP) sentence-transformers torch==2.13.0
+peers: .venv/.setup ## Install what `make bench` compares the embedder and queries with (torch: large)
+	@$(PIP) sentence-transformers torch==2.13.0 txtai==9.14.0
 
 requirements: .venv/.setup ## Which requirements have a passing test, and which have none yet
 	@test -f $(RESULTS) || $(MAKE) test

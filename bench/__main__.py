@@ -32,6 +32,12 @@ def _peers(model: str) -> Part:
     return run
 
 
+def _txtai(folder: Path) -> list[Row]:
+    from bench import txtai_race
+
+    return txtai_race.run(folder)
+
+
 def _start(folder: Path) -> list[Row]:
     from bench import start
 
@@ -151,6 +157,7 @@ PARTS: dict[str, Part] = {
     "quality": _quality,
     "transforms": _transforms,
     "takaro": _takaro,
+    "peers-txtai": _txtai,
     "peers-minilm": _peers("all-MiniLM-L6-v2"),
     "peers-default": _peers("granite-embedding-30m-english"),
 }

@@ -59,7 +59,7 @@ async def _measure(place: Path, collection: Collection, made: Vectors) -> list[R
     before = resident_mb()
     started = time.perf_counter()
     stores = open_stores(Settings(data_dir=place))
-    await _build(stores, collection, made)
+    await build(stores, collection, made)
     built = time.perf_counter() - started
     ndcg, spent = await _search(stores, collection, made)
     low, high = percentiles(spent)
@@ -81,7 +81,7 @@ async def _measure(place: Path, collection: Collection, made: Vectors) -> list[R
     return [Row(part, what, value, f"best peer: {BEST_PEER[what]}") for what, value in values.items()]
 
 
-async def _build(stores: Stores, collection: Collection, made: Vectors) -> None:
+async def build(stores: Stores, collection: Collection, made: Vectors) -> None:
     for first in range(0, len(collection.ids), WAVE):
         async with stores.ledger.transaction("default") as tx:
             kb = await tx.open_space(await tx.open_kb("default"), made.model, made.documents.shape[1])

@@ -57,7 +57,7 @@ async def _fill(place: Path, folder: Path) -> None:
     """The collection with vectors that were made once, so that it is not embedded for every measurement."""
     collection = load(folder)
     stores = open_stores(Settings(data_dir=place))
-    await peers._build(stores, collection, await asyncio.to_thread(vectors, collection, MODEL))
+    await peers.build(stores, collection, await asyncio.to_thread(vectors, collection, MODEL))
     await stores.ledger.close()
 
 
