@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from ragstone.core.filters import And, Equals, Filter, In, Not, Or, Range, Scalar
-from ragstone.stores.filter_sql import COLUMNS, COMPARISONS
+from ragstone.core.filters import Filter, Range, Scalar
+from ragstone.stores.filter_walk import bounds_of, column_of, walked
 
 NUMBERS = ("c.page", "c.level")
 """Columns that hold numbers; the others hold text."""
@@ -19,27 +19,15 @@ NUMBERS = ("c.page", "c.level")
 
 def condition(where: Filter, parameters: list[Any], *, chunks: bool = True) -> str:
     """A condition over `documents d` and, if `chunks`, `chunks c`; appends its values to `parameters`."""
-    match where:
-        case And(terms):
-            return _joined(" AND ", terms, parameters, chunks)
-        case Or(terms):
-            return _joined(" OR ", terms, parameters, chunks)
-        case Not(term):
-            return f"NOT {condition(term, parameters, chunks=chunks)}"
-        case Equals(field, value):
-            return _one_of(field, (value,), parameters, chunks)
-        case In(field, values):
-            return _one_of(field, values, parameters, chunks)
-        case Range():
-            return _range(where, parameters, chunks)
-
-
-def _joined(word: str, terms: tuple[Filter, ...], parameters: list[Any], chunks: bool) -> str:
-    return "(" + word.join(condition(term, parameters, chunks=chunks) for term in terms) + ")"
+    return walked(
+        where,
+        lambda field, values: _one_of(field, values, parameters, chunks),
+        lambda within: _range(within, parameters, chunks),
+    )
 
 
 def _one_of(field: str, values: tuple[Scalar, ...], parameters: list[Any], chunks: bool) -> str:
-    column = _column(field, chunks)
+    column = column_of(field, chunks=chunks)
     if column is None:
         # A list contains its items, and a single value itself; an object contains neither.
         parameters.extend((field, [_as_json(value) for value in values]))
@@ -52,10 +40,9 @@ def _one_of(field: str, values: tuple[Scalar, ...], parameters: list[Any], chunk
 
 
 def _range(where: Range, parameters: list[Any], chunks: bool) -> str:
-    bounds = [(sign, getattr(where, name)) for name, sign in COMPARISONS.items()]
-    bounds = [(sign, bound) for sign, bound in bounds if bound is not None]
+    bounds = bounds_of(where)
     is_text = isinstance(bounds[0][1], str)
-    column = _column(where.field, chunks)
+    column = column_of(where.field, chunks=chunks)
     if column is None:
         kind, value = ("string", "->> ?::text") if is_text else ("number", "-> ?::text")
         # CASE, since the parts of an AND may be looked at in any order, and other kinds are no numbers.
@@ -89,8 +76,3 @@ def _as_json(value: Scalar) -> str:
     if isinstance(value, str):
         return json.dumps(value.replace("\x00", "\ufffd"), ensure_ascii=False)
     return json.dumps(value) if isinstance(value, bool) else str(exact(value))
-
-
-def _column(field: str, chunks: bool) -> str | None:
-    column = COLUMNS.get(field)
-    return None if column and column.startswith("c.") and not chunks else column

@@ -14,7 +14,7 @@ from ragstone.core.filters import Filter
 from ragstone.core.types import Json, Vector
 from ragstone.stores import lease_clock
 from ragstone.stores.database import Connection
-from ragstone.stores.filter_sql import condition
+from ragstone.stores.filter_sqlite import condition
 
 
 class SqliteDialect:

@@ -19,7 +19,7 @@ from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
 from ragstone.stores.feed import LIVE, allowed_numbers, behind, catch_up
-from ragstone.stores.filter_sql import condition
+from ragstone.stores.filter_sqlite import condition
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.ledger.sqlite_unit import TenantFile
 from ragstone.stores.lexical.postings import PostingsMatrix

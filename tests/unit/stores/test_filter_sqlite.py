@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ragstone.core.filters import MAX_TERMS, MAX_VALUES, Filter, Scalar, matches, parse_filter
 from ragstone.core.metadata import clean_metadata
-from ragstone.stores.filter_sql import condition
+from ragstone.stores.filter_sqlite import condition
 
 FIELDS = ["a", "b.c", "d-e", "_f"]
 BOUNDS = st.one_of(

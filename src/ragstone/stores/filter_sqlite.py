@@ -4,50 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ragstone.core.filters import And, Equals, Filter, In, Not, Or, Range, Scalar
-
-COLUMNS = {
-    "document_id": "d.id",
-    "external_id": "d.external_id",
-    "uri": "d.uri",
-    "title": "d.title",
-    "source": "d.source",
-    "media_type": "d.media_type",
-    "modified_at": "d.modified_at",
-    "created_at": "d.created_at",
-    "updated_at": "d.updated_at",
-    "page": "c.page",
-    "level": "c.level",
-    "kind": "c.kind",
-}
-COMPARISONS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+from ragstone.core.filters import Filter, Range, Scalar
+from ragstone.stores.filter_walk import bounds_of, column_of, walked
 
 
 def condition(where: Filter, parameters: list[Scalar], *, chunks: bool = True) -> str:
     """A condition over `documents d` and, if `chunks`, `chunks c`; appends its values to `parameters`."""
-    match where:
-        case And(terms):
-            return _joined(" AND ", terms, parameters, chunks)
-        case Or(terms):
-            return _joined(" OR ", terms, parameters, chunks)
-        case Not(term):
-            return f"NOT {condition(term, parameters, chunks=chunks)}"
-        case Equals(field, value):
-            return _one_of(field, (value,), parameters, chunks)
-        case In(field, values):
-            return _one_of(field, values, parameters, chunks)
-        case Range():
-            return _range(where, parameters, chunks)
-
-
-def _joined(word: str, terms: tuple[Filter, ...], parameters: list[Scalar], chunks: bool) -> str:
-    return "(" + word.join(condition(term, parameters, chunks=chunks) for term in terms) + ")"
+    return walked(
+        where,
+        lambda field, values: _one_of(field, values, parameters, chunks),
+        lambda within: _range(within, parameters, chunks),
+    )
 
 
 def _one_of(field: str, values: tuple[Scalar, ...], parameters: list[Scalar], chunks: bool) -> str:
     if not values:
         return "(0)"
-    column = _column(field, chunks)
+    column = column_of(field, chunks=chunks)
     if column:
         return _among(f"typeof({column})", column, _by_type(values, _sql_types), parameters)
     parameters.extend((_path(field), _path(field)))
@@ -72,26 +45,21 @@ def _among(kind: str, value: str, grouped: dict[str, list[Scalar]], parameters: 
 
 
 def _range(where: Range, parameters: list[Scalar], chunks: bool) -> str:
-    bounds = [(name, getattr(where, name)) for name in COMPARISONS if getattr(where, name) is not None]
-    column = _column(where.field, chunks)
+    bounds = bounds_of(where)
+    column = column_of(where.field, chunks=chunks)
     if column:
         tests = []
-        for name, bound in bounds:
-            tests.append(f"typeof({column}) IN {_ordered_types(bound)} AND {column} {COMPARISONS[name]} ?")
+        for sign, bound in bounds:
+            tests.append(f"typeof({column}) IN {_ordered_types(bound)} AND {column} {sign} ?")
             parameters.append(bound)
         return f"({' AND '.join(tests)})"
     path = _path(where.field)
     tests = [f"coalesce(json_type(d.metadata, ?), '') IN {_ordered_types(bounds[0][1])}"]
     parameters.append(path)
-    for name, bound in bounds:
-        tests.append(f"json_extract(d.metadata, ?) {COMPARISONS[name]} ?")
+    for sign, bound in bounds:
+        tests.append(f"json_extract(d.metadata, ?) {sign} ?")
         parameters.extend((path, bound))
     return f"({' AND '.join(tests)})"
-
-
-def _column(field: str, chunks: bool) -> str | None:
-    column = COLUMNS.get(field)
-    return None if column and column.startswith("c.") and not chunks else column
 
 
 def _path(field: str) -> str:
