@@ -86,7 +86,7 @@ async def test_a_job_that_does_not_fit_fails_with_its_reason_and_is_not_tried_ag
     status = await engine.intake.status(taken.document_id, tenant="acme")
     assert status.job is not None
     assert (status.status, status.job.attempts, status.job.error_code) == ("failed", 1, "quota_exceeded")
-    assert status.processing_error.startswith("long.md: tenant 'acme' may have 1 chunks and has 0: ")
+    assert status.processing_error.startswith("long.md: tenant 'acme' may have 1 chunk and has 0: ")
     small = await engine.intake.upload(b"Short.", "short.txt", tenant="acme")
     await work(engine)
     assert (await engine.intake.status(small.document_id, tenant="acme")).status == "completed"

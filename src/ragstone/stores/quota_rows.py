@@ -198,7 +198,8 @@ def _refusal(
             return QuotaExceeded(said, hint="wait for the next month, or raise quotas.cost_per_month")
         case _:
             waiting = f", and {promised:,.0f} on the way" if promised else ""
-            said = f"tenant '{tenant}' may have {limit:,.0f} {name} and has {used:,.0f}{waiting}"
+            what = name.removesuffix("s") if limit == 1 else name
+            said = f"tenant '{tenant}' may have {limit:,.0f} {what} and has {used:,.0f}{waiting}"
             verb = "does" if amount == 1 else "do"
             return QuotaExceeded(
                 f"{said}: {amount:,.0f} more {verb} not fit", hint=f"delete something, or raise quotas.{name}"

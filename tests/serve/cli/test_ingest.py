@@ -59,7 +59,7 @@ def test_what_a_quota_refuses_is_one_line(cli: Cli, pages: Path) -> None:
     assert ran.code == 3
     (refused,) = [line.split(maxsplit=3) for line in ran.out.splitlines() if "quota_exceeded" in line]
     assert refused[:3] == ["2", "documents", "quota_exceeded"]
-    assert refused[3].startswith("tenant 'acme' may have 1 documents and has ")
+    assert refused[3].startswith("tenant 'acme' may have 1 document and has ")
     assert ran.out.count("parse_failed") == 1
     named = cli("ingest", pages, "--tenant", "acme", "--json").json["failed"]
     assert [(one["code"], one["uri"] in one["error"]) for one in named] == [("quota_exceeded", True)] * 3

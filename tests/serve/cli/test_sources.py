@@ -327,7 +327,14 @@ def test_a_folder_that_was_ingested_is_warned_of(cli: Cli, pages: Path) -> None:
     assert ran.code == 0
     assert f"'ragstone ingest' has brought 3 documents under {pages} already" in said
     assert f"ragstone documents delete {' '.join(ids)}; to undo this: ragstone sources remove wiki" in said
+    (pages.parent / "elsewhere").mkdir()
     assert "warning: " not in cli("sources", "add", "files", "part", "path=elsewhere").err
+
+
+def test_a_folder_that_is_not_there_is_warned_of(cli: Cli, tmp_path: Path) -> None:
+    done = cli("sources", "add", "files", "wiki", "path=nowhere")
+    assert done.code == 0
+    assert f"there is no {tmp_path / 'nowhere'} yet" in " ".join(done.err.split())
 
 
 def test_many_documents_are_not_named_one_by_one(cli: Cli, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ async def test_what_waits_in_the_queue_takes_room_too(book: SqlTenantBook, ledge
             {"documents": 2},
             "tenant 'acme' may have 2 documents and has 1: 2 more do not fit",
         ),
-        (Quotas(documents=1), {"documents": 1}, "may have 1 documents and has 1: 1 more does not fit"),
+        (Quotas(documents=1), {"documents": 1}, "may have 1 document and has 1: 1 more does not fit"),
         (Quotas(chunks=4), {"chunks": 2}, "tenant 'acme' may have 4 chunks and has 3: 2 more do not fit"),
         (
             Quotas(bytes=10_000),

@@ -19,7 +19,8 @@ NAMED = 5
 
 
 async def overlaps(engine: Engine, added: SourceRecord, options: str) -> list[str]:
-    """A warning for each other way by which documents under the folder of a source have come or will come.
+    """A warning for each other way by which documents under the folder of a source have come or will come, or if there
+    is no such folder.
 
     `options` are those that the commands it names have to be typed with.
     """
@@ -27,6 +28,8 @@ async def overlaps(engine: Engine, added: SourceRecord, options: str) -> list[st
     if added.kind != KIND or not folder or "${" in folder:
         return []
     place = _place(folder)
+    if not place.exists():
+        return [f"there is no {place} yet: a sync fails until there is"]
     remove = f"ragstone sources remove {added.name}{options}"
     found = [
         f"source '{other.name}' reads {other.config['path']} too, so what both read is there twice; "
