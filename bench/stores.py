@@ -47,6 +47,8 @@ def run(chunks: int) -> list[Row]:
         measured = Measured(**json.loads(done.stdout.splitlines()[-1]))
         base = base or measured
         rows.append(Row(part, kind, _compared(measured, base)))
+        # A run takes the better part of an hour: what it has found so far is not lost with it.
+        print(f"  {kind}: {rows[-1].value}", file=sys.stderr)
     return rows
 
 
