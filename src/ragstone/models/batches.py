@@ -1,4 +1,4 @@
-"""Cuts token sequences into windows, packs windows of like length into batches, and puts vectors together."""
+"""Cuts token sequences into windows, says how large a batch may be and fills it up, and puts vectors together."""
 
 from __future__ import annotations
 
@@ -38,19 +38,6 @@ def windows(text: int, ids: Sequence[int], longest: int) -> list[Window]:
     step = (len(ids) - longest) / (count - 1)
     starts = [round(index * step) for index in range(count)]
     return [Window(text, tuple(ids[start : start + longest])) for start in starts]
-
-
-def plan(lengths: Sequence[int], *, batch_size: int, workers: int) -> list[list[int]]:
-    """Positions grouped into batches, longest first, so that little is padded and the last ones are short."""
-    budget = budget_for(lengths, workers)
-    batches: list[list[int]] = []
-    for position in sorted(range(len(lengths)), key=lambda position: -lengths[position]):
-        width = lengths[batches[-1][0]] if batches else 0
-        if batches and len(batches[-1]) < batch_size and (len(batches[-1]) + 1) * width <= budget:
-            batches[-1].append(position)
-        else:
-            batches.append([position])
-    return batches
 
 
 def budget_for(lengths: Sequence[int], workers: int) -> int:

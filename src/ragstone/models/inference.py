@@ -16,7 +16,7 @@ import numpy as np
 from ragstone.core.errors import ModelError
 from ragstone.core.types import Vector
 from ragstone.models.artefacts import cache_folder
-from ragstone.models.batches import padded, plan
+from ragstone.models.batches import padded
 from ragstone.models.encoder import Encoder
 from ragstone.models.runtime import Runtime, RuntimeName, open_runtime
 from ragstone.models.tokenizing import ModelTokenizer
@@ -56,10 +56,9 @@ class LocalModel:
         self._batch_size = batch_size
         self._cache_dir = cache_dir
         self._loading = threading.Lock()
-        self._runtime: Runtime | None = None
         self._tokens = ThreadPoolExecutor(1, thread_name_prefix="ragstone-tokens")
-        self._urgent = ThreadPoolExecutor(1, thread_name_prefix="ragstone-query")
-        self._waiting: WaitingRoom[Row, Vector | ModelError] | None = None
+        self._opening = ThreadPoolExecutor(1, thread_name_prefix="ragstone-load")
+        self._rooms: dict[str, WaitingRoom[Row, Vector | ModelError]] = {}
 
     @cached_property
     def weights(self) -> Weights:
@@ -77,8 +76,8 @@ class LocalModel:
 
     async def load(self) -> None:
         """Load what is not loaded yet. A failure is raised again by the next call, which tries again."""
-        if self._runtime is None:
-            await asyncio.get_running_loop().run_in_executor(self._urgent, self._load_once)
+        if not self._rooms:
+            await asyncio.get_running_loop().run_in_executor(self._opening, self._load_once)
 
     async def tokenize(self, work: Callable[..., T], *arguments: object) -> T:
         """Run tokenising work on its own thread."""
@@ -87,27 +86,15 @@ class LocalModel:
     async def run(self, rows: Sequence[Row], *, urgent: bool = False) -> list[Vector | ModelError]:
         """The model's output for each row, or why there is none. `urgent` does not queue behind batches."""
         await self.load()
-        runtime, waiting = self._runtime, self._waiting
-        assert runtime is not None
-        assert waiting is not None
-        lengths = [len(row.ids) for row in rows]
-        if not urgent:
-            return await waiting.run(rows, lengths)
-        outputs: dict[int, Vector | ModelError] = {}
-        loop = asyncio.get_running_loop()
-        for batch in plan(lengths, batch_size=self._batch_size, workers=1):
-            chosen = [rows[position] for position in batch]
-            made = await loop.run_in_executor(self._urgent, self._run_batch, runtime, chosen)
-            outputs.update(zip(batch, made, strict=True))
-        return [outputs[position] for position in range(len(rows))]
+        return await self._rooms["urgent" if urgent else "batches"].run(rows, [len(row.ids) for row in rows])
 
     async def close(self) -> None:
         """Let the threads and the model go."""
-        for pool in (self._tokens, self._urgent):
+        for pool in (self._tokens, self._opening):
             pool.shutdown(wait=False, cancel_futures=True)
-        if self._waiting:
-            self._waiting.close()
-        self._runtime = self._waiting = None
+        for room in self._rooms.values():
+            room.close()
+        self._rooms = {}
 
     @cached_property
     def _cache(self) -> Path:
@@ -115,7 +102,7 @@ class LocalModel:
 
     def _load_once(self) -> None:
         with self._loading:
-            if self._runtime is not None:
+            if self._rooms:
                 return
             # The tokenizer takes about as long to read as the model: both at once.
             tokenizer = self._tokens.submit(lambda: self.tokenizer)
@@ -127,10 +114,11 @@ class LocalModel:
                 cache=self._cache,
             )
             tokenizer.result()
-            self._waiting = WaitingRoom(
-                partial(self._run_batch, runtime), workers=runtime.workers, batch_size=self._batch_size
-            )
-            self._runtime = runtime
+            run = partial(self._run_batch, runtime)
+            self._rooms = {
+                name: WaitingRoom(run, workers=workers, batch_size=self._batch_size)
+                for name, workers in (("batches", runtime.workers), ("urgent", 1))
+            }
 
     def _encoder(self) -> Encoder:
         encoder = self.weights.encoder()

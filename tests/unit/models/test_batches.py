@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.models.batches import BATCH_TOKENS, padded, plan, unit_rows, windows
+from ragstone.models.batches import padded, unit_rows, windows
 
 
 @pytest.mark.req("R-CHK-26")
@@ -20,28 +20,6 @@ def test_windows_cover_a_text_and_fit_the_model(length: int, longest: int) -> No
 
 def test_a_text_that_fits_is_one_window() -> None:
     assert [window.ids for window in windows(0, [5, 6, 7], 3)] == [(5, 6, 7)]
-
-
-@given(st.lists(st.integers(1, 600), max_size=200), st.integers(1, 40), st.integers(1, 8))
-def test_a_plan_has_everything_once_within_bounds(lengths: list[int], size: int, workers: int) -> None:
-    batches = plan(lengths, batch_size=size, workers=workers)
-    assert sorted(position for batch in batches for position in batch) == list(range(len(lengths)))
-    for batch in batches:
-        longest = max(lengths[position] for position in batch)
-        assert len(batch) <= size
-        assert len(batch) == 1 or len(batch) * longest <= BATCH_TOKENS
-    firsts = [max(lengths[position] for position in batch) for batch in batches]
-    assert firsts == sorted(firsts, reverse=True)
-
-
-def test_a_small_job_is_shared_among_workers() -> None:
-    assert len(plan([400, 400], batch_size=32, workers=2)) == 2
-    assert len(plan([10, 10], batch_size=32, workers=2)) == 1
-
-
-@pytest.mark.req("R-EMB-12")
-def test_no_batch_has_more_than_32_texts() -> None:
-    assert [len(batch) for batch in plan([20] * 70, batch_size=32, workers=1)] == [32, 32, 6]
 
 
 def test_padding_fills_up_on_the_right() -> None:

@@ -99,6 +99,32 @@ def test_every_row_is_worked_on_once_within_bounds(
         assert len(batch) == 1 or len(batch) * longest <= BATCH_TOKENS
 
 
+async def test_a_small_job_is_shared_among_workers(model: Model, room: Callable[..., Room]) -> None:
+    waiting = room(workers=2)
+    await run(waiting, ["a", "b"], length=400)
+    assert len(model.batches) == 2
+    await run(waiting, ["a", "b"], length=10)
+    assert len(model.batches) == 3
+
+
+@pytest.mark.req("R-EMB-12")
+async def test_no_batch_has_more_than_32_texts(model: Model, room: Callable[..., Room]) -> None:
+    await run(room(), ["text"] * 70, length=20)
+    assert sorted(map(len, model.batches)) == [6, 32, 32]
+
+
+async def test_the_longest_come_first(model: Model, room: Callable[..., Room]) -> None:
+    model.gate.clear()
+    waiting = room(batch_size=1)
+    call = asyncio.create_task(run(waiting, ["x" * length for length in (3, 40, 1, 200, 17)]))
+    await model.has_begun()
+    model.gate.set()
+    await call
+    # Two threads take them in order and may note them in either.
+    assert {len(row) for (row,) in model.batches[:2]} == {200, 40}
+    assert {len(row) for (row,) in model.batches[-2:]} <= {17, 3, 1}
+
+
 async def test_rows_of_like_length_meet_whosever_they_are(model: Model, room: Callable[..., Room]) -> None:
     model.gate.clear()
     waiting = room()

@@ -197,3 +197,33 @@ async def test_a_file_that_was_closed_and_opened_again_is_not_taken_for_unchange
     assert len(await vectors.search("default", kb, unit_vectors(1)[0], 100)) == there
     await ledger.close()
     await other.close()
+
+
+async def test_a_search_that_reads_nothing_from_disk_keeps_its_tenant_open(tmp_path: Path) -> None:
+    ledger = SqliteLedger(tmp_path, [Fts5Writer()], open_tenants=2)
+    vectors = SqliteVectorIndex(ledger, Residents(16))
+    query = unit_vectors(1, seed=9)[0]
+    kbs = {
+        name: await put(ledger, make_version(tenant=name, vectors=unit_vectors(1)), tenant=name)
+        for name in ("searched", "idle")
+    }
+    for name in ("searched", "idle", "searched"):  # the last time from memory
+        assert len(await vectors.search(name, kbs[name], query, 10)) == 1
+    await put(ledger, make_version(tenant="third"), tenant="third")
+    assert ledger.at_hand("searched") is not None
+    assert ledger.at_hand("idle") is None
+    await ledger.close()
+
+
+async def test_what_another_process_deletes_is_not_found_the_short_way(tmp_path: Path) -> None:
+    ledger, other = (SqliteLedger(tmp_path, [Fts5Writer()]) for _ in range(2))
+    vectors = SqliteVectorIndex(ledger, Residents(16))
+    query = unit_vectors(1, seed=9)[0]
+    kb = await put(ledger, *(make_version(f"d{n}", vectors=unit_vectors(1, seed=n)) for n in range(3)))
+    for left in (3, 2, 1, 0):
+        for _ in range(2):  # the second time from memory
+            assert len(await vectors.search("default", kb, query, 10)) == left
+        if left:
+            await delete(other, make_version(f"d{left - 1}").document_id)
+    await ledger.close()
+    await other.close()

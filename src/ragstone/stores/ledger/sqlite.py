@@ -60,7 +60,6 @@ class SqliteLedger(SqlLedger):
                 opened = self.at_hand(tenant) or await self._open(tenant, make)
                 self._tenants[tenant] = opened
                 self._close_idle(keep=tenant)
-        self._tenants.move_to_end(tenant)
         opened.users += 1
         opened.idle.clear()
         try:
@@ -81,6 +80,7 @@ class SqliteLedger(SqlLedger):
             return None
         version = control.version()
         if opened.checked == version:
+            self._tenants.move_to_end(tenant)
             return opened
         leads = control.glance(
             "SELECT id FROM tenants WHERE name = ? AND (state <> 'deleting' OR id = ?)",
@@ -91,6 +91,7 @@ class SqliteLedger(SqlLedger):
             self._close_left()
             return None
         opened.checked = -1 if erasing.get() else version
+        self._tenants.move_to_end(tenant)
         return opened
 
     @asynccontextmanager

@@ -61,12 +61,10 @@ class SqliteVectorIndex:
         if file is None:
             return None
         following = self._following(file, space)
-        if following.resident.bytes > SMALL or following.version != file.version():
-            return None
-        if not following.lock.acquire(blocking=False):
+        if following.resident.bytes > SMALL or not following.lock.acquire(blocking=False):
             return None
         try:
-            return following.resident.nearest(vector, k)
+            return following.resident.nearest(vector, k) if following.version == file.version() else None
         finally:
             following.lock.release()
 
