@@ -48,7 +48,7 @@ BESIDE = (
     # has killed as many workers is in the same process, and only the guilty one fails.
     Slot("document", "express"),
     # What a dead worker held is taken up within two leases, however busy those are who are left.
-    *(Slot("document", "lost"),) * 3,
+    *(Slot("document", "lost"),) * 4,
 )
 """What every worker does besides its batches."""
 Chores = Callable[[str], Awaitable[None]]

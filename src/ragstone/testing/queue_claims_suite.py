@@ -88,15 +88,28 @@ class QueueClaimsSuite:
         await put(ledger, *(document_job(str(number)) for number in range(20)))
         assert len(await take(queue, lease=OVER, most=12)) == 12
         assert names(await take(queue, lease=OVER, most=12)) == ["0", "1", "2", "3"]
+        assert names(await take(queue, most=12)) == ["4", "5", "6", "7"]
+        assert names(await take(queue, most=12)) == ["8", "9", "10", "11"]
         for alone in ("0", "1", "2", "3"):
             assert names(await take(queue, most=12)) == [alone]
-        assert names(await take(queue, most=12)) == ["4", "5", "6", "7"]
+        assert names(await take(queue, most=12)) == [str(number) for number in range(12, 20)]
+
+    async def test_what_was_lost_first_is_taken_up_first(self, stores: Stores) -> None:
+        """Or the first in the queue could be lost again and again while the others wait."""
+        ledger, queue = stores
+        await put(ledger, document_job("a"), document_job("b"))
+        for worker in ("first", "second"):
+            await take(queue, most=1, worker=worker)
+        for worker in ("second", "first"):
+            await queue.take_back(T, worker, 3)
+        assert names(await take(queue, most=1, lane="lost")) == ["b"]
+        assert names(await take(queue, most=1, lane="lost")) == ["a"]
 
     async def test_shares_shrink_however_many_attempts_there_are(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, *(document_job(str(number)) for number in range(16)))
-        taken = [len(await take(queue, lease=OVER, most=16, attempts=1000)) for _ in range(3)]
-        assert taken == [16, 4, 2]
+        taken = [len(await take(queue, lease=OVER, most=16, attempts=1000)) for _ in range(6)]
+        assert taken == [16, 4, 4, 4, 4, 2]
 
     async def test_express_takes_what_was_tried_before_then_what_somebody_waits_for(
         self, stores: Stores

@@ -27,11 +27,12 @@ def claim(
     reclaim(connection, tenant_id, attempts)
     present, boot = connection.dialect.lease_now(connection), connection.dialect.boot()
     chosen = of_lane(lane, attempts)
-    # Among equals what lost a worker comes first.
-    order = "attempts = 0, priority, seq" if lane == "express" else "priority, attempts = 0, seq"
+    # Among equals what lost a worker comes first, and of that what has waited longest: none is lost again and again
+    # while another waits.
+    order = "attempts = 0, priority" if lane == "express" else "priority, attempts = 0"
     first = connection.execute(
         "SELECT kb_id, kind, priority, attempts FROM jobs WHERE tenant_id = ? AND kind = ? AND state = 'pending' "
-        f"AND (not_before <= ? OR boot <> ?){chosen} ORDER BY {order} LIMIT 1",
+        f"AND (not_before <= ? OR boot <> ?){chosen} ORDER BY {order}, not_before, seq LIMIT 1",
         (tenant_id, kind, present, boot),
     ).fetchone()
     if first is None:
@@ -39,7 +40,7 @@ def claim(
     share = _share(most, first[3], attempts) if kind == "document" else 1
     rows = connection.execute(
         "SELECT id, size FROM jobs WHERE tenant_id = ? AND state = 'pending' AND kb_id = ? AND kind = ? "
-        "AND priority = ? AND attempts = ? AND (not_before <= ? OR boot <> ?) ORDER BY seq LIMIT ?",
+        "AND priority = ? AND attempts = ? AND (not_before <= ? OR boot <> ?) ORDER BY not_before, seq LIMIT ?",
         (tenant_id, *first, present, boot, share),
     ).fetchall()
     taken: list[str] = []
@@ -88,13 +89,15 @@ def _give_back(
         f"SELECT id, uri, attempts FROM jobs WHERE tenant_id = ? AND state = 'running' AND {which}",
         (tenant_id, *values),
     ).fetchall()
+    present, boot = connection.dialect.lease_now(connection), connection.dialect.boot()
     for identity, uri, tried in lost:
         if tried >= attempts:
             reason = f"{uri} ended its worker {tried} times; it is put aside until someone retries it"
             end_job(connection, tenant_id, identity, "failed", "worker_died", reason)
         else:
             connection.execute(
-                "UPDATE jobs SET state = 'pending', token = token + 1, not_before = 0 WHERE tenant_id = ? AND id = ?",
-                (tenant_id, identity),
+                "UPDATE jobs SET state = 'pending', token = token + 1, boot = ?, not_before = ? "
+                "WHERE tenant_id = ? AND id = ?",
+                (boot, present, tenant_id, identity),
             )
     return len(lost)
