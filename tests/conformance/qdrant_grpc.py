@@ -85,9 +85,16 @@ class _Collections(collections_service_pb2_grpc.CollectionsServicer):
 
     def Get(self, request: Any, context: Any) -> Any:
         config = self._front.ask(context, "GET", f"/{request.collection_name}")["config"]
-        vectors = protocol.VectorParams(
-            size=config["params"]["vectors"]["size"], distance=protocol.Distance.Cosine
-        )
+        given = config["params"]["vectors"]
+        named = given.get("dense")
+        vectors = protocol.VectorParams(size=(named or given)["size"], distance=protocol.Distance.Cosine)
+        dense = protocol.VectorsConfig(params=vectors)
+        if named:
+            dense = protocol.VectorsConfig(params_map=protocol.VectorParamsMap(map={"dense": vectors}))
+        sparse = {
+            name: protocol.SparseVectorParams(modifier=protocol.Modifier.Idf)
+            for name in config["params"].get("sparse_vectors", {})
+        }
         return protocol.GetCollectionInfoResponse(
             result=protocol.CollectionInfo(
                 status=protocol.CollectionStatus.Green,
@@ -95,7 +102,9 @@ class _Collections(collections_service_pb2_grpc.CollectionsServicer):
                 segments_count=1,
                 config=protocol.CollectionConfig(
                     params=protocol.CollectionParams(
-                        vectors_config=protocol.VectorsConfig(params=vectors), shard_number=1
+                        vectors_config=dense,
+                        shard_number=1,
+                        sparse_vectors_config=protocol.SparseVectorConfig(map=sparse) if sparse else None,
                     ),
                     hnsw_config=protocol.HnswConfigDiff(**config["hnsw_config"]),
                     optimizer_config=protocol.OptimizersConfigDiff(**config["optimizer_config"]),
@@ -105,9 +114,18 @@ class _Collections(collections_service_pb2_grpc.CollectionsServicer):
         )
 
     def Create(self, request: Any, context: Any) -> Any:
-        vectors = GrpcToRest.convert_vector_params(request.vectors_config.params)
         hnsw = GrpcToRest.convert_hnsw_config_diff(request.hnsw_config)
-        body = {"vectors": _plain(vectors), "hnsw_config": _plain(hnsw)}
+        body: dict[str, Json] = {"hnsw_config": _plain(hnsw)}
+        if request.vectors_config.HasField("params"):
+            body["vectors"] = _plain(GrpcToRest.convert_vector_params(request.vectors_config.params))
+        else:
+            named = request.vectors_config.params_map.map
+            body["vectors"] = {
+                name: _plain(GrpcToRest.convert_vector_params(one)) for name, one in named.items()
+            }
+        if request.HasField("sparse_vectors_config"):
+            sparse = GrpcToRest.convert_sparse_vector_config(request.sparse_vectors_config)
+            body["sparse_vectors"] = {name: _plain(one) for name, one in sparse.items()}
         self._front.ask(context, "PUT", f"/{request.collection_name}", body)
         return protocol.CollectionOperationResponse(result=True)
 
@@ -140,9 +158,13 @@ class _Points(points_service_pb2_grpc.PointsServicer):
         return _done()
 
     def Query(self, request: Any, context: Any) -> Any:
-        nearest = list(request.query.nearest.dense.data)
+        asked = request.query.nearest
+        nearest: Json = list(asked.dense.data)
+        if asked.HasField("sparse"):
+            nearest = {"indices": list(asked.sparse.indices), "values": list(asked.sparse.values)}
         body = _where(request) | {"query": {"nearest": nearest}, "limit": request.limit}
         body["with_payload"] = ["chunk_id"]
+        body |= {"using": request.using} if request.using else {}
         found = self._front.ask(context, "POST", f"/{request.collection_name}/points/query", body)
         points = [protocol.ScoredPoint(score=one["score"], **_record(one)) for one in found["points"]]
         return protocol.QueryResponse(result=points)
@@ -180,10 +202,18 @@ def _plain(model: Any) -> dict[str, Json]:
 def _record(found: dict[str, Json]) -> dict[str, Any]:
     record: dict[str, Any] = {"id": protocol.PointId(uuid=found["id"])}
     record["payload"] = payload_to_grpc(found["payload"])
-    if "vector" in found:
-        dense = protocol.DenseVector(data=found["vector"])
-        record["vectors"] = protocol.VectorsOutput(vector=protocol.VectorOutput(dense=dense))
+    if isinstance(found.get("vector"), dict):
+        named = {name: _vector(one) for name, one in found["vector"].items()}
+        record["vectors"] = protocol.VectorsOutput(vectors=protocol.NamedVectorsOutput(vectors=named))
+    elif "vector" in found:
+        record["vectors"] = protocol.VectorsOutput(vector=_vector(found["vector"]))
     return record
+
+
+def _vector(given: Json) -> Any:
+    if isinstance(given, dict):
+        return protocol.VectorOutput(sparse=protocol.SparseVector(**given))
+    return protocol.VectorOutput(dense=protocol.DenseVector(data=given))
 
 
 def _done() -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, Json, Vector
@@ -29,13 +29,23 @@ class Place:
     dimension: int
 
 
+class Words(NamedTuple):
+    """A sparse vector: words as numbers, none twice, each with its weight."""
+
+    numbers: Sequence[int]
+    weights: Sequence[float]
+
+
 class Point(NamedTuple):
     """A chunk as a provider stores it."""
 
     chunk_id: str
     vector: Vector
+    """Empty when the chunk has none; only a `WordProvider` is given such points."""
     payload: Mapping[str, Json]
     """Flat: what a filter may name, with scalars or lists of scalars, and the names in `RESERVED`."""
+    words: Words | None = None
+    """What the chunk says, for a `WordProvider`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,9 @@ class Capabilities:
     exact: bool = False
     """Whether its answer is a full scan, so that nothing near is ever missed."""
     sparse: bool = False
+    """Whether it holds words beside the vectors as it is set up, and so is a `WordProvider`."""
     hybrid: bool = False
+    """Whether it fuses both arms itself."""
     reranking: bool = False
 
 
@@ -111,3 +123,18 @@ class VectorProvider(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class WordProvider(VectorProvider, Protocol):
+    """A vector database that can find by word as well, when its capabilities say `sparse`."""
+
+    async def search_words(
+        self, place: Place, words: Words, k: int, where: Filter | None = None
+    ) -> list[Candidate]:
+        """The k points with the highest sum of weights, each word's weighed by how rare it is, best first."""
+        ...
+
+    async def misfit(self, place: Place) -> str:
+        """Why what is there cannot hold the points of this place; empty when it can, or nothing is there."""
+        ...

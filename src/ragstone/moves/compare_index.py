@@ -17,6 +17,7 @@ from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.vectors.derived import DerivedIndex
 from ragstone.stores.vectors.derived_writes import BATCH
 from ragstone.stores.vectors.places import place_of
+from ragstone.stores.vectors.reconcile import remove_orphans
 
 ALIKE = 0.999
 """The cosine of a vector and what an engine made of it."""
@@ -46,15 +47,13 @@ async def compare_index(
     total = await ledger.read(tenant, index_feed.count_live, kb, space, None)
     done, samples = IndexCompared(), Samples()
     suspects: list[str] = []
-    expected: set[str] = set()
     async for points in scanned(ledger, tenant, kb, space):
         suspects += await _differing(provider, place, points)
-        expected.update(point.chunk_id for point in points)
         for point in points:
             samples.offer("", point.vector)
         done.chunks += len(points)
         tell(f"compare {tenant}/{kb.name}", done.chunks, total)
-    done.removed = await _remove_orphans(ledger, provider, tenant, place, space, expected)
+    done.removed = await remove_orphans(ledger, provider, tenant, kb, space, place)
     done.differences = await _looked_at_again(ledger, index, tenant, place, space, suspects)
     done.agreement = await _searched(ledger, provider, tenant, kb, space, place, samples)
     exact = provider.capabilities.exact
@@ -144,26 +143,6 @@ async def _looked_at_again(
         said = [(point.chunk_id, _difference(point, there.get(point.chunk_id))) for point in points]
         found += Differences.of(*(f"chunk {one} {what}" for one, what in said if what))
     return found
-
-
-async def _remove_orphans(
-    ledger: SqlLedger,
-    provider: VectorProvider,
-    tenant: str,
-    place: Place,
-    space: Space,
-    expected: set[str],
-) -> int:
-    """Remove points that the ledger has no chunk for, live or staged."""
-    removed = 0
-    orphans = [one async for page in provider.ids(place) for one in page if one not in expected]
-    for start in range(0, len(orphans), BATCH):
-        part = orphans[start : start + BATCH]
-        known = {point.chunk_id for point in await ledger.read(tenant, index_feed.points, space, part)}
-        gone = [one for one in part if one not in known]
-        await provider.delete(place, gone)
-        removed += len(gone)
-    return removed
 
 
 def _difference(ours: Point, theirs: Point | None) -> str:

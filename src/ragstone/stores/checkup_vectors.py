@@ -9,7 +9,7 @@ from ragstone.core.checkup import Finding
 from ragstone.core.errors import RagstoneError
 from ragstone.core.tenants import Tenant
 from ragstone.core.types import KnowledgeBase, Space
-from ragstone.core.vectors import Place, VectorProvider
+from ragstone.core.vectors import Place, VectorProvider, WordProvider
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.reads import read_kbs
@@ -31,6 +31,13 @@ class _Held(NamedTuple):
     """None when the Space is gone."""
     behind: int | None
     """Changes that the index has not seen; None when it holds nothing of this Space yet."""
+
+
+class _Misfit(NamedTuple):
+    """Why a place cannot hold what belongs there, as it was made."""
+
+    what: str
+    detail: str
 
 
 class _Trouble(NamedTuple):
@@ -77,7 +84,7 @@ async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
 async def _check_tenant(stores: Stores, mirror: DerivedIndex, tenant: str, *, repair: bool) -> list[Finding]:
     ledger, provider = stores.ledger, mirror.provider
     held = await ledger.read(tenant, _held, provider.name)
-    wrong = {one.place: said for one in held if (said := await _wrong_dimension(provider, one.place))}
+    wrong = {one.place: said for one in held if (said := await _misfit(provider, one.place))}
     # Looked at before anything is repaired: catching up may already bring back what was missing.
     differences = [
         trouble
@@ -92,22 +99,22 @@ async def _check_tenant(stores: Stores, mirror: DerivedIndex, tenant: str, *, re
     found = [
         trouble
         for one in held
-        if (trouble := await _trouble(provider, one, wrong.get(one.place, ""), repair=repair))
+        if (trouble := await _trouble(provider, one, wrong.get(one.place), repair=repair))
     ]
     return [trouble.finding(provider.name, tenant, repaired=repair) for trouble in found + differences]
 
 
 async def _trouble(
-    provider: VectorProvider, one: _Held, wrong_dimension: str, *, repair: bool
+    provider: VectorProvider, one: _Held, misfit: _Misfit | None, *, repair: bool
 ) -> _Trouble | None:
-    if not wrong_dimension and one.kb and one.behind == 0:
+    if not misfit and one.kb and one.behind == 0:
         return None
     if one.kb is None or one.space is None:
         return _Trouble("deletion", "a Space is gone, and its vectors are not", "removed")
     now_there = await provider.count(one.place) if repair else 0
     filled = f"filled again from the ledger, with {now_there:,} vectors"
-    if wrong_dimension:
-        return _Trouble("dimension", wrong_dimension, filled, breaks=True)
+    if misfit:
+        return _Trouble(misfit.what, misfit.detail, filled, breaks=True)
     if one.behind is None:
         return _Trouble("lag", f"nothing of knowledge base '{one.kb.name}' is there yet", filled)
     return _Trouble("lag", f"{one.behind} changes of knowledge base '{one.kb.name}' behind", "caught up")
@@ -138,13 +145,16 @@ async def _reconcile(stores: Stores, mirror: DerivedIndex, tenant: str, held: Se
             await reconcile(stores.ledger, mirror.provider, tenant, one.kb, one.space, one.place)
 
 
-async def _wrong_dimension(provider: VectorProvider, place: Place) -> str:
+async def _misfit(provider: VectorProvider, place: Place) -> _Misfit | None:
+    if isinstance(provider, WordProvider) and (said := await provider.misfit(place)):
+        return _Misfit("words", said)
     async for page in provider.ids(place):
         for point in await provider.read(place, list(page[:1])):
-            if len(point.vector) != place.dimension:
-                return f"vectors of {len(point.vector)} dimensions where {place.dimension} are needed"
+            if len(point.vector) not in (0, place.dimension):
+                detail = f"vectors of {len(point.vector)} dimensions where {place.dimension} are needed"
+                return _Misfit("dimension", detail)
         break
-    return ""
+    return None
 
 
 async def _rebuild(mirror: DerivedIndex, tenant: str, wrong: Sequence[_Held]) -> None:

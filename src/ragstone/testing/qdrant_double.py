@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ragstone.core.types import Json
-from ragstone.testing.qdrant_double_points import Collection, point_id, shape
+from ragstone.testing.qdrant_double_points import DEFAULT, Collection, point_id, shape
 from ragstone.testing.rest_double import Refused, RestDouble
 from ragstone.testing.web_double import Reply, Request, json_reply
 
@@ -29,11 +29,11 @@ def error_reply(message: str, status: int, **headers: str) -> Reply:
 class QdrantDouble:
     """Serves while it is entered. `faults` come first, one per request; what it refused is in `violations`."""
 
-    def __init__(self, api_key: str | None = None) -> None:
+    def __init__(self, api_key: str | None = None, address: str = "127.0.0.1") -> None:
         self.api_key = api_key
         self.violations: list[str] = []
         self.collections: dict[str, Collection] = {}
-        self._service = RestDouble(self.answer)
+        self._service = RestDouble(self.answer, address)
         self.faults = self._service.faults
         self.requests = self._service.requests
 
@@ -48,6 +48,11 @@ class QdrantDouble:
     def url(self) -> str:
         """The address to configure."""
         return f"http://{self._service.host}"
+
+    @property
+    def connections(self) -> int:
+        """How often somebody has connected."""
+        return self._service.connections
 
     def answer(self, request: Request) -> Reply:
         """What a request gets that came in whichever way."""
@@ -85,16 +90,26 @@ class QdrantDouble:
         return _ok(handler(self.collections[name], body))
 
     def _create(self, name: str, body: Json) -> Reply:
-        shape(body, {"vectors": dict}, {"hnsw_config": dict})
-        shape(body["vectors"], {"size": int, "distance": str})
+        shape(body, {"vectors": dict}, {"hnsw_config": dict, "sparse_vectors": dict})
+        sparse = body.get("sparse_vectors", {})
+        dense, *others = [DEFAULT] if "size" in body["vectors"] else list(body["vectors"])
+        if others or len(sparse) > 1:
+            raise Refused(400, "the double knows one vector and one sparse vector")
+        params = body["vectors"].get(dense, body["vectors"])
+        shape(params, {"size": int, "distance": str})
+        for one in sparse.values():
+            shape(one, {"modifier": str})
+            if one["modifier"] != "idf":
+                raise Refused(400, "the double knows the modifier idf only")
         shape(body.get("hnsw_config", {}), {}, {"m": int, "ef_construct": int, "payload_m": int})
-        if not NAME.fullmatch(name) or not 1 <= body["vectors"]["size"] <= 65_536:
+        if not NAME.fullmatch(name) or not 1 <= params["size"] <= 65_536:
             raise Refused(400, "the name or the size of the collection is not valid")
-        if body["vectors"]["distance"] != "Cosine":
+        if params["distance"] != "Cosine":
             raise Refused(400, "the double knows the cosine only")
         if name in self.collections:
             raise Refused(409, f"Wrong input: Collection `{name}` already exists!")
-        self.collections[name] = Collection(body["vectors"]["size"], body.get("hnsw_config", {}))
+        hnsw = body.get("hnsw_config", {})
+        self.collections[name] = Collection(params["size"], hnsw, dense, next(iter(sparse), None))
         return _ok(True)
 
 
@@ -103,7 +118,10 @@ def _ok(result: Json) -> Reply:
 
 
 def _info(collection: Collection, _: Json) -> Json:
-    vectors = {"size": collection.size, "distance": collection.distance}
+    vectors: Json = {"size": collection.size, "distance": collection.distance}
+    if collection.dense:
+        vectors = {collection.dense: vectors}
+    sparse = {"sparse_vectors": {collection.sparse: {"modifier": "idf"}}} if collection.sparse else {}
     hnsw = {"m": 16, "ef_construct": 100, "full_scan_threshold": 10_000, "max_indexing_threads": 0}
     optimizer = {
         "deleted_threshold": 0.2,
@@ -117,7 +135,7 @@ def _info(collection: Collection, _: Json) -> Json:
         "points_count": len(collection.points),
         "segments_count": 1,
         "config": {
-            "params": {"vectors": vectors, "shard_number": 1, "on_disk_payload": True},
+            "params": {"vectors": vectors, "shard_number": 1, "on_disk_payload": True} | sparse,
             "hnsw_config": hnsw | collection.hnsw,
             "optimizer_config": optimizer,
             "wal_config": {"wal_capacity_mb": 32, "wal_segments_ahead": 0},
@@ -146,18 +164,19 @@ def _delete(collection: Collection, body: Json) -> Json:
         raise Refused(400, "points or a filter say what to delete")
     chosen = collection.passing(body["filter"]) if "filter" in body else map(point_id, body["points"])
     for one in list(chosen):
-        collection.points.pop(one, None)
+        collection.remove(one)
     return _done()
 
 
 def _query(collection: Collection, body: Json) -> Json:
     selection: dict[str, type] = {"with_payload": list, "with_vector": bool}
-    shape(body, {"query": dict, "limit": int}, {"filter": dict, "params": dict} | selection)
-    shape(body["query"], {"nearest": list})
+    shape(body, {"query": dict, "limit": int}, {"filter": dict, "params": dict, "using": str} | selection)
+    shape(body["query"], {"nearest": object})
     shape(body.get("params", {}), {}, {"exact": bool})
     if body["limit"] < 1:
         raise Refused(400, "limit: value 0 invalid, must be 1 or larger")
-    found = collection.nearest(body["query"]["nearest"], body.get("filter"), body["limit"])
+    using = body.get("using", DEFAULT)
+    found = collection.search(using, body["query"]["nearest"], body.get("filter"), body["limit"])
     return {
         "points": [_record(collection, one, body) | {"version": 0, "score": score} for one, score in found]
     }
@@ -184,12 +203,12 @@ def _count(collection: Collection, body: Json) -> Json:
 
 
 def _record(collection: Collection, one: str | int, body: Json) -> dict[str, Json]:
-    vector, payload = collection.points[one]
+    _, payload = collection.points[one]
     chosen = body.get("with_payload", False)
     if isinstance(chosen, list):
         payload = {name: value for name, value in payload.items() if name in chosen}
     record: dict[str, Any] = {"id": one} | ({"payload": payload} if chosen else {})
-    return record | ({"vector": vector.tolist()} if body.get("with_vector") else {})
+    return record | ({"vector": collection.vectors(one)} if body.get("with_vector") else {})
 
 
 def _done() -> Json:

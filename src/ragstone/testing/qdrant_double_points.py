@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -41,23 +42,58 @@ def point_id(raw: Json) -> str | int:
         raise Refused(400, f"value {raw!r:.80} is not a valid point ID") from None
 
 
+DEFAULT = ""
+"""The name of a vector that was given none."""
+LARGEST = 2**32
+
+
 class Collection:
-    """One collection of cosine vectors. Its owner locks."""
+    """One collection of cosine vectors, perhaps with a sparse one beside each. Its owner locks."""
 
     distance = "Cosine"
 
-    def __init__(self, size: int, hnsw: dict[str, Json]) -> None:
+    def __init__(
+        self, size: int, hnsw: dict[str, Json], dense: str = DEFAULT, sparse: str | None = None
+    ) -> None:
         self.size = size
         self.hnsw = hnsw
+        self.dense = dense
+        self.sparse = sparse
         self.indexes: dict[str, Json] = {}
-        self.points: dict[str | int, tuple[Vector, dict[str, Json]]] = {}
+        self.points: dict[str | int, tuple[Vector | None, dict[str, Json]]] = {}
+        self.words: dict[str | int, dict[int, float]] = {}
 
     def put(self, raw: Json) -> None:
-        """Store a point over the one of the same id."""
-        shape(raw, {"id": object, "vector": list}, {"payload": dict})
-        row = np.asarray(self.checked(raw["vector"]), np.float32)
-        length = np.linalg.norm(row)
-        self.points[point_id(raw["id"])] = (row / length if length else row, raw.get("payload", {}))
+        """Store a point over the one of the same id, with all its vectors."""
+        shape(raw, {"id": object, "vector": object}, {"payload": dict})
+        given = {DEFAULT: raw["vector"]} if isinstance(raw["vector"], list) else raw["vector"]
+        if not isinstance(given, dict) or not given.keys() <= {self.dense, self.sparse}:
+            raise Refused(400, "Wrong input: Not existing vector name error")
+        row = None
+        if self.dense in given:
+            row = np.asarray(self.checked(given[self.dense]), np.float32)
+            row /= np.linalg.norm(row) or 1
+        words = checked_words(given[self.sparse]) if self.sparse in given else None
+        one = point_id(raw["id"])
+        self.points[one] = (row, raw.get("payload", {}))
+        self.words.pop(one, None)
+        if words is not None:
+            self.words[one] = words
+
+    def remove(self, one: str | int) -> None:
+        """Remove a point, if it is there."""
+        self.points.pop(one, None)
+        self.words.pop(one, None)
+
+    def vectors(self, one: str | int) -> Json:
+        """The vectors of a point as they are given back."""
+        row, _ = self.points[one]
+        if self.dense == DEFAULT and row is not None:
+            return row.tolist()
+        words = self.words.get(one)
+        sparse = {"indices": list(words), "values": list(words.values())} if words is not None else None
+        dense = {self.dense: row.tolist()} if row is not None else {}
+        return dense | ({self.sparse: sparse} if sparse else {})
 
     def checked(self, vector: Json) -> list[float]:
         """Refuse a vector that does not fit."""
@@ -74,13 +110,45 @@ class Collection:
         check = _filter(where) if where is not None else _everything
         return sorted((one for one, (_, payload) in self.points.items() if check(one, payload)), key=str)
 
-    def nearest(self, vector: Json, where: Json, limit: int) -> list[tuple[str | int, float]]:
-        """The best ids with their cosine."""
+    def search(self, using: str, query: Json, where: Json, limit: int) -> list[tuple[str | int, float]]:
+        """The best ids by the vector of a name."""
+        if using not in (self.dense, self.sparse):
+            raise Refused(400, f"Wrong input: Not existing vector name error: {using}")
+        rank = self._by_word if using == self.sparse else self._nearest
+        return sorted(rank(query, self.passing(where)), key=lambda pair: -pair[1])[:limit]
+
+    def _nearest(self, vector: Json, ids: list[str | int]) -> list[tuple[str | int, float]]:
+        """Ids with their cosine."""
         query = np.asarray(self.checked(vector), np.float32)
         query /= np.linalg.norm(query) or 1
-        ids = self.passing(where)
-        scores = [float(self.points[one][0] @ query) for one in ids]
-        return sorted(zip(ids, scores, strict=True), key=lambda pair: -pair[1])[:limit]
+        rows = [(one, self.points[one][0]) for one in ids]
+        return [(one, float(row @ query)) for one, row in rows if row is not None]
+
+    def _by_word(self, raw: Json, ids: list[str | int]) -> list[tuple[str | int, float]]:
+        """Ids that share a word, with the sum of products; how rare a word is, is seen in all points."""
+        asked = checked_words(raw)
+        held = {number: sum(number in words for words in self.words.values()) for number in asked}
+        total = len(self.words)
+        rare = {number: math.log(1 + (total - many + 0.5) / (many + 0.5)) for number, many in held.items()}
+        found = []
+        for one in ids:
+            words = self.words.get(one, {})
+            if shared := asked.keys() & words.keys():
+                found.append((one, sum(asked[number] * words[number] * rare[number] for number in shared)))
+        return found
+
+
+def checked_words(raw: Json) -> dict[int, float]:
+    """Refuse a sparse vector that Qdrant would not take."""
+    shape(raw, {"indices": list, "values": list})
+    numbers, weights = raw["indices"], raw["values"]
+    if len(set(numbers)) != len(numbers) or len(numbers) != len(weights) or not numbers:
+        raise Refused(400, "Wrong input: indices must be unique and as many as values")
+    if not all(isinstance(one, int) and 0 <= one < LARGEST for one in numbers):
+        raise Refused(400, "Wrong input: an index is an unsigned number of 32 bits")
+    if not all(isinstance(one, int | float) and math.isfinite(one) for one in weights):
+        raise Refused(400, "Wrong input: a value is a number")
+    return dict(zip(numbers, map(float, weights), strict=True))
 
 
 Check = Callable[[str | int, Mapping[str, Json]], bool]

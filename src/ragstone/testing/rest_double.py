@@ -28,15 +28,18 @@ class RestDouble:
     The handler is never run twice at the same time. A parameter given several times is joined by commas.
     """
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, address: str = "127.0.0.1") -> None:
         self._handler = handler
+        self._address = address
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self.faults: deque[Reply] = deque()
         self.requests: list[Request] = []
+        self.connections = 0
+        """How often somebody has connected."""
 
     def __enter__(self) -> RestDouble:
-        self._server = _Server(("127.0.0.1", 0), self._http_handler())
+        self._server = _Server((self._address, 0), self._http_handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
         return self
@@ -49,7 +52,7 @@ class RestDouble:
 
     @property
     def host(self) -> str:
-        return f"127.0.0.1:{self._server.server_port}"
+        return f"{self._address}:{self._server.server_port}"
 
     def _answer(self, request: Request) -> Reply:
         with self._lock:
@@ -62,6 +65,11 @@ class RestDouble:
         class Connection(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
+
+            def setup(self) -> None:
+                super().setup()
+                with double._lock:
+                    double.connections += 1
 
             def _serve(self) -> None:
                 path, _, query = self.path.partition("?")

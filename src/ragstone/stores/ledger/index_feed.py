@@ -13,16 +13,27 @@ from ragstone.core.types import Candidate, Json, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import Point
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.reads import read_sequence
+from ragstone.stores.ledger.word_length import word_length
+from ragstone.stores.lexical.sparse import words_of
 
-POINT = (
-    "SELECT c.id, v.vector, c.seq, c.chunk_index, c.content, c.page, c.level, c.kind, d.id, d.source, d.external_id, "
-    "c.version = d.version, d.uri, d.title, d.media_type, d.modified_at, d.metadata, f.facts FROM chunks c "
-    "JOIN vectors v ON v.tenant_id = c.tenant_id AND v.chunk_seq = c.seq AND v.space_id = ? "
+FACTS = (
+    "c.seq, c.chunk_index, c.content, c.page, c.level, c.kind, d.id, d.source, d.external_id, "
+    "c.version = d.version, d.uri, d.title, d.media_type, d.modified_at, d.metadata, f.facts"
+)
+VECTOR = "vectors v ON v.tenant_id = c.tenant_id AND v.chunk_seq = c.seq AND v.space_id = ?"
+WHOSE = (
     "JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id "
     "JOIN versions f ON f.tenant_id = c.tenant_id AND f.document_id = c.document_id AND f.version = c.version "
     "WHERE c.tenant_id = ?"
 )
+POINT = f"SELECT c.id, v.vector, {FACTS}, NULL FROM chunks c JOIN {VECTOR} {WHOSE}"
+WORDED = (
+    f"SELECT c.id, v.vector, {FACTS}, t.terms FROM chunks c LEFT JOIN {VECTOR} "
+    f"JOIN terms t ON t.tenant_id = c.tenant_id AND t.chunk_seq = c.seq {WHOSE}"
+)
+"""The same for an index that holds words: a chunk that has no vector yet is a point as well."""
 LIVE = "JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id AND d.version = c.version"
+NO_VECTOR: Vector = np.empty(0, np.float32)
 PER_STATEMENT = 500
 SCANNED_TOGETHER = 4096
 
@@ -48,40 +59,57 @@ class Mark(NamedTuple):
     """None when the Space is gone, and what the index holds of it should be too."""
 
 
-def points(connection: Connection, tenant_id: str, space: Space, chunk_ids: Sequence[str]) -> list[Point]:
-    """Chunks, live or staged, that have a vector in a Space."""
+def points(
+    connection: Connection, tenant_id: str, space: Space, chunk_ids: Sequence[str], *, words: bool = False
+) -> list[Point]:
+    """Chunks, live or staged, that have a vector in a Space, or all of them with what they say."""
+    select, average = _selection(connection, tenant_id, space, words)
     found: list[Point] = []
     for start in range(0, len(chunk_ids), PER_STATEMENT):
         part = chunk_ids[start : start + PER_STATEMENT]
         marks = ",".join("?" * len(part))
-        rows = connection.execute(f"{POINT} AND c.id IN ({marks})", (space.id, tenant_id, *part))
-        found += _points(connection, rows)
+        rows = connection.execute(f"{select} AND c.id IN ({marks})", (space.id, tenant_id, *part))
+        found += _points(connection, rows, average)
     return found
 
 
 def staged_points(
-    connection: Connection, tenant_id: str, space: Space, versions: Sequence[tuple[str, int]]
+    connection: Connection,
+    tenant_id: str,
+    space: Space,
+    versions: Sequence[tuple[str, int]],
+    *,
+    words: bool = False,
 ) -> list[Point]:
     """The chunks of some document versions."""
+    select, average = _selection(connection, tenant_id, space, words)
     found: list[Point] = []
     for document_id, version in versions:
         rows = connection.execute(
-            f"{POINT} AND c.document_id = ? AND c.version = ? ORDER BY c.chunk_index",
+            f"{select} AND c.document_id = ? AND c.version = ? ORDER BY c.chunk_index",
             (space.id, tenant_id, document_id, version),
         )
-        found += _points(connection, rows)
+        found += _points(connection, rows, average)
     return found
 
 
 def scan(
-    connection: Connection, tenant_id: str, kb_id: int, space: Space, after: int, limit: int
+    connection: Connection,
+    tenant_id: str,
+    kb_id: int,
+    space: Space,
+    after: int,
+    limit: int,
+    *,
+    words: bool = False,
 ) -> tuple[list[Point], int]:
     """Live chunks in the order they came in, behind number `after`; also the number of the last one."""
+    select, average = _selection(connection, tenant_id, space, words)
     rows = connection.execute(
-        f"{POINT} AND c.kb_id = ? AND c.version = d.version AND c.seq > ? ORDER BY c.seq LIMIT ?",
+        f"{select} AND c.kb_id = ? AND c.version = d.version AND c.seq > ? ORDER BY c.seq LIMIT ?",
         (space.id, tenant_id, kb_id, after, limit),
     ).fetchall()
-    return _points(connection, rows), int(rows[-1][2]) if rows else after
+    return _points(connection, rows, average), int(rows[-1][2]) if rows else after
 
 
 def changes(connection: Connection, tenant_id: str, kb_id: int, after: int) -> Changes | None:
@@ -187,6 +215,14 @@ def live_among(
     return found
 
 
+def count_words(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> int:
+    """How many live chunks there are, with a vector or without."""
+    row = connection.execute(
+        f"SELECT count(*) FROM chunks c {LIVE} WHERE c.tenant_id = ? AND c.kb_id = ?", (tenant_id, kb.id)
+    ).fetchone()
+    return int(row[0])
+
+
 def count_live(
     connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, where: Filter | None
 ) -> int:
@@ -219,14 +255,25 @@ def nearest(
     return best
 
 
-_WITH_VECTOR = (
-    f"FROM chunks c {LIVE} JOIN vectors v ON v.tenant_id = c.tenant_id AND v.chunk_seq = c.seq AND v.space_id = ? "
-    "WHERE c.tenant_id = ? AND c.kb_id = ?"
-)
+_WITH_VECTOR = f"FROM chunks c {LIVE} JOIN {VECTOR} WHERE c.tenant_id = ? AND c.kb_id = ?"
 
 
-def _points(connection: Connection, rows: Iterable[Sequence[Any]]) -> list[Point]:
-    return [Point(row[0], connection.dialect.unpack_vector(row[1]), _payload(row)) for row in rows]
+def _selection(connection: Connection, tenant_id: str, space: Space, words: bool) -> tuple[str, float | None]:
+    """How points are selected, and the length that their words are weighed by, if they have any."""
+    return (WORDED, word_length(connection, tenant_id, space.id)) if words else (POINT, None)
+
+
+def _points(connection: Connection, rows: Iterable[Sequence[Any]], average: float | None) -> list[Point]:
+    unpack = connection.dialect.unpack_vector
+    return [
+        Point(
+            row[0],
+            NO_VECTOR if row[1] is None else unpack(row[1]),
+            _payload(row),
+            None if average is None else words_of(connection.dialect.unpack(row[18]), average),
+        )
+        for row in rows
+    ]
 
 
 def _payload(row: Sequence[Any]) -> Mapping[str, Json]:

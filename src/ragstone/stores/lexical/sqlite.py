@@ -92,7 +92,7 @@ class SqliteLexicalIndex:
     ) -> list[Candidate]:
         following = self._following(connection, file, kb_id)
         if following is None:
-            return _search_fts(connection, file.tenant_id, kb_id, terms, k, where)
+            return search_fts(connection, file.tenant_id, kb_id, terms, k, where)
         allowed = allowed_numbers(connection, file.tenant_id, kb_id, where) if where else None
         with following.lock:
             before = following.sequence
@@ -154,7 +154,7 @@ def _follow(connection: Connection, tenant_id: str, kb_id: int, following: Follo
     catch_up(connection, tenant_id, kb_id, following, PostingsMatrix, load)
 
 
-def _search_fts(
+def search_fts(
     connection: Connection,
     tenant_id: str,
     kb_id: int,
@@ -162,6 +162,7 @@ def _search_fts(
     k: int,
     where: Filter | None,
 ) -> list[Candidate]:
+    """The k best chunks by FTS5 itself, with nothing in memory."""
     table = _table(kb_id)
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
         return []

@@ -87,14 +87,26 @@ class DerivedIndex:
                 f"which was built with {space.model} ({space.dimension})",
                 hint=f"set embedding.model to {space.model.split('@')[0]}",
             )
-        tenant_id = await self._ledger.read(tenant, _tenant_id)
-        place = place_of(tenant_id, space)
-        up_to_date = await self._catch_up(tenant, place)
-        if not up_to_date or place not in self._followed or not self._can_filter(where):
-            if trouble := self._why_resting(tenant_id):
-                remark(f"{self._provider.name} is left alone, and the ledger answers in its place: {trouble}")
+        place = await self.ready(tenant, space)
+        if place is None or not self.can_filter(where):
             return await self._ledger.read(tenant, index_feed.nearest, kb, space, vector, k, where)
         return await self._ask(tenant, place, kb, space, vector, k, where)
+
+    async def ready(self, tenant: str, space: Space) -> Place | None:
+        """Where the engine can be asked now; None when the ledger has to answer."""
+        tenant_id = await self._ledger.read(tenant, _tenant_id)
+        place = place_of(tenant_id, space)
+        if await self._catch_up(tenant, place) and place in self._followed:
+            return place
+        if trouble := self._why_resting(tenant_id):
+            remark(f"{self._provider.name} is left alone, and the ledger answers in its place: {trouble}")
+        return None
+
+    def can_filter(self, where: Filter | None) -> bool:
+        """Whether the engine applies a filter as the ledger would."""
+        if where is None:
+            return True
+        return not NOT_HELD.intersection(fields_of(where)) and self._provider.can_filter(where)
 
     async def prepare(self, tenant: str, kb: KnowledgeBase, staged: Sequence[tuple[str, int]]) -> None:
         if kb.space is not None:
@@ -155,7 +167,7 @@ class DerivedIndex:
             kept = sorted(
                 (one for one in found if one.chunk_id in live), key=lambda one: (-one.score, one.chunk_id)
             )
-            if len(found) < asked or asked >= most or _is_enough(found, kept, k):
+            if len(found) < asked or asked >= most or is_enough(found, kept, k):
                 break
             asked = min(4 * asked, most)
         if len(kept) < k and len(kept) < await self._ledger.read(
@@ -164,11 +176,6 @@ class DerivedIndex:
             logger.info("%s missed chunks that exist; the ledger answers instead", self._provider.name)
             return await self._ledger.read(tenant, index_feed.nearest, kb, space, vector, k, where)
         return kept[:k]
-
-    def _can_filter(self, where: Filter | None) -> bool:
-        if where is None:
-            return True
-        return not NOT_HELD.intersection(fields_of(where)) and self._provider.can_filter(where)
 
     async def _catch_up(self, tenant: str, place: Place) -> bool:
         """Settle before a search, if that is due; whether there is nothing left to wait for.
@@ -277,7 +284,8 @@ def fields_of(where: Filter) -> Iterable[str]:
             yield where.field
 
 
-def _is_enough(found: Sequence[Candidate], kept: Sequence[Candidate], k: int) -> bool:
+def is_enough(found: Sequence[Candidate], kept: Sequence[Candidate], k: int) -> bool:
+    """Whether the best k are sure: found by an engine, and kept by the ledger."""
     # Among equals at the cut, which ones came is the engine's whim: all are needed to take them in order of id.
     return len(kept) >= k and kept[k - 1].score - found[-1].score > SAME
 

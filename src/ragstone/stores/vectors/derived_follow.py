@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ragstone.core.types import KnowledgeBase, Space
-from ragstone.core.vectors import Place, Point, VectorProvider
+from ragstone.core.vectors import Place, Point, VectorProvider, WordProvider
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger import index_feed
+from ragstone.stores.ledger import index_feed, word_length
 from ragstone.stores.ledger.index_feed import Changes, Mark
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.reads import read_kbs, read_sequence
@@ -40,6 +40,7 @@ class Follower:
     def __init__(self, ledger: SqlLedger, provider: VectorProvider) -> None:
         self._ledger = ledger
         self._provider = provider
+        self._words = provider.capabilities.sparse
         self._prepared: dict[str, set[tuple[int, str]]] = {}
         """Chunks, by tenant and Space, that were written before they went live and need not be written again."""
 
@@ -52,7 +53,9 @@ class Follower:
     ) -> None:
         """Write staged versions, and remember those that nobody can have removed since."""
         place = await self._open(tenant, space)
-        points, doubtful = await self._ledger.read(tenant, _staged, self._provider.name, kb.id, space, staged)
+        points, doubtful = await self._ledger.read(
+            tenant, _staged, self._provider.name, kb.id, space, staged, words=self._words
+        )
         if await Shelf(self._ledger, self._provider, tenant, kb.id, space, place).write(points):
             prepared = self._prepared.setdefault(place.tenant_id, set())
             prepared.difference_update((space.id, one) for one in doubtful)
@@ -69,10 +72,14 @@ class Follower:
         """Write every live chunk of a Space; how many there were."""
         sequence = await self._ledger.read(tenant, read_sequence)
         place = await self._open(tenant, space)
+        if self._words:
+            await self._ledger.write(tenant, word_length.renew, kb.id, space.id, self._provider.name)
         shelf = Shelf(self._ledger, self._provider, tenant, kb.id, space, place)
         after, written = 0, 0
         while True:
-            points, after = await self._ledger.read(tenant, index_feed.scan, kb.id, space, after, BATCH)
+            points, after = await self._ledger.read(
+                tenant, index_feed.scan, kb.id, space, after, BATCH, words=self._words
+            )
             if not points:
                 break
             if not await shelf.write(points):
@@ -97,12 +104,17 @@ class Follower:
         if step is None:
             return None
         kb, space, changes = step
+        if anew and isinstance(self._provider, WordProvider) and await self._provider.misfit(place):
+            await self._provider.open(place)  # says what is wrong, and what to do
         if changes is None or (anew and await self._has_lost(tenant, place, kb, space, changes.arrived)):
             await self.fill(tenant, kb, space)
             # What went meanwhile cannot be read from the feed: it is whatever the ledger does not know.
             await reconcile(self._ledger, self._provider, tenant, kb, space, place)
             return None
         await self._apply(Shelf(self._ledger, self._provider, tenant, kb.id, space, place), changes)
+        if self._words and changes.arrived and await self._weighs_wrong(tenant, kb, space):
+            await self.fill(tenant, kb, space)
+            return None
         is_far = changes.sequence - mark.sequence > FAR_BEHIND
         return changes.sequence if changes.arrived or changes.gone or is_far else None
 
@@ -110,6 +122,8 @@ class Follower:
         """Remove a place; what a crash leaves of it is still marked, and goes the next time."""
         await self._provider.drop(place)
         await self._ledger.write(tenant, index_feed.unmark, self._provider.name, mark.space_id)
+        if self._words:
+            await self._ledger.write(tenant, word_length.forget, mark.space_id)
 
     async def advance(self, tenant: str, tenant_id: str, reached: dict[int, int]) -> None:
         """Remember how far each Space has been followed."""
@@ -126,9 +140,15 @@ class Follower:
         for start in range(0, len(missed), BATCH):
             await self._provider.open(shelf.place)
             part = missed[start : start + BATCH]
-            points = await self._ledger.read(shelf.tenant, index_feed.points, shelf.space, part)
+            points = await shelf.read(part)
             if not await shelf.write(points):
                 return
+
+    async def _weighs_wrong(self, tenant: str, kb: KnowledgeBase, space: Space) -> bool:
+        """Whether the kb has grown so that the words of all points are to be weighed anew."""
+        return await self._ledger.read(tenant, word_length.has_grown, space.id) and await self._ledger.write(
+            tenant, word_length.renew, kb.id, space.id, self._provider.name, word_length.FAR_OFF
+        )
 
     async def _open(self, tenant: str, space: Space) -> Place:
         """Make the place, after writing down that there is one: whatever happens next, it can be found and removed."""
@@ -142,7 +162,10 @@ class Follower:
     async def _has_lost(
         self, tenant: str, place: Place, kb: KnowledgeBase, space: Space, arriving: Sequence[str]
     ) -> bool:
-        expected = await self._ledger.read(tenant, index_feed.count_live, kb, space, None)
+        if self._words:
+            expected = await self._ledger.read(tenant, index_feed.count_words, kb)
+        else:
+            expected = await self._ledger.read(tenant, index_feed.count_live, kb, space, None)
         return await self._provider.count(place) < expected - len(arriving)
 
 
@@ -182,9 +205,11 @@ def _staged(
     kb_id: int,
     space: Space,
     versions: Sequence[tuple[str, int]],
+    *,
+    words: bool,
 ) -> tuple[list[Point], set[str]]:
     """The points of staged versions, and those with an id that somebody who follows the feed is yet to remove."""
-    points = index_feed.staged_points(connection, tenant_id, space, versions)
+    points = index_feed.staged_points(connection, tenant_id, space, versions, words=words)
     marks = {mark.space_id: mark.sequence for mark in index_feed.marks(connection, tenant_id, index)}
     changes = index_feed.changes(connection, tenant_id, kb_id, marks.get(space.id, 0))
     return points, set(changes.gone) if changes else {point.chunk_id for point in points}

@@ -52,9 +52,12 @@ class Shelf:
         if gone := [one for one in chunk_ids if one not in known]:
             await self.provider.delete(self.place, gone)
             if back := await self._known(gone):
-                await self.write(
-                    await self.ledger.read(self.tenant, index_feed.points, self.space, sorted(back))
-                )
+                await self.write(await self.read(sorted(back)))
+
+    async def read(self, chunk_ids: Sequence[str]) -> list[Point]:
+        """Chunks as the ledger has them, in the form that belongs here."""
+        words = self.provider.capabilities.sparse
+        return await self.ledger.read(self.tenant, index_feed.points, self.space, chunk_ids, words=words)
 
     async def _known(self, chunk_ids: Sequence[str]) -> set[str] | None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +15,7 @@ from ragstone.core.errors import InputError, SettingsError, StoreError
 from ragstone.core.filters import Filter
 from ragstone.core.settings import Adapter
 from ragstone.core.types import Candidate, Vector
-from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point, Words
 from ragstone.stores.vectors.checks import (
     check_dimension,
     check_isolation,
@@ -24,7 +24,7 @@ from ragstone.stores.vectors.checks import (
     real_ids,
     seconds_option,
 )
-from ragstone.stores.vectors.qdrant_engine import ClientEngine, CollectionMissing, Engine
+from ragstone.stores.vectors.qdrant_engine import ClientEngine, CollectionMissing, Engine, Form
 from ragstone.stores.vectors.qdrant_filters import Condition, all_of, can_translate, equals, translate
 from ragstone.stores.vectors.qdrant_local import LocalCalls
 from ragstone.stores.vectors.qdrant_points import belongs, collection_of, physical_id, to_point, to_stored
@@ -39,40 +39,73 @@ OPTIONS = ("engine", "exact", "grpc_port", "prefer_grpc", "timeout")
 ISOLATIONS: frozenset[Isolation] = frozenset({"collection", "namespace", "filter"})
 
 
+REBUILD = "run `ragstone doctor --repair`: it is built anew from the ledger, and nothing is lost"
+
+
 class QdrantProvider:
-    """Implements `core.vectors.VectorProvider`."""
+    """Implements `core.vectors.WordProvider`; `words` says whether it is to hold words beside the vectors."""
 
     name = "qdrant"
 
     def __init__(
-        self, adapter: Adapter, folder: Path, isolation: Isolation, *, sleep: Sleep = asyncio.sleep
+        self,
+        adapter: Adapter,
+        folder: Path,
+        isolation: Isolation,
+        *,
+        words: bool = False,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         check_options(adapter, OPTIONS)
         if adapter.dsn is not None:
             raise SettingsError("store.vectors.dsn means nothing to qdrant", hint="give its address as url")
         self._engine = _server(adapter, sleep) if adapter.url else _embedded(adapter, adapter.path or folder)
         self.capabilities = Capabilities(
-            isolation=ISOLATIONS, max_dimension=65_536, max_k=10_000, exact=self._engine.exact
+            isolation=ISOLATIONS,
+            max_dimension=65_536,
+            max_k=10_000,
+            exact=self._engine.exact,
+            sparse=words,
         )
         check_isolation(self.name, isolation, self.capabilities)
+        if words and isolation != "collection":
+            raise SettingsError(
+                f"store.lexical: qdrant cannot keep tenants apart by '{isolation}': "
+                "Qdrant would weigh a tenant's words by how often all tenants use them",
+                hint="set store.isolation: collection, or another store.lexical",
+            )
         self._isolation = isolation
+        self._words = words
 
     def can_filter(self, where: Filter) -> bool:
         return can_translate(where)
 
     async def open(self, place: Place) -> None:
         collection = self._collection(place)
-        await self._engine.create(collection, place.dimension, self._isolation)
-        check_dimension(place, await self._engine.dimension(collection), what="an index")
+        await self._engine.create(collection, Form(place.dimension, self._words), self._isolation)
+        form = await self._engine.form(collection)
+        if form.words != self._words:
+            raise StoreError(self._misfit(collection, form), hint=REBUILD)
+        check_dimension(place, form.dimension, what="an index")
+
+    async def misfit(self, place: Place) -> str:
+        collection = self._collection(place)
+        try:
+            form = await self._engine.form(collection)
+        except CollectionMissing:
+            return ""
+        return self._misfit(collection, form) if form.words != self._words else ""
 
     async def upsert(self, place: Place, points: Sequence[Point]) -> None:
         for point in points:
-            check_dimension(place, len(point.vector))
+            if len(point.vector) or not self._words:
+                check_dimension(place, len(point.vector))
         newest = list({point.chunk_id: point for point in points}.values())
         collection = self._collection(place)
-        for batch in in_batches(newest, max(1, min(BATCH, BATCH_NUMBERS // place.dimension))):
+        for batch in _batches(newest):
             try:
-                await self._engine.upsert(collection, [to_stored(place, point) for point in batch])
+                stored = [to_stored(place, point) for point in batch]
+                await self._engine.upsert(collection, stored, words=self._words)
             except CollectionMissing:
                 raise StoreError(
                     f"Qdrant has no collection {collection}: someone deleted it",
@@ -91,17 +124,17 @@ class QdrantProvider:
         check_dimension(place, len(vector))
         if not np.isfinite(vector).all():
             raise InputError("the vector of the query holds numbers that are not finite")
-        within = all_of([self._scope(place) or True, translate(where) if where else True])
-        k = min(k, self.capabilities.max_k)
-        if k < 1 or within is False:
+        found = await self._search(place, vector.tolist(), k, where)
+        # Digits beyond those of the vectors are noise, and would tell equal vectors apart.
+        scores = np.clip(np.array([score for _, score in found], np.float32), -1, 1).tolist()
+        return [Candidate(name, score) for (name, _), score in zip(found, scores, strict=True)]
+
+    async def search_words(
+        self, place: Place, words: Words, k: int, where: Filter | None = None
+    ) -> list[Candidate]:
+        if not words.numbers:
             return []
-        condition = None if within is True else within
-        with suppress(CollectionMissing):
-            found = await self._engine.search(self._collection(place), vector.tolist(), k, condition)
-            # Digits beyond those of the vectors are noise, and would tell equal vectors apart.
-            scores = np.clip(np.array([score for _, score in found], np.float32), -1, 1).tolist()
-            return [Candidate(name, score) for (name, _), score in zip(found, scores, strict=True)]
-        return []
+        return [Candidate(name, score) for name, score in await self._search(place, words, k, where)]
 
     async def read(self, place: Place, chunk_ids: Sequence[str]) -> list[Point]:
         points: list[Point] = []
@@ -143,6 +176,23 @@ class QdrantProvider:
     async def close(self) -> None:
         await self._engine.close()
 
+    async def _search(
+        self, place: Place, query: list[float] | Words, k: int, where: Filter | None
+    ) -> list[tuple[str, float]]:
+        within = all_of([self._scope(place) or True, translate(where) if where else True])
+        k = min(k, self.capabilities.max_k)
+        if k < 1 or within is False:
+            return []
+        condition = None if within is True else within
+        with suppress(CollectionMissing):
+            collection = self._collection(place)
+            return await self._engine.search(collection, query, k, condition, words=self._words)
+        return []
+
+    def _misfit(self, collection: str, form: Form) -> str:
+        made, wanted = ("with words", "without") if form.words else ("without words", "with them")
+        return f"the collection {collection} in Qdrant was made {made}, and store.lexical wants it {wanted}"
+
     def _collection(self, place: Place) -> str:
         return collection_of(place) if self._isolation == "collection" else f"rs_d{place.dimension}"
 
@@ -151,6 +201,22 @@ class QdrantProvider:
         if self._isolation == "collection":
             return None
         return {"must": [equals("tenant_id", place.tenant_id), equals("space", place.space)]}
+
+
+def _batches(points: Sequence[Point]) -> Iterator[list[Point]]:
+    """Points in parts that one request can carry."""
+    batch: list[Point] = []
+    numbers = 0
+    for point in points:
+        # A word is a number and a weight.
+        more = len(point.vector) + (2 * len(point.words.numbers) if point.words else 0)
+        if batch and (len(batch) == BATCH or numbers + more > BATCH_NUMBERS):
+            yield batch
+            batch, numbers = [], 0
+        batch.append(point)
+        numbers += more
+    if batch:
+        yield batch
 
 
 def _server(adapter: Adapter, sleep: Sleep) -> Engine:

@@ -17,10 +17,10 @@ import numpy as np
 
 from ragstone.core.errors import StoreError, StoreFull
 from ragstone.core.types import Json
-from ragstone.core.vectors import Health, Isolation
-from ragstone.stores.vectors.qdrant_engine import CollectionMissing, Page
+from ragstone.core.vectors import Health, Isolation, Words
+from ragstone.stores.vectors.qdrant_engine import CollectionMissing, Form, Page
 from ragstone.stores.vectors.qdrant_filters import Condition, within
-from ragstone.stores.vectors.qdrant_points import Stored, named
+from ragstone.stores.vectors.qdrant_points import DENSE, WORDS, Stored, apart, named
 from ragstone.stores.vectors.qdrant_resident import REBUILD, Resident
 
 R = TypeVar("R")
@@ -36,17 +36,17 @@ class EdgeEngine:
     def __init__(self, folder: Path) -> None:
         self._resident = Resident(folder, _Shards, _Shards.close)
 
-    async def dimension(self, collection: str) -> int:
-        return await self._resident.run(lambda shards: shards.dimension(collection))
+    async def form(self, collection: str) -> Form:
+        return await self._resident.run(lambda shards: shards.form(collection))
 
-    async def create(self, collection: str, dimension: int, isolation: Isolation) -> None:
-        await self._resident.run(lambda shards: shards.create(collection, dimension, isolation))
+    async def create(self, collection: str, form: Form, isolation: Isolation) -> None:
+        await self._resident.run(lambda shards: shards.create(collection, form, isolation))
 
-    async def upsert(self, collection: str, points: Sequence[Stored]) -> None:
+    async def upsert(self, collection: str, points: Sequence[Stored], *, words: bool) -> None:
         import qdrant_edge as edge
 
         def change(shard: edge.EdgeShard) -> None:
-            made = [edge.Point(one.id, one.vector, one.payload) for one in points]
+            made = [edge.Point(one.id, _vectors(one) if words else one.vector, one.payload) for one in points]
             shard.update(edge.UpdateOperation.upsert_points(made))
             shard.flush()
 
@@ -66,19 +66,25 @@ class EdgeEngine:
         await self._with(collection, change)
 
     async def search(
-        self, collection: str, vector: list[float], k: int, where: Condition | None
+        self, collection: str, query: list[float] | Words, k: int, where: Condition | None, *, words: bool
     ) -> list[tuple[str, float]]:
         import qdrant_edge as edge
 
-        request = edge.QueryRequest(
-            limit=k, query=edge.Query.Nearest(vector), filter=_filter(where), with_payload=["chunk_id"]
-        )
+        if isinstance(query, Words):
+            nearest = edge.Query.Nearest(_sparse(query), WORDS)
+        else:
+            nearest = edge.Query.Nearest(query, DENSE if words else None)
+        request = edge.QueryRequest(limit=k, query=nearest, filter=_filter(where), with_payload=["chunk_id"])
         found = await self._with(collection, lambda shard: shard.query(request))
         return [(name, one.score) for one in found if (name := named(one.payload))]
 
     async def retrieve(self, collection: str, ids: Sequence[str]) -> list[Stored]:
         records = await self._with(collection, lambda shard: shard.retrieve(list(ids), True, True))
-        return [Stored(str(one.id), one.vector, one.payload or {}) for one in records]
+        found = []
+        for one in records:
+            vector, words = apart(one.vector)
+            found.append(Stored(str(one.id), vector, one.payload or {}, words))
+        return found
 
     async def page(self, collection: str, where: Condition | None, size: int, offset: Any) -> Page:
         import qdrant_edge as edge
@@ -122,19 +128,24 @@ class _Shards:
     def names(self) -> list[str]:
         return sorted(found.parent.name for found in self._folder.glob(f"*/{CONFIG}"))
 
-    def dimension(self, collection: str) -> int:
+    def form(self, collection: str) -> Form:
         path = self._folder / collection / CONFIG
         if not path.exists():
             raise CollectionMissing
-        return int(json.loads(path.read_bytes())["vectors"][""]["size"])
+        config = json.loads(path.read_bytes())
+        words = WORDS in (config.get("sparse_vectors") or {})
+        return Form(int(config["vectors"][DENSE if words else ""]["size"]), words)
 
-    def create(self, collection: str, dimension: int, isolation: Isolation) -> None:
+    def create(self, collection: str, form: Form, isolation: Isolation) -> None:
         if (self._folder / collection).exists():
             return
         import qdrant_edge as edge
 
+        dense = edge.EdgeVectorParams(size=form.dimension, distance=edge.Distance.Cosine)
+        sparse = {WORDS: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)}
         config = edge.EdgeConfig(
-            vectors=edge.EdgeVectorParams(size=dimension, distance=edge.Distance.Cosine),
+            vectors={DENSE: dense} if form.words else dense,
+            sparse_vectors=sparse if form.words else None,
             # No graph is ever built; the optimizer only takes out what was deleted.
             optimizers=edge.EdgeOptimizersConfig(indexing_threshold=0),
             max_search_threads=1,
@@ -190,6 +201,18 @@ def _translated(path: Path) -> Iterator[None]:
         if "No space left" in str(error):
             raise StoreFull(f"no space is left for the Qdrant folder {path}", hint="free some") from error
         raise StoreError(f"Qdrant cannot work with {path}: {error}", hint=REBUILD) from error
+
+
+def _vectors(point: Stored) -> dict[str, Any]:
+    """Those of the two vectors that the point has; it may have none."""
+    dense: dict[str, Any] = {DENSE: point.vector} if point.vector else {}
+    return dense | ({WORDS: _sparse(point.words)} if point.words and point.words.numbers else {})
+
+
+def _sparse(words: Words) -> Any:
+    import qdrant_edge as edge
+
+    return edge.SparseVector(list(words.numbers), list(words.weights))
 
 
 def _filter(where: Condition | None) -> Any:

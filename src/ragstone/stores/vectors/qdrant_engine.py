@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ragstone.core.errors import StoreBusy, StoreError
-from ragstone.core.vectors import Health, Isolation
+from ragstone.core.vectors import Health, Isolation, Words
 from ragstone.stores.vectors.qdrant_filters import Condition, within
-from ragstone.stores.vectors.qdrant_points import Stored, named
+from ragstone.stores.vectors.qdrant_points import DENSE, WORDS, Stored, apart, named
 
 M = 16
 EF_CONSTRUCT = 100
@@ -20,6 +20,14 @@ EF_CONSTRUCT = 100
 
 class CollectionMissing(Exception):
     """The collection is not there; the caller knows what that means."""
+
+
+class Form(NamedTuple):
+    """What a collection was made for."""
+
+    dimension: int
+    words: bool
+    """Whether it holds words beside the vectors; the vectors then have a name as well."""
 
 
 class Page(NamedTuple):
@@ -34,13 +42,13 @@ class Engine(Protocol):
 
     exact: bool
 
-    async def dimension(self, collection: str) -> int: ...
+    async def form(self, collection: str) -> Form: ...
 
-    async def create(self, collection: str, dimension: int, isolation: Isolation) -> None:
+    async def create(self, collection: str, form: Form, isolation: Isolation) -> None:
         """Make a collection, or finish the making of one; who comes second finds it made."""
         ...
 
-    async def upsert(self, collection: str, points: Sequence[Stored]) -> None: ...
+    async def upsert(self, collection: str, points: Sequence[Stored], *, words: bool) -> None: ...
 
     async def delete(
         self, collection: str, ids: Sequence[str] | None = None, where: Condition | None = None
@@ -49,9 +57,9 @@ class Engine(Protocol):
         ...
 
     async def search(
-        self, collection: str, vector: list[float], k: int, where: Condition | None
+        self, collection: str, query: list[float] | Words, k: int, where: Condition | None, *, words: bool
     ) -> list[tuple[str, float]]:
-        """Chunk ids with their cosine, best first."""
+        """Chunk ids with their score, best first. `words` says of what form the collection is."""
         ...
 
     async def retrieve(self, collection: str, ids: Sequence[str]) -> list[Stored]: ...
@@ -94,27 +102,32 @@ class ClientEngine:
 
         self._models = models
 
-    async def dimension(self, collection: str) -> int:
+    async def form(self, collection: str) -> Form:
         info = await self._calls.read(collection, lambda client: client.get_collection(collection))
-        vectors = info.config.params.vectors
+        params = info.config.params
+        words = WORDS in (params.sparse_vectors or {})
+        vectors: Any = params.vectors
+        if isinstance(vectors, dict):
+            vectors = vectors.get(DENSE)
         if getattr(vectors, "distance", None) != "Cosine":
             raise StoreError(
                 f"the collection {collection} in Qdrant was not made by Ragstone: it has no cosine vectors",
                 hint="delete or rename it, or give Ragstone a Qdrant of its own",
             )
-        return int(vectors.size)
+        return Form(int(vectors.size), words)
 
-    async def create(self, collection: str, dimension: int, isolation: Isolation) -> None:
+    async def create(self, collection: str, form: Form, isolation: Isolation) -> None:
         # Where every search is a tenant's, one graph for all is of no use: Qdrant then builds one for each.
         shared = isolation == "namespace"
+        dense = self._models.VectorParams(size=form.dimension, distance=self._models.Distance.COSINE)
+        sparse = {WORDS: self._models.SparseVectorParams(modifier=self._models.Modifier.IDF)}
         try:
             await self._calls.write(
                 collection,
                 lambda client: client.create_collection(
                     collection,
-                    vectors_config=self._models.VectorParams(
-                        size=dimension, distance=self._models.Distance.COSINE
-                    ),
+                    vectors_config={DENSE: dense} if form.words else dense,
+                    sparse_vectors_config=sparse if form.words else None,
                     hnsw_config=self._models.HnswConfigDiff(
                         m=0 if shared else M, ef_construct=EF_CONSTRUCT, payload_m=M if shared else None
                     ),
@@ -130,9 +143,12 @@ class ClientEngine:
             await self._index(collection, "tenant_id", is_tenant=shared)
             await self._index(collection, "space", is_tenant=False)
 
-    async def upsert(self, collection: str, points: Sequence[Stored]) -> None:
+    async def upsert(self, collection: str, points: Sequence[Stored], *, words: bool) -> None:
         structs = [
-            self._models.PointStruct(id=one.id, vector=one.vector, payload=one.payload) for one in points
+            self._models.PointStruct(
+                id=one.id, vector=self._vectors(one) if words else one.vector, payload=one.payload
+            )
+            for one in points
         ]
         await self._update(collection, lambda client: client.upsert(collection, structs, wait=True))
 
@@ -145,16 +161,21 @@ class ClientEngine:
         await self._update(collection, lambda client: client.delete(collection, selector, wait=True))
 
     async def search(
-        self, collection: str, vector: list[float], k: int, where: Condition | None
+        self, collection: str, query: list[float] | Words, k: int, where: Condition | None, *, words: bool
     ) -> list[tuple[str, float]]:
+        by_word = isinstance(query, Words)
+        using = WORDS if by_word else DENSE if words else None
         found = await self._calls.read(
             collection,
             lambda client: client.query_points(
                 collection,
-                query=vector,
+                query=self._sparse(query) if isinstance(query, Words) else query,
+                using=using,
                 limit=k,
                 query_filter=self._filter(where),
-                search_params=self._models.SearchParams(exact=True) if self._asks_for_exact else None,
+                search_params=self._models.SearchParams(exact=True)
+                if self._asks_for_exact and not by_word
+                else None,
                 with_payload=["chunk_id"],
             ),
         )
@@ -165,7 +186,11 @@ class ClientEngine:
             collection,
             lambda client: client.retrieve(collection, list(ids), with_payload=True, with_vectors=True),
         )
-        return [Stored(str(one.id), one.vector, one.payload or {}) for one in records]
+        found = []
+        for one in records:
+            vector, words = apart(one.vector)
+            found.append(Stored(str(one.id), vector, one.payload or {}, words))
+        return found
 
     async def page(self, collection: str, where: Condition | None, size: int, offset: Any) -> Page:
         records, offset = await self._calls.read(
@@ -214,10 +239,18 @@ class ClientEngine:
 
     async def _is_missing(self, collection: str) -> bool:
         try:
-            await self.dimension(collection)
+            await self.form(collection)
         except CollectionMissing:
             return True
         return False
+
+    def _vectors(self, point: Stored) -> dict[str, Any]:
+        """Those of the two vectors that the point has; it may have none."""
+        dense = {DENSE: point.vector} if point.vector else {}
+        return dense | ({WORDS: self._sparse(point.words)} if point.words and point.words.numbers else {})
+
+    def _sparse(self, words: Words) -> Any:
+        return self._models.SparseVector(indices=list(words.numbers), values=list(words.weights))
 
     def _filter(self, where: Condition | None) -> Any:
         return None if where is None else self._models.Filter.model_validate(where)

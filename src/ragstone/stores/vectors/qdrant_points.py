@@ -14,19 +14,21 @@ import re
 import sys
 import uuid
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ragstone.core.errors import InputError, StoreCorrupt
 from ragstone.core.types import Json
-from ragstone.core.vectors import Place, Point
+from ragstone.core.vectors import Place, Point, Words
 
 LISTS = "ragstone_lists"
 """Names the fields that hold a list: a range never matches those, whatever is in them."""
 GIVEN = "ragstone_given"
 """The fields, as JSON, that the engine would not give back as they were."""
 OWN = frozenset({"tenant_id", "space", "chunk_id", LISTS, GIVEN})
+DENSE, WORDS = "dense", "words"
+"""The names of a point's two vectors, in a collection that holds words."""
 EXACT = 2**53
 """From here on a number may lose digits: the engine compares them as 64-bit floats."""
 
@@ -39,7 +41,9 @@ class Stored(NamedTuple):
 
     id: str
     vector: list[float]
+    """Empty when there is none."""
     payload: dict[str, Json]
+    words: Words | None = None
 
 
 def collection_of(place: Place) -> str:
@@ -73,7 +77,7 @@ def to_stored(place: Place, point: Point) -> Stored:
     payload |= {LISTS: lists} if lists else {}
     payload |= {GIVEN: json.dumps(given)} if given else {}
     vector: list[float] = np.asarray(point.vector, np.float32).tolist()
-    return Stored(physical_id(place, point.chunk_id), vector, payload)
+    return Stored(physical_id(place, point.chunk_id), vector, payload, point.words)
 
 
 def belongs(place: Place, payload: Mapping[str, Json]) -> bool:
@@ -98,7 +102,15 @@ def to_point(stored: Stored) -> Point:
             f"the payload of point {stored.id} in Qdrant was changed by someone else",
             hint="run `ragstone doctor --repair`: it writes the point anew",
         ) from error
-    return Point(chunk_id, np.array(stored.vector, np.float32), payload)
+    return Point(chunk_id, np.array(stored.vector, np.float32), payload, stored.words)
+
+
+def apart(given: Any) -> tuple[list[float], Words | None]:
+    """Both vectors of a point as an engine gives them back: one alone, or several by name."""
+    if not isinstance(given, Mapping):
+        return given or [], None
+    sparse = given.get(WORDS)
+    return list(given.get(DENSE, ())), Words(sparse.indices, sparse.values) if sparse else None
 
 
 def _filterable(value: Json) -> Json:

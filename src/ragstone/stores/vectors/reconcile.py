@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,14 @@ async def reconcile(
     return await _reconcile(ledger, provider, tenant, kb, space, place, repair=True)
 
 
+async def remove_orphans(
+    ledger: SqlLedger, provider: VectorProvider, tenant: str, kb: KnowledgeBase, space: Space, place: Place
+) -> int:
+    """Delete points whose chunk is neither live nor staged; how many there were."""
+    shelf = Shelf(ledger, provider, tenant, kb.id, space, place)
+    return len((await _sorted_out(shelf, repair=True)).orphans)
+
+
 async def _reconcile(
     ledger: SqlLedger,
     provider: VectorProvider,
@@ -61,26 +70,37 @@ async def _reconcile(
     repair: bool,
 ) -> Difference:
     missing = 0
+    shelf = Shelf(ledger, provider, tenant, kb.id, space, place)
+    listed = await _sorted_out(shelf, repair=repair)
+    async for expected in _live_ids(ledger, tenant, kb, space, words=provider.capabilities.sparse):
+        absent = await _absent(provider, place, listed.held, expected)
+        missing += len(absent)
+        if repair and absent:
+            await _write(shelf, absent)
+    return Difference(len(listed.held) + len(listed.orphans), len(listed.orphans), missing)
+
+
+class _Listed(NamedTuple):
+    held: NDArray[np.bytes_]
+    """Ids that the ledger knows, packed and in order."""
+    orphans: list[str]
+
+
+async def _sorted_out(shelf: Shelf, *, repair: bool) -> _Listed:
+    """What a place lists, told apart by what the ledger knows; the orphans are deleted if that is wanted."""
     orphans: list[str] = []
     pages: list[NDArray[np.bytes_]] = []
-    async for page in provider.ids(place):
+    async for page in shelf.provider.ids(shelf.place):
         for part in _parts(list(page)):
             # The ledger is asked after the provider: whatever is on its way in was there before.
-            known = await ledger.read(tenant, index_feed.known_among, kb.id, part)
+            known = await shelf.ledger.read(shelf.tenant, index_feed.known_among, shelf.kb_id, part)
             orphans += [one for one in part if one not in known]
             pages.append(_packed([one for one in part if one in known]))
-    shelf = Shelf(ledger, provider, tenant, kb.id, space, place)
     if repair:
         # Not before: an engine that counts its way through a listing would leave some out.
         for part in _parts(orphans):
             await shelf.remove(part)
-    held = np.unique(np.concatenate(pages)) if pages else np.empty(0, f"S{ID_BYTES}")
-    async for expected in _live_ids(ledger, tenant, kb, space):
-        absent = await _absent(provider, place, held, expected)
-        missing += len(absent)
-        if repair and absent:
-            await _write(shelf, absent)
-    return Difference(len(held) + len(orphans), len(orphans), missing)
+    return _Listed(np.unique(np.concatenate(pages)) if pages else np.empty(0, f"S{ID_BYTES}"), orphans)
 
 
 async def _absent(
@@ -100,18 +120,18 @@ async def _absent(
 
 
 async def _write(shelf: Shelf, chunk_ids: Sequence[str]) -> None:
-    points = await shelf.ledger.read(shelf.tenant, index_feed.points, shelf.space, chunk_ids)
+    points = await shelf.read(chunk_ids)
     if points:
         await shelf.provider.open(shelf.place)
         await shelf.write(points)
 
 
 async def _live_ids(
-    ledger: SqlLedger, tenant: str, kb: KnowledgeBase, space: Space
+    ledger: SqlLedger, tenant: str, kb: KnowledgeBase, space: Space, *, words: bool
 ) -> AsyncIterator[list[str]]:
     after = 0
     while True:
-        rows = await ledger.read(tenant, _live_page, kb.id, space.id, after)
+        rows = await ledger.read(tenant, _live_page, kb.id, space.id, after, words)
         if not rows:
             return
         yield [chunk_id for _, chunk_id in rows]
@@ -119,12 +139,13 @@ async def _live_ids(
 
 
 def _live_page(
-    connection: Connection, tenant_id: str, kb_id: int, space_id: int, after: int
+    connection: Connection, tenant_id: str, kb_id: int, space_id: int, after: int, words: bool
 ) -> list[tuple[int, str]]:
-    """Live chunks that have a vector, in the order they came in."""
+    """Live chunks that have a vector, or all of them for an index with words, in the order they came in."""
+    join = "LEFT JOIN" if words else "JOIN"
     rows = connection.execute(
         f"SELECT c.seq, c.id FROM chunks c {LIVE} "
-        "JOIN vectors v ON v.tenant_id = c.tenant_id AND v.space_id = ? AND v.chunk_seq = c.seq "
+        f"{join} vectors v ON v.tenant_id = c.tenant_id AND v.space_id = ? AND v.chunk_seq = c.seq "
         "WHERE c.tenant_id = ? AND c.kb_id = ? AND c.seq > ? ORDER BY c.seq LIMIT ?",
         (space_id, tenant_id, kb_id, after, BATCH),
     )

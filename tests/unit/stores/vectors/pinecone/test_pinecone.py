@@ -191,6 +191,7 @@ async def test_a_write_that_is_never_found_is_told(pinecone: PineconeDouble) -> 
     await provider.close()
 
 
+@pytest.mark.req("R-STO-18")
 async def test_many_points_go_in_batches_of_a_hundred(pinecone: PineconeDouble) -> None:
     provider = make_provider(pinecone)
     await provider.open(PLACE)

@@ -131,6 +131,23 @@ async def test_dropping_a_space_leaves_its_neighbours(weaviate: WeaviateDouble, 
     await provider.close()
 
 
+@pytest.mark.req("R-STO-18")
+async def test_many_points_come_and_go_in_few_calls_over_one_connection(weaviate: WeaviateDouble) -> None:
+    provider, count = make_provider(weaviate), 1000
+    await provider.open(PLACE)
+    weaviate.http.requests.clear()
+    await provider.upsert(PLACE, make_points(unit_vectors(count, 4)))
+    stored = [one for one in weaviate.http.requests if one.path == "/v1/batch/objects"]
+    assert sum(len(json.loads(one.body)["objects"]) for one in stored) == count
+    assert len(stored) == -(-count // module.BATCH) < count / 50
+    weaviate.http.requests.clear()
+    await provider.delete(PLACE, [id_of(number) for number in range(count)])
+    assert [one.method for one in weaviate.http.requests] == ["DELETE"] * -(-count // module.PAGE)
+    assert await all_ids(provider, PLACE) == []
+    assert weaviate.http.connections == 1
+    await provider.close()
+
+
 async def test_dropping_a_class_of_its_own_drops_the_class(weaviate: WeaviateDouble) -> None:
     provider = make_provider(weaviate, "collection")
     await provider.open(PLACE)

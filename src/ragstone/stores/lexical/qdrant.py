@@ -1,0 +1,105 @@
+"""BM25 in the points of the vector database: a sparse vector beside the dense one, and no postings anywhere else.
+
+What holds for the other arm holds here: what is to go live is written there first, and every hit is looked up in the
+ledger. While the engine is behind or away, what the ledger's own database has answers: FTS5, or PostgreSQL's `ts_rank`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from ragstone.core.analyzer import analyze_query
+from ragstone.core.errors import SettingsError, StoreError
+from ragstone.core.filters import Filter
+from ragstone.core.remarks import remark
+from ragstone.core.types import Candidate, KnowledgeBase
+from ragstone.core.vectors import Place, WordProvider, Words
+from ragstone.stores.colocated import ColocatedIndex
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger import index_feed
+from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.ledger.sqlite_dialect import SqliteDialect
+from ragstone.stores.lexical import postgres_fts
+from ragstone.stores.lexical.beside import KeptBeside
+from ragstone.stores.lexical.sparse import words_asked
+from ragstone.stores.lexical.sqlite import search_fts
+from ragstone.stores.residents import Residents
+from ragstone.stores.vectors.derived import SPARE, DerivedIndex, is_enough
+
+logger = logging.getLogger(__name__)
+MAX_TERMS = 64
+
+
+class QdrantLexicalIndex:
+    """Implements `core.protocols.LexicalIndex` over a vector database that holds words as well."""
+
+    def __init__(self, ledger: SqlLedger, residents: Residents, mirror: DerivedIndex) -> None:
+        provider = mirror.provider
+        if not isinstance(provider, WordProvider) or not provider.capabilities.sparse:
+            raise SettingsError(f"{provider.name} holds no words", hint="set another store.lexical")
+        self._ledger = ledger
+        self._mirror = mirror
+        self._provider = provider
+
+    @staticmethod
+    def writers() -> Sequence[ColocatedIndex]:
+        """What the ledger has to keep in step although this index needs nothing of it."""
+        return (KeptBeside(),)
+
+    async def search(
+        self, tenant: str, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
+    ) -> list[Candidate]:
+        terms = analyze_query(query)[:MAX_TERMS]
+        if not terms or k < 1:
+            return []
+        place = await self._mirror.ready(tenant, kb.space) if kb.space else None
+        if place is not None:
+            try:
+                found = await self._ask(tenant, place, kb, words_asked(terms), k, where)
+            except StoreError as error:
+                # Both arms would be lost at once.
+                remark(
+                    f"{self._provider.name} could not be asked, and the ledger answers in its place: {error}"
+                )
+            else:
+                if found is not None:
+                    return found
+        return await self._ledger.read(tenant, _search_own, kb.id, query, terms, k, where)
+
+    async def _ask(
+        self, tenant: str, place: Place, kb: KnowledgeBase, words: Words, k: int, where: Filter | None
+    ) -> list[Candidate] | None:
+        """The best of the engine that the ledger lets through; None when it cannot give as many as there may be."""
+        inside = where if self._mirror.can_filter(where) else None
+        most = self._provider.capabilities.max_k
+        asked = min(k + SPARE, most)
+        while True:
+            found = await self._provider.search_words(place, words, asked, inside)
+            live = await self._ledger.read(
+                tenant, index_feed.live_among, kb, [one.chunk_id for one in found], where
+            )
+            kept = sorted(
+                (one for one in found if one.chunk_id in live), key=lambda one: (-one.score, one.chunk_id)
+            )
+            if len(found) < asked or is_enough(found, kept, k):
+                return kept[:k]
+            if asked >= most:
+                return kept[:k] if len(kept) >= k else None
+            asked = min(4 * asked, most)
+
+
+def _search_own(
+    connection: Connection,
+    tenant_id: str,
+    kb_id: int,
+    query: str,
+    terms: Sequence[str],
+    k: int,
+    where: Filter | None,
+) -> list[Candidate]:
+    """What the ledger's own database finds by word."""
+    if isinstance(connection.dialect, SqliteDialect):
+        return search_fts(connection, tenant_id, kb_id, terms, k, where)
+    asked = query[: postgres_fts.MAX_CHARS]
+    return postgres_fts.search_text(connection, tenant_id, kb_id, asked, k, where)
