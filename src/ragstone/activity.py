@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, get_args
 
+from ragstone.conversation import Conversations
 from ragstone.core.activity import (
     Feedback,
     Gap,
     GoldenQuery,
     LoggedSearch,
     SearchReport,
+    Turn,
     Vote,
     net_grades,
     same_query,
@@ -58,12 +60,15 @@ class Activity:
         self._gate = gate
         self._llm = llm
         self._settings = settings
+        self.conversations = Conversations(ledger, files, gate, settings.activity.days)
 
-    async def note(self, tenant: str, kb: str, result: SearchResult) -> None:
+    async def note(
+        self, tenant: str, kb: str, result: SearchResult, *, conversation: str = "", error: str = ""
+    ) -> None:
         """Remember a search. This takes no time and never fails: what it costs is paid later, elsewhere."""
         try:
             if identity := await self._gate.identity(tenant):
-                self._log.note(tenant, identity, kb, result)
+                self._log.note(tenant, identity, kb, result, conversation, error)
         except RagstoneError as error:
             logger.warning("a search was not logged: %s", error)
 
@@ -92,6 +97,7 @@ class Activity:
         live = await self._ledger.chunks(name, found, possible)
         unknown = next((one for one in chunk_ids if one not in live), None)
         if unknown is not None:
+            await self._gate.audit.denied(name, "feedback", unknown)
             raise NotFoundError(
                 f"no passage {unknown!r:.80} in knowledge base '{scope}'",
                 hint="ragstone search … --json shows the chunk_id of each passage",
@@ -113,13 +119,38 @@ class Activity:
         return await self._files.run(identity, lambda db: rows.read_votes(db, scope, limit), [])
 
     async def searches(
-        self, *, limit: int = 100, days: int | None = None, tenant: str | None = None, kb: str | None = None
+        self,
+        *,
+        limit: int = 100,
+        days: int | None = None,
+        success: bool | None = None,
+        conversation: str | None = None,
+        tenant: str | None = None,
+        kb: str | None = None,
     ) -> list[LoggedSearch]:
-        """What was asked of a kb, newest first."""
+        """What was asked of a kb, newest first: all, only what succeeded or failed, or one conversation's."""
         since = None if days is None else now() - timedelta(days=checked_count("days", days, most=3650))
         await self._log.flush()
         identity, scope = await self._identity(tenant), self._kb(kb)
-        return await self._files.run(identity, lambda db: rows.read_searches(db, scope, since, limit), [])
+        return await self._files.run(
+            identity,
+            lambda db: rows.read_searches(
+                db, scope, since, limit, success=success, conversation=conversation
+            ),
+            [],
+        )
+
+    async def turns(
+        self, conversation: str, *, tenant: str | None = None, kb: str | None = None
+    ) -> tuple[Turn, ...]:
+        """What was said in a conversation, oldest first."""
+        return await self.conversations.turns(conversation, self._tenant(tenant), self._kb(kb))
+
+    async def forget_conversation(
+        self, conversation: str, *, tenant: str | None = None, kb: str | None = None
+    ) -> int:
+        """Remove a conversation; how many turns it had."""
+        return await self.conversations.forget(conversation, self._tenant(tenant), self._kb(kb))
 
     async def report(
         self, *, days: int | None = None, tenant: str | None = None, kb: str | None = None
@@ -127,8 +158,17 @@ class Activity:
         """Times of searches, and their quality as far as votes and golden queries tell."""
         from ragstone.evaluate.activity import search_report
 
-        searches = await self.searches(limit=rows.MOST_SEARCHES, days=days, tenant=tenant, kb=kb)
+        searches = await self._answered(days, tenant, kb)
         return search_report(searches, await self._labels(tenant, kb))
+
+    async def relevance(
+        self, searches: Sequence[LoggedSearch], *, tenant: str | None = None, kb: str | None = None
+    ) -> list[float | None]:
+        """What votes and golden queries say of each search; None where they say nothing."""
+        from ragstone.evaluate.activity import relevance
+
+        labels = await self._labels(tenant, kb)
+        return [relevance(one, labels) for one in searches]
 
     async def gaps(
         self, *, limit: int = 20, days: int | None = None, tenant: str | None = None, kb: str | None = None
@@ -137,8 +177,12 @@ class Activity:
         from ragstone.evaluate.gaps import knowledge_gaps
 
         checked_count("limit", limit)
-        searches = await self.searches(limit=rows.MOST_SEARCHES, days=days, tenant=tenant, kb=kb)
+        searches = await self._answered(days, tenant, kb)
         return knowledge_gaps(searches, await self._labels(tenant, kb), limit)
+
+    async def _answered(self, days: int | None, tenant: str | None, kb: str | None) -> list[LoggedSearch]:
+        """The searches that tell something of the kb: one that failed says nothing about what is in it."""
+        return await self.searches(limit=rows.MOST_SEARCHES, days=days, success=True, tenant=tenant, kb=kb)
 
     async def judged(self, *, tenant: str | None = None, kb: str | None = None) -> Dataset | None:
         """The queries whose passages were found useful, as a data set; None when there are none."""
@@ -214,6 +258,7 @@ class Activity:
         for one in document_ids:
             document = await self._ledger.document(name, one) if identity and _is_id(one) else None
             if document is None or document.kb != scope:
+                await self._gate.audit.denied(name, "golden", one)
                 raise NotFoundError(
                     f"no document {one!r:.80} in knowledge base '{scope}'",
                     hint="list them with: ragstone documents",
@@ -245,6 +290,16 @@ class Activity:
             await self._files.run(await self._gate.identity(tenant), forget, None)
         except RagstoneError as error:
             logger.warning("what was asked of a document or kb that is gone is still kept: %s", error)
+
+    async def rename_kb(self, tenant: str, old: str, new: str) -> None:
+        """Keep what was asked of a kb under its new name; if it cannot, it is logged, not raised."""
+        try:
+            await self._log.flush()
+            await self._files.run(
+                await self._gate.identity(tenant), lambda db: rows.rename_kb(db, old, new), None
+            )
+        except RagstoneError as error:
+            logger.warning("what was asked of '%s' is still kept under that name: %s", old, error)
 
     async def _labels(self, tenant: str | None, kb: str | None) -> Labels:
         from ragstone.evaluate.activity import labels_of

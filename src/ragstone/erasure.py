@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ragstone.core.auditor import Auditor
 from ragstone.core.clock import now
 from ragstone.core.erasure import Receipt, Target
 from ragstone.core.errors import NotFoundError, RagstoneError
@@ -87,15 +88,19 @@ class Eraser:
         self._provider = stores.mirror.provider if stores.mirror else None
         self._tenants = stores.tenants
         self._activity = stores.activity
+        self._audit = Auditor(stores.audit, self._tenant_id)
 
     async def erase(self, tenant: str, targets: Sequence[Target]) -> list[Receipt]:
         """Erase documents, sources or kbs of a tenant; receipts of those that there were."""
         cases = [case for target in targets if (case := await self._remove(tenant, target))]
         if cases:
             await self._finish(tenant, cases)
+        receipts = []
         for case in cases:
             await self._verify(tenant, case)
-        return [case.receipt(tenant) for case in cases]
+            receipts.append(case.receipt(tenant))
+            await self._audit.erased(receipts[-1])
+        return receipts
 
     async def erase_tenant(self, name: str) -> Receipt:
         """Erase a tenant with all it has, or finish what was begun of that; `NotFoundError` when there is none."""
@@ -127,15 +132,20 @@ class Eraser:
         with case.unless(ACTIVITY):
             case.after[ACTIVITY] = {"rows": await self._activity.run(tenant.id, activity_rows.count_all, 0)}
         await self._look_elsewhere(name, case, samples)
-        return case.receipt(name)
+        receipt = case.receipt(name)
+        await self._audit.erased(receipt, tenant.id)
+        return receipt
 
     async def _remove(self, tenant: str, target: Target) -> _Case | None:
         """Take it out of the ledger, after a look at what there is of it elsewhere."""
+        action = f"{target.kind}.erase"
         try:
             traces = await self._ledger.read(tenant, erasure.survey, target)
         except NotFoundError:
             return None
         if traces is None:
+            if target.kind == "document":
+                await self._audit.denied(tenant, action, target.name)
             return None
         case = _Case(target, None if traces.whole_kb else traces.chunk_ids)
         if traces.space_ids:
@@ -147,6 +157,7 @@ class Eraser:
         with case.unless(VECTORS):
             await self._count_points(case, case.before)
         files = await self._count_files(tenant, traces.document_ids)
+        await self._audit.changed(tenant, action, target.name, kb=target.kb, outcome="begun")
         async with self._ledger.transaction(tenant) as tx:
             erased = await tx.erase(target)
         if erased is None:

@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ragstone.core.audit import AuditTrail
+from ragstone.core.auditor import Auditor
 from ragstone.core.errors import NotFoundError, TenantSuspended
 from ragstone.core.settings import Settings
 from ragstone.core.spending import billed
@@ -38,12 +40,15 @@ class Gate:
         settings: Settings,
         profile: Callable[[str], Mapping[str, Any]],
         clock: Callable[[], float] = time.monotonic,
+        trail: AuditTrail | None = None,
     ) -> None:
         self._book = book
         self._settings = settings
         self._profile = profile
         self._clock = clock
         self._known: OrderedDict[str, _Known] = OrderedDict()
+        self.audit = Auditor(trail, self.identity)
+        """Has what is done recorded."""
 
     async def query(self, tenant: str) -> None:
         """Let one question through, and count it if questions are limited."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
-from ragstone.core.errors import RagstoneError
+from ragstone.core.activity import Turn
+from ragstone.core.errors import NotFoundError, RagstoneError
 from ragstone.core.query_settings import Fusion
 from ragstone.core.settings import Settings
 from ragstone.core.types import Explanation, KnowledgeBase, Mode, SearchResult
@@ -23,6 +26,18 @@ from ragstone.query.sources import Searcher, Wish
 
 logger = logging.getLogger(__name__)
 MOST_PIPELINES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """What was asked, and what is searched for and answered in its place after what was said before."""
+
+    query: str
+    search: str
+    question: str
+    name: str = ""
+    """Of the conversation; empty where there is none."""
+    earlier: tuple[Turn, ...] = ()
 
 
 class SearchableLibrary(Library):
@@ -54,6 +69,7 @@ class SearchableLibrary(Library):
         min_score: float | None = None,
         strategy: str | None = None,
         web: bool | None = None,
+        conversation: str | None = None,
         tenant: str | None = None,
         kb: str | None = None,
     ) -> SearchResult:
@@ -61,13 +77,63 @@ class SearchableLibrary(Library):
 
         `strategy` names the one transform (`rewrite`, `expand`, `hyde` …) to use in place of those of the settings.
         `web` says whether the web is asked too; by default that is left to `retrieval.routing`.
+        A query in a `conversation`, whose name the caller gives, may lean on those before it.
         """
-        owner = self._tenant(tenant)
+        talk = await self._talk(query, conversation, tenant, kb)
+        how = (k, mode, where, arms, fusion, min_score, strategy)
+        found = await self._remembered("search", talk, Wish(mode is not None, web), how, tenant, kb)
+        if not talk.name:
+            return found
+        read = [hit.document_id for hit in found.hits]
+        note = await self.activity.conversations.add(
+            talk.name, self._tenant(tenant), self._name(kb), found.query, "", read
+        )
+        return replace(found, degraded=(*found.degraded, note)) if note else found
+
+    async def _talk(self, query: str, conversation: str | None, tenant: str | None, kb: str | None) -> Talk:
+        """What is asked, in the light of what was said before."""
+        if conversation is None:
+            return Talk(query, query, query)
+        from ragstone.answer.follow_up import follow_up
+        from ragstone.conversation import REMEMBERED
+
+        owner, most = self._tenant(tenant), self.settings.limits.query_chars
+        words = checked_query(query, most)
+        turns = await self.activity.conversations.turns(conversation, owner, self._name(kb), REMEMBERED)
+        told = follow_up(words, [turn.question for turn in turns], most)
+        return Talk(words, told.search, told.question, conversation, turns)
+
+    async def _remembered(
+        self,
+        action: str,
+        talk: Talk,
+        wish: Wish,
+        how: tuple[Any, ...],
+        tenant: str | None,
+        kb: str | None,
+    ) -> SearchResult:
+        """A search that somebody made: it is logged, with what became of it, and is in the audit record."""
+        owner, name, audit = self._tenant(tenant), self._name(kb), self._parts.gate.audit
         settings = await self._settings_of(owner)
-        request = search_request(settings, query, k, mode, where, arms, fusion, min_score, strategy)
-        found = await self._find(settings, request, Wish(mode is not None, web), tenant, kb)
+        request = search_request(settings, talk.search, *how)
+        log = partial(self.activity.note, owner, name, conversation=talk.name)
+        started = time.perf_counter()
+        try:
+            found = await self._find(settings, request, wish, tenant, kb)
+        except Exception as error:
+            if settings.activity.searches:
+                ms = round((time.perf_counter() - started) * 1000, 3)
+                nothing = SearchResult(talk.query, request.query, request.mode, (), (), (), ms)
+                await log(nothing, error=str(error) or type(error).__name__)
+            await audit.saw(owner, action, kb=name, error=error)
+            raise
+        if talk.name:
+            found = replace(found, query=talk.query)
         if settings.activity.searches:
-            await self.activity.note(owner, self._name(kb), found)
+            await log(found)
+        results = (*found.hits, *found.records)
+        named = (hit.document_id for hit in found.hits)
+        await audit.saw(owner, action, kb=name, count=len(results) + len(found.web), document_ids=named)
         return found
 
     async def _step(
@@ -114,7 +180,9 @@ class SearchableLibrary(Library):
         words = checked_query(query, self.settings.limits.query_chars)
         wanted = None if k is None else checked_count("k", k, most=MOST_WEB_RESULTS)
         await self._parts.gate.query(owner)
-        return await self._parts.web.find(owner, words, wanted)
+        found = await self._parts.web.find(owner, words, wanted)
+        await self._parts.gate.audit.saw(owner, "web", count=len(found.results))
+        return found
 
     def session(self, *, tenant: str | None = None, kb: str | None = None) -> Session:
         """Searches that remember: none is made twice while the kb stays as it is."""
@@ -155,7 +223,15 @@ class SearchableLibrary(Library):
         scope, pipeline = await self._scope(tenant, kb), self._pipeline(settings.retrieval)
         async with gate.paying(owner):
             taken_for = self._searcher.analysis(settings.retrieval, request)
-            return await explain(self._parts.ledger, pipeline, owner, scope, request, document_id, taken_for)
+            try:
+                told = await explain(
+                    self._parts.ledger, pipeline, owner, scope, request, document_id, taken_for
+                )
+            except NotFoundError:
+                await gate.audit.denied(owner, "explain", document_id)
+                raise
+        await gate.audit.saw(owner, "explain", target=document_id, kb=scope.name)
+        return told
 
     async def warm(self, *, tenant: str | None = None) -> None:
         """Load the embedding model and have vector stores catch up now, rather than with the first query."""

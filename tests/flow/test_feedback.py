@@ -64,6 +64,48 @@ def test_a_search_that_found_nothing_has_a_top_score_of_0(quarry: Ragstone) -> N
     assert (logged.num_results, logged.top_score, logged.similarity, logged.shown) == (0, 0.0, None, ())
 
 
+@pytest.mark.req("R-DOM-22", "R-DOM-23", "R-TEN-10")
+def test_the_log_says_who_was_asked_and_for_whom(quarry: Ragstone) -> None:
+    with quarry:
+        found = quarry.search("what rock is granite", k=2)
+        [logged] = quarry.activity.searches()
+        tenant = quarry.tenants.get("default")
+    assert tenant is not None
+    assert (logged.tenant_id, logged.conversation, logged.success) == (tenant.id, "", True)
+    assert logged.sources_queried == logged.sources_returned == ("documents",)
+    assert (logged.document_results_count, logged.total_results) == (2, 2)
+    embedding = [stage.ms for stage in found.trace if stage.stage == "embed_query"]
+    assert (logged.retrieval_time_ms, logged.embedding_time_ms) == (found.took_ms, embedding[0])
+
+
+@pytest.mark.req("R-DOM-22", "R-TEN-10")
+def test_a_search_that_fails_is_logged_with_its_error_and_counts_for_nothing(
+    quarry: Ragstone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object, **__: object) -> None:
+        raise StoreFull("ledger.db: disk is full")
+
+    with quarry:
+        quarry.search("what rock is granite")
+        with monkeypatch.context() as patched:
+            patched.setattr(quarry.engine._searcher, "search", full)
+            for ask in (quarry.search, quarry.ask):
+                with pytest.raises(StoreFull):
+                    ask("zeppelin timetable")
+        with pytest.raises(NotFoundError):
+            quarry.search("granite", kb="elsewhere")
+        failed = quarry.activity.searches(success=False)
+        assert [(one.query, one.success, one.error_message) for one in failed] == [
+            ("zeppelin timetable", False, "ledger.db: disk is full")
+        ] * 2
+        assert [one.error_message for one in quarry.activity.searches(kb="elsewhere")] == [
+            "there is no knowledge base 'elsewhere' yet"
+        ]
+        assert quarry.activity.report().searches == 1
+        assert quarry.activity.gaps() == []  # nobody knows whether it would have been found
+        assert len(quarry.activity.searches()) == 3
+
+
 @pytest.mark.req("R-EVL-28", "R-EVL-29", "R-TOL-35")
 def test_votes_make_the_report(quarry: Ragstone) -> None:
     with quarry:

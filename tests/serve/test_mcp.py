@@ -16,6 +16,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
+from ragstone import Settings, open_engine
+
 MODES = ("legacy", "auto")
 """The protocol with a handshake, and the one without."""
 CLAIM = "A hook has to finish within five seconds."
@@ -96,6 +98,18 @@ async def search_verify_research(client: Client) -> None:
 async def test_search_verify_research_over_stdio(guide: Path) -> None:
     async with Client(over_stdio(guide)) as client:
         await search_verify_research(client)
+
+
+async def test_what_a_client_asks_for_is_recorded_as_done_over_mcp(guide: Path) -> None:
+    async with Client(over_stdio(guide)) as client:
+        found = value(
+            await client.call_tool("search_knowledge", {"query": "what hooks react to", "top_k": 1})
+        )
+        await client.read_resource(f"ragstone://documents/{found[0]['parent_doc_id']}")
+    async with open_engine(Settings(data_dir=guide)) as engine:
+        told = await engine.audit(limit=2)
+    assert {(one.action, one.actor) for one in told} == {("search", "mcp"), ("document.read", "mcp")}
+    assert told[0].target == found[0]["parent_doc_id"]
 
 
 @pytest.mark.parametrize("mode", MODES)

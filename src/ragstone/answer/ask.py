@@ -16,6 +16,7 @@ from ragstone.answer.pack import pack
 from ragstone.answer.question import Part, Tally, each_once
 from ragstone.answer.recall import recalled
 from ragstone.answer.write import Writer
+from ragstone.core.activity import Turn
 from ragstone.core.answer_settings import AnswerSettings
 from ragstone.core.answers import Answer, AnswerEvent, AnswerReady, CitationsReady
 from ragstone.core.errors import ModelError, RemoteError
@@ -48,10 +49,16 @@ class Answerer:
         check_format(self._settings.citation_format)
 
     async def answer(
-        self, question: str, hits: Sequence[Hit], *, degraded: Sequence[str] = (), parts: Sequence[Part] = ()
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        *,
+        degraded: Sequence[str] = (),
+        parts: Sequence[Part] = (),
+        earlier: Sequence[Turn] = (),
     ) -> Answer:
         """Sentences that answer the question, each with the words of a hit it stands on."""
-        events = self.events(question, hits, degraded=degraded, parts=parts, streaming=False)
+        events = self.events(question, hits, degraded=degraded, parts=parts, earlier=earlier, streaming=False)
         async for event in events:
             if isinstance(event, AnswerReady):
                 return event.answer
@@ -82,18 +89,20 @@ class Answerer:
         *,
         degraded: Sequence[str] = (),
         parts: Sequence[Part] = (),
+        earlier: Sequence[Turn] = (),
         streaming: bool = True,
     ) -> AsyncGenerator[AnswerEvent]:
         """The answer while it is made: each sentence once it is checked, then the citations, then all of it.
 
-        Each of the `parts` of a compound question is answered by itself, in their order.
+        Each of the `parts` of a compound question is answered by itself, in their order. An LLM is told of the
+        `earlier` turns of the conversation.
         """
         notes, said = [*degraded, *(note for part in parts for note in part.degraded)], list[Statement]()
         asked = parts or [Part(question, tuple(hits))]
         tally = Tally(asked)
         writer = Writer(self._settings.citation_style, self._settings.citation_format)
         judge = Judge(self._entailer, self._llm_settings.timeout)
-        async with aclosing(self._told(asked, notes, judge, streaming)) as told:
+        async with aclosing(self._told(asked, earlier, notes, judge, streaming)) as told:
             async for part, statement in told:
                 if tally.is_new(part, statement.text):
                     said.append(statement)
@@ -105,22 +114,34 @@ class Answerer:
         yield AnswerReady(replace(answer, unanswered=tally.unanswered))
 
     async def _told(
-        self, parts: Sequence[Part], notes: list[str], judge: Judge, streaming: bool
+        self,
+        parts: Sequence[Part],
+        earlier: Sequence[Turn],
+        notes: list[str],
+        judge: Judge,
+        streaming: bool,
     ) -> AsyncGenerator[tuple[Part, Statement]]:
         """The statements on each part; together they are no more than the settings allow, but one a part."""
         most = max(1, self._settings.max_sentences // len(parts))
         for part in parts:
-            async with aclosing(self._statements(part, most, notes, judge, streaming)) as statements:
+            said = self._statements(part, earlier, most, notes, judge, streaming)
+            async with aclosing(said) as statements:
                 async for statement in statements:
                     yield part, statement
 
     async def _statements(
-        self, part: Part, most: int, notes: list[str], judge: Judge, streaming: bool
+        self,
+        part: Part,
+        earlier: Sequence[Turn],
+        most: int,
+        notes: list[str],
+        judge: Judge,
+        streaming: bool,
     ) -> AsyncGenerator[Statement]:
         """What a model says and its passages support; where that is nothing, the words of the passages."""
         if self._llm and part.hits:
             count = 0
-            composition = self._composition(self._llm, part.hits, most, judge)
+            composition = self._composition(self._llm, part.hits, earlier, most, judge)
             async with aclosing(self._composed(composition, part.question, notes, streaming)) as composed:
                 async for statement in composed:
                     count += 1
@@ -130,12 +151,14 @@ class Answerer:
         for statement in await self._quoted(part, most, notes):
             yield statement
 
-    def _composition(self, llm: LLM, hits: Sequence[Hit], most: int, judge: Judge) -> Composition:
+    def _composition(
+        self, llm: LLM, hits: Sequence[Hit], earlier: Sequence[Turn], most: int, judge: Judge
+    ) -> Composition:
         passages = pack(hits, self._settings.max_context_tokens, self._tokenizer)
         given = {passage.number: passage.hit for passage in passages}
         checker = Checker(given, judge, flag=self._settings.unsupported == "flag")
         limits = Limits(most, self._llm_settings.max_tokens, self._llm_settings.timeout)
-        return Composition(llm, passages, checker, limits)
+        return Composition(llm, passages, checker, limits, earlier)
 
     async def _composed(
         self, composition: Composition, question: str, notes: list[str], streaming: bool

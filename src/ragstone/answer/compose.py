@@ -12,6 +12,7 @@ from ragstone.answer.cite import Statement
 from ragstone.answer.pack import Passage
 from ragstone.answer.prompt import build_messages
 from ragstone.answer.reply import CitedSentence, ReplyReader, declines
+from ragstone.core.activity import Turn
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM
@@ -29,10 +30,18 @@ class Limits:
 class Composition:
     """What is left of one reply: iterate over `statements`, then see whether the model declined."""
 
-    def __init__(self, llm: LLM, passages: Sequence[Passage], checker: Checker, limits: Limits) -> None:
+    def __init__(
+        self,
+        llm: LLM,
+        passages: Sequence[Passage],
+        checker: Checker,
+        limits: Limits,
+        earlier: Sequence[Turn] = (),
+    ) -> None:
         self._llm = llm
         self._checker = checker
         self._limits = limits
+        self._earlier = earlier
         self.passages = passages
         self.declined = False
 
@@ -43,7 +52,7 @@ class Composition:
 
     async def statements(self, question: str, *, streaming: bool = False) -> AsyncGenerator[Statement]:
         """The sentences that hold, each as soon as it has been checked. Raises `RemoteError`, also when slow."""
-        messages = build_messages(question, self.passages, self._limits.sentences)
+        messages = build_messages(question, self.passages, self._limits.sentences, self._earlier)
         seen: set[str] = set()
         async with aclosing(self._sentences(messages, streaming)) as sentences:
             async for sentence in sentences:

@@ -75,8 +75,8 @@ def standalone(question: str, parts: Sequence[str]) -> tuple[str, ...]:
     whole: list[str] = []
     topic = ""
     for part in parts:
-        whole.append(_pointed(part, topic) if topic else part)
-        topic = _topic(whole[-1]) or topic
+        whole.append(with_topic(part, topic))
+        topic = topic_of(whole[-1]) or topic
     return tuple(whole)
 
 
@@ -102,6 +102,16 @@ def _shared(question: str, questions: Sequence[str]) -> frozenset[str]:
     return frozenset(others.intersection(asked_terms(question)))
 
 
+def asks(question: str) -> bool:
+    """Whether it begins as a question does."""
+    return _ASKS.match(question) is not None
+
+
+def points_back(question: str) -> bool:
+    """Whether a word in it stands for something that was named before."""
+    return bool(_POINTING.search(question) or _OWNING.search(question))
+
+
 def each_once(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     """The hits in order, without those whose passage came before."""
     first: dict[str, Hit] = {}
@@ -110,13 +120,15 @@ def each_once(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     return tuple(first.values())
 
 
-def _pointed(part: str, topic: str) -> str:
-    """The part with its topic in place of the first word that points back to it."""
+def with_topic(part: str, topic: str) -> str:
+    """The part with its topic in place of the first word that points back to it; as it is where there is none."""
+    if not topic:
+        return part
     replaced = _POINTING.sub(lambda _: topic, part, count=1)
     return replaced if replaced != part else _OWNING.sub(lambda _: f"{topic}'s", part, count=1)
 
 
-def _topic(question: str) -> str:
+def topic_of(question: str) -> str:
     """What a question is about: a name in it, or the first noun with its article."""
     if name := _NAME.search(question):
         return name.group()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragstone.blocking.run import Run
-from ragstone.core.activity import Feedback, Gap, GoldenQuery, LoggedSearch, SearchReport, Vote
+from ragstone.core.activity import Feedback, Gap, GoldenQuery, LoggedSearch, SearchReport, Turn, Vote
 
 if TYPE_CHECKING:
     from ragstone.activity import Activity
@@ -30,6 +30,12 @@ class BlockingActivity:
 
     def searches(self, **options: Any) -> list[LoggedSearch]:
         return self._run(self._activity.searches(**options))
+
+    def turns(self, conversation: str, **options: Any) -> tuple[Turn, ...]:
+        return self._run(self._activity.turns(conversation, **options))
+
+    def forget_conversation(self, conversation: str, **options: Any) -> int:
+        return self._run(self._activity.forget_conversation(conversation, **options))
 
     def report(self, **options: Any) -> SearchReport:
         return self._run(self._activity.report(**options))

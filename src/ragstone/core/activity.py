@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from ragstone.core.analysis import SourceKind
 from ragstone.core.types import Mode, SearchResult
 
 Vote = Literal["up", "down", "used"]
@@ -45,6 +46,33 @@ class LoggedSearch:
     missing: tuple[str, ...] = ()
     """Those words that are not, as they were typed."""
     shown: tuple[Shown, ...] = ()
+    tenant_id: str = ""
+    conversation: str = ""
+    """The name of the conversation that it belongs to; empty when it stands alone."""
+    query_type: str = ""
+    """What the query was taken for; empty where nothing depended on that."""
+    sources_queried: tuple[SourceKind, ...] = ()
+    sources_returned: tuple[SourceKind, ...] = ()
+    database_results_count: int = 0
+    internet_results_count: int = 0
+    embedding_time_ms: float = 0.0
+    success: bool = True
+    error_message: str = ""
+
+    @property
+    def document_results_count(self) -> int:
+        """Passages of the kb."""
+        return self.num_results
+
+    @property
+    def total_results(self) -> int:
+        """What all sources brought together."""
+        return self.num_results + self.database_results_count + self.internet_results_count
+
+    @property
+    def retrieval_time_ms(self) -> float:
+        """From the question to the passages."""
+        return self.latency_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +151,20 @@ class Note:
     kb: str
     moment: datetime
     result: SearchResult
+    conversation: str = ""
+    error: str = ""
+    """Why it failed; the result is then empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question within a conversation, and what was answered."""
+
+    moment: datetime
+    kb: str
+    conversation: str
+    question: str
+    answer: str = ""
+    """Empty for a search, where nothing was found, and once a document that it was made from is gone."""
+    document_ids: tuple[str, ...] = ()
+    """The documents whose passages it was made from."""

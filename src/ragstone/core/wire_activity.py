@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragstone.core.activity import Feedback, Gap, GoldenQuery, LoggedSearch, SearchReport
+from ragstone.core.activity import Feedback, Gap, GoldenQuery, LoggedSearch, SearchReport, Turn
 from ragstone.core.clock import canonical
 from ragstone.core.types import Json
 
@@ -23,7 +23,11 @@ def feedback_json(one: Feedback) -> JsonObject:
 
 
 def logged_json(one: LoggedSearch, relevance: float | None) -> JsonObject:
-    """A search that was made; `relevance` is what votes and golden queries say of it."""
+    """A search that was made; `relevance` is what votes and golden queries say of it.
+
+    Three facts have two names, one of them from the time before there were other sources than documents:
+    `latency_ms` and `retrieval_time_ms`, `num_results` and `document_results_count`, `moment` and `created_at`.
+    """
     return {
         "moment": canonical(one.moment),
         "kb": one.kb,
@@ -35,6 +39,32 @@ def logged_json(one: LoggedSearch, relevance: float | None) -> JsonObject:
         "relevance": relevance,
         "similarity": one.similarity,
         "coverage": one.coverage,
+        "created_at": canonical(one.moment),
+        "tenant_id": one.tenant_id,
+        "conversation": one.conversation,
+        "query_type": one.query_type,
+        "sources_queried": list(one.sources_queried),
+        "sources_returned": list(one.sources_returned),
+        "document_results_count": one.document_results_count,
+        "database_results_count": one.database_results_count,
+        "internet_results_count": one.internet_results_count,
+        "total_results": one.total_results,
+        "retrieval_time_ms": one.retrieval_time_ms,
+        "embedding_time_ms": one.embedding_time_ms,
+        "success": one.success,
+        "error_message": one.error_message,
+    }
+
+
+def turn_json(turn: Turn) -> JsonObject:
+    """A question within a conversation."""
+    return {
+        "moment": canonical(turn.moment),
+        "kb": turn.kb,
+        "conversation": turn.conversation,
+        "question": turn.question,
+        "answer": turn.answer,
+        "document_ids": list(turn.document_ids),
     }
 
 

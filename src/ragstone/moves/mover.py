@@ -37,7 +37,8 @@ class Mover:
         """Write all kbs of a tenant, or some, into one archive. It is not encrypted."""
         owner = self._settings.tenant if tenant is None else tenant
         await self._gate.read(owner)
-        return await export_archive(
+        await self._gate.audit.changed(owner, "tenant.export", outcome="begun")
+        report = await export_archive(
             self._stores,
             owner,
             Path(path),
@@ -47,6 +48,8 @@ class Mover:
             secret_keys=self._secret_keys,
             on_progress=on_progress,
         )
+        await self._gate.audit.changed(owner, "tenant.export", count=report.documents)
+        return report
 
     async def import_archive(
         self,
@@ -60,7 +63,7 @@ class Mover:
         """Take in the documents of an archive, all of it checked first; what is there already stays."""
         owner = self._settings.tenant if tenant is None else tenant
         await self._gate.write(owner)
-        return await import_archive(
+        report = await import_archive(
             self._stores,
             owner,
             Path(path),
@@ -70,6 +73,8 @@ class Mover:
             secret_keys=self._secret_keys,
             on_progress=on_progress,
         )
+        await self._gate.audit.changed(owner, "tenant.import", count=report.added)
+        return report
 
     async def migrate(
         self, to: Adapter, *, tenants: Sequence[str] | None = None, on_progress: OnMove | None = None

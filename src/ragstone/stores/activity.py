@@ -1,4 +1,6 @@
-"""A file for each tenant beside the ledger: searches, votes and golden queries. The last second may be lost.
+"""A file for each tenant beside the ledger: searches, votes, golden queries, conversations.
+
+The last second may be lost.
 
 It is opened for each piece of work and closed again: nothing is in the way when a tenant goes, and any number of
 processes take turns. With a database server as the ledger, each machine has files of its own.
@@ -16,57 +18,12 @@ from typing import TypeVar
 
 from ragstone.core.errors import StoreBusy, StoreCorrupt
 from ragstone.core.ids import check_name
+from ragstone.stores.activity_schema import VERSION, bring_up_to_date
 from ragstone.stores.ledger.sqlite_file import translated
 
 T = TypeVar("T")
 BUSY_SECONDS = 2
 """What is remembered here is worth no longer wait."""
-VERSION = 1
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS searches (
-    id INTEGER PRIMARY KEY,
-    moment TEXT NOT NULL,
-    kb TEXT NOT NULL,
-    query TEXT NOT NULL,
-    mode TEXT NOT NULL,
-    latency_ms REAL NOT NULL,
-    num_results INTEGER NOT NULL,
-    top_score REAL NOT NULL,
-    similarity REAL,
-    coverage REAL NOT NULL,
-    missing TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS searches_by_moment ON searches (moment);
-CREATE TABLE IF NOT EXISTS shown (
-    search_id INTEGER NOT NULL REFERENCES searches ON DELETE CASCADE,
-    rank INTEGER NOT NULL,
-    chunk_id TEXT NOT NULL,
-    document_id TEXT NOT NULL,
-    score REAL NOT NULL,
-    PRIMARY KEY (search_id, rank)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS shown_by_document ON shown (document_id);
-CREATE TABLE IF NOT EXISTS votes (
-    kb TEXT NOT NULL,
-    same_query TEXT NOT NULL,
-    chunk_id TEXT NOT NULL,
-    voter TEXT NOT NULL,
-    moment TEXT NOT NULL,
-    query TEXT NOT NULL,
-    document_id TEXT NOT NULL,
-    vote TEXT NOT NULL,
-    PRIMARY KEY (kb, same_query, chunk_id, voter)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS votes_by_document ON votes (document_id);
-CREATE TABLE IF NOT EXISTS golden (
-    kb TEXT NOT NULL,
-    query TEXT NOT NULL,
-    document_id TEXT NOT NULL,
-    origin TEXT NOT NULL,
-    PRIMARY KEY (kb, query, document_id)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS golden_by_document ON golden (document_id);
-"""
 
 
 class ActivityFiles:
@@ -115,21 +72,22 @@ def _explained(path: Path) -> Iterator[None]:
     except StoreCorrupt as error:
         raise StoreCorrupt(
             f"{path.parent.name}/{path.name} cannot be read: {error.__cause__ or error}",
-            hint="restore it from a backup or remove it: it holds searches, votes and golden queries, no documents",
+            hint="restore it from a backup or remove it: "
+            "it holds searches, votes, golden queries and conversations, no documents",
         ) from error
 
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None)
     try:
-        _prepare(connection)
+        _prepare(connection, path.stem)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
+def _prepare(connection: sqlite3.Connection, tenant_id: str) -> None:
     connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA foreign_keys = ON")
@@ -137,7 +95,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA secure_delete = ON")
     if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+        bring_up_to_date(connection, tenant_id)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ A search must never wait for this or fail with it. What cannot be written is cou
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import sqlite3
 from collections import defaultdict
@@ -13,19 +12,21 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 
 from ragstone.core.activity import SHOWN, LoggedSearch, Note, Shown
+from ragstone.core.analysis import SourceKind
 from ragstone.core.analyzer import analyze, fold
 from ragstone.core.clock import now
 from ragstone.core.errors import RagstoneError
 from ragstone.core.types import Hit, SearchResult
 from ragstone.stores.activity import ActivityFiles
 from ragstone.stores.activity_rows import add_searches
+from ragstone.stores.batched import Batched
 
 logger = logging.getLogger(__name__)
-PAUSE_SECONDS = 1.0
-MOST_WAITING = 2000
-"""Notes that are kept for the writer; what comes on top while it does not keep up is dropped."""
 MOST_QUERY_CHARS = 2000
+MOST_ERROR_CHARS = 1000
 MOST_PASSAGE_CHARS = 4000
+EMBEDDING = "embed_query"
+"""The stage that turns a query into vectors."""
 Still = Callable[[str, str], Awaitable[bool]]
 """Whether the tenant of this name is still the one of this id: nothing is kept of those who are gone."""
 
@@ -40,30 +41,29 @@ class SearchLog:
         self._still = still
         self._kept = timedelta(days=days)
         self._clock = clock
-        self._waiting: list[Note] = []
-        self._timer: asyncio.TimerHandle | None = None
-        self._writing: asyncio.Task[None] | None = None
-        self.dropped = 0
+        self._noted: Batched[Note] = Batched(self._write)
+        self._failed = 0
 
-    def note(self, tenant: str, tenant_id: str, kb: str, result: SearchResult) -> None:
+    @property
+    def dropped(self) -> int:
+        """Searches that came too fast or could not be written."""
+        return self._noted.dropped + self._failed
+
+    def note(
+        self,
+        tenant: str,
+        tenant_id: str,
+        kb: str,
+        result: SearchResult,
+        conversation: str = "",
+        error: str = "",
+    ) -> None:
         """Remember a search; returns at once."""
-        if len(self._waiting) >= MOST_WAITING:
-            self.dropped += 1
-            return
-        self._waiting.append(Note(tenant, tenant_id, kb, self._clock(), result))
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._start)
+        self._noted.add(Note(tenant, tenant_id, kb, self._clock(), result, conversation, error))
 
     async def flush(self) -> None:
         """Write what waits."""
-        if self._timer:
-            self._timer.cancel()
-            self._timer = None
-        # Shielded: whoever gives up waiting takes neither the batch nor the others who wait for it along.
-        if running := self._running():
-            await asyncio.shield(running)
-        if self._waiting or self._running():
-            await asyncio.shield(self._running() or self._begin())
+        await self._noted.flush()
 
     async def close(self) -> None:
         """Write what waits, for the last time."""
@@ -71,24 +71,7 @@ class SearchLog:
         if self.dropped:
             logger.warning("%d searches were not logged in all", self.dropped)
 
-    def _start(self) -> None:
-        self._timer = None
-        if self._running() is None:
-            self._begin()
-        else:  # a slow disk: what came meanwhile takes the next turn
-            self._timer = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._start)
-
-    def _running(self) -> asyncio.Task[None] | None:
-        if self._writing and self._writing.done():
-            self._writing = None
-        return self._writing
-
-    def _begin(self) -> asyncio.Task[None]:
-        self._writing = asyncio.ensure_future(self._write())
-        return self._writing
-
-    async def _write(self) -> None:
-        notes, self._waiting = self._waiting, []
+    async def _write(self, notes: list[Note]) -> None:
         by_tenant: dict[tuple[str, str], list[Note]] = defaultdict(list)
         for note in notes:
             by_tenant[note.tenant, note.tenant_id].append(note)
@@ -97,7 +80,7 @@ class SearchLog:
                 if await self._still(tenant, tenant_id):
                     await self._files.write(tenant_id, self._work(its))
             except RagstoneError as error:
-                self.dropped += len(its)
+                self._failed += len(its)
                 logger.warning("%d searches were not logged: %s", len(its), error)
 
     def _work(self, notes: list[Note]) -> Callable[[sqlite3.Connection], None]:
@@ -125,7 +108,40 @@ def logged(note: Note) -> LoggedSearch:
         shown=tuple(
             Shown(rank, hit.chunk_id, hit.document_id, hit.score) for rank, hit in enumerate(hits, start=1)
         ),
+        tenant_id=note.tenant_id,
+        conversation=note.conversation,
+        query_type=result.analysis.type if result.analysis else "",
+        sources_queried=tuple(_queried(note)),
+        sources_returned=tuple(_returned(result)),
+        database_results_count=len(result.records),
+        internet_results_count=len(result.web),
+        embedding_time_ms=round(sum(one.ms for one in result.trace if one.stage == EMBEDDING), 3),
+        success=not note.error,
+        error_message=note.error[:MOST_ERROR_CHARS],
     )
+
+
+def _queried(note: Note) -> list[SourceKind]:
+    """Who was asked; nobody, as far as is known, when the search failed or had nothing to look for."""
+    if note.error or note.result.route == "none":
+        return []
+    asked: list[SourceKind] = ["documents"]
+    stages = {stage.stage: stage for stage in note.result.trace}
+    if "database" in stages:
+        asked.append("database")
+    if "web" in stages and not stages["web"].skipped:
+        asked.append("internet")
+    return asked
+
+
+def _returned(result: SearchResult) -> list[SourceKind]:
+    """Who had something."""
+    brought: dict[SourceKind, int] = {
+        "documents": len(result.hits),
+        "database": len(result.records),
+        "internet": len(result.web),
+    }
+    return [source for source, count in brought.items() if count]
 
 
 def _words(query: str, hits: Sequence[Hit]) -> tuple[int, tuple[str, ...]]:

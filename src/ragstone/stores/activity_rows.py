@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,41 +12,57 @@ from typing import Any
 from ragstone.core.activity import Feedback, GoldenQuery, LoggedSearch, Origin, Shown, same_query
 from ragstone.core.clock import canonical
 
-TABLES = ("votes", "golden", "shown")
+TABLES = ("votes", "golden", "shown", "turn_documents")
 """Those with rows of a document."""
+OF_A_KB = ("searches", "votes", "golden", "turns")
 MOST_SEARCHES = 100_000
 """Of a tenant, the newest: as many as are kept, and looked at together."""
 MOST_VOTES = 100_000
+SEARCH = (
+    "moment, kb, query, mode, latency_ms, num_results, top_score, similarity, coverage, missing, tenant_id, "
+    "conversation, query_type, sources_queried, sources_returned, database_results_count, "
+    "internet_results_count, embedding_time_ms, success, error_message"
+)
+"""The columns of a search that are written; `activity_schema` has other names for some of them."""
 
 
 def add_searches(db: sqlite3.Connection, searches: Iterable[LoggedSearch], oldest: datetime) -> None:
     """Remember searches, and forget those of before `oldest` and beyond the newest `MOST_SEARCHES`."""
     for one in searches:
-        cursor = db.execute(
-            "INSERT INTO searches (moment, kb, query, mode, latency_ms, num_results, top_score, similarity, "
-            "coverage, missing) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                canonical(one.moment),
-                one.kb,
-                one.query,
-                one.mode,
-                one.latency_ms,
-                one.num_results,
-                one.top_score,
-                one.similarity,
-                one.coverage,
-                " ".join(one.missing),
-            ),
+        values = (
+            canonical(one.moment),
+            one.kb,
+            one.query,
+            one.mode,
+            one.latency_ms,
+            one.num_results,
+            one.top_score,
+            one.similarity,
+            one.coverage,
+            " ".join(one.missing),
+            one.tenant_id,
+            one.conversation,
+            one.query_type,
+            json.dumps(one.sources_queried),
+            json.dumps(one.sources_returned),
+            one.database_results_count,
+            one.internet_results_count,
+            one.embedding_time_ms,
+            int(one.success),
+            one.error_message,
         )
+        marks = ", ".join("?" * len(values))
+        cursor = db.execute(f"INSERT INTO searches ({SEARCH}) VALUES ({marks})", values)
         db.executemany(
             "INSERT INTO shown (search_id, rank, chunk_id, document_id, score) VALUES (?, ?, ?, ?, ?)",
             [(cursor.lastrowid, hit.rank, hit.chunk_id, hit.document_id, hit.score) for hit in one.shown],
         )
     db.execute("DELETE FROM searches WHERE moment < ?", (canonical(oldest),))
-    _keep_newest(db, "searches", ("id",), "id", MOST_SEARCHES)
+    keep_newest(db, "searches", ("id",), "id", MOST_SEARCHES)
 
 
-def _keep_newest(db: sqlite3.Connection, table: str, key: Sequence[str], order: str, most: int) -> None:
+def keep_newest(db: sqlite3.Connection, table: str, key: Sequence[str], order: str, most: int) -> None:
+    """Remove what is more than `most` in a table, the first in order going first."""
     over = int(db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]) - most
     if over > 0:
         names = ", ".join(key)
@@ -56,35 +73,42 @@ def _keep_newest(db: sqlite3.Connection, table: str, key: Sequence[str], order: 
 
 
 def read_searches(
-    db: sqlite3.Connection, kb: str, since: datetime | None = None, limit: int = MOST_SEARCHES
+    db: sqlite3.Connection,
+    kb: str,
+    since: datetime | None = None,
+    limit: int = MOST_SEARCHES,
+    *,
+    success: bool | None = None,
+    conversation: str | None = None,
 ) -> list[LoggedSearch]:
-    """Searches of a kb with what they brought, newest first."""
-    chosen = "SELECT * FROM searches WHERE kb = ? AND moment >= ? ORDER BY id DESC LIMIT ?"
-    values = (kb, canonical(since) if since else "", limit)
+    """Searches of a kb with what they brought, newest first: all, those that failed or not, or of one conversation."""
+    wanted = {"success": None if success is None else int(success), "conversation": conversation}
+    chosen = {name: value for name, value in wanted.items() if value is not None}
+    also = "".join(f" AND {name} = ?" for name in chosen)
+    own = f"SELECT id, {SEARCH} FROM searches WHERE kb = ? AND moment >= ?{also} ORDER BY id DESC LIMIT ?"
+    values = (kb, canonical(since) if since else "", *chosen.values(), limit)
     shown: dict[int, list[Shown]] = defaultdict(list)
     for search_id, *hit in db.execute(
-        f"SELECT s.search_id, s.rank, s.chunk_id, s.document_id, s.score FROM ({chosen}) t "
+        f"SELECT s.search_id, s.rank, s.chunk_id, s.document_id, s.score FROM ({own}) t "
         "JOIN shown s ON s.search_id = t.id ORDER BY s.search_id, s.rank",
         values,
     ):
         shown[search_id].append(Shown(*hit))
-    return [_search(row, tuple(shown[row[0]])) for row in db.execute(chosen, values)]
+    return [_search(row[1:], tuple(shown[row[0]])) for row in db.execute(own, values)]
 
 
 def _search(row: tuple[Any, ...], shown: tuple[Shown, ...]) -> LoggedSearch:
-    _, moment, kb, query, mode, latency, results, top_score, similarity, coverage, missing = row
+    facts = dict(zip(SEARCH.split(", "), row, strict=True))
     return LoggedSearch(
-        moment=datetime.fromisoformat(moment),
-        kb=kb,
-        query=query,
-        mode=mode,
-        latency_ms=latency,
-        num_results=results,
-        top_score=top_score,
-        similarity=similarity,
-        coverage=coverage,
-        missing=tuple(missing.split()),
-        shown=shown,
+        **facts
+        | {
+            "moment": datetime.fromisoformat(facts["moment"]),
+            "missing": tuple(facts["missing"].split()),
+            "sources_queried": tuple(json.loads(facts["sources_queried"])),
+            "sources_returned": tuple(json.loads(facts["sources_returned"])),
+            "success": bool(facts["success"]),
+            "shown": shown,
+        }
     )
 
 
@@ -108,7 +132,7 @@ def add_votes(db: sqlite3.Connection, votes: Iterable[Feedback]) -> None:
             for one in votes
         ],
     )
-    _keep_newest(db, "votes", ("kb", "same_query", "chunk_id", "voter"), "moment", MOST_VOTES)
+    keep_newest(db, "votes", ("kb", "same_query", "chunk_id", "voter"), "moment", MOST_VOTES)
 
 
 def read_votes(db: sqlite3.Connection, kb: str, limit: int = -1) -> list[Feedback]:
@@ -169,15 +193,21 @@ def count_documents(db: sqlite3.Connection, ids: Sequence[str]) -> int:
 
 
 def forget_documents(db: sqlite3.Connection, ids: Sequence[str]) -> None:
-    """Remove what tells of these documents; of searches only that they brought them."""
+    """Remove what tells of these documents: votes, golden queries and answers made from them.
+
+    Of searches and questions only that they brought them goes.
+    """
+    made_from = "SELECT turn_id FROM turn_documents WHERE document_id = ?"
+    db.executemany(f"UPDATE turns SET answer = '' WHERE id IN ({made_from})", [(one,) for one in ids])
     for table in TABLES:
         db.executemany(f"DELETE FROM {table} WHERE document_id = ?", [(one,) for one in ids])
 
 
 def erase_documents(db: sqlite3.Connection, ids: Sequence[str]) -> None:
-    """The same with the searches that brought them: a query may well say what a document says."""
-    brought = "DELETE FROM searches WHERE id IN (SELECT search_id FROM shown WHERE document_id = ?)"
-    db.executemany(brought, [(one,) for one in ids])
+    """The same with the searches and questions that brought them: a query may well say what a document says."""
+    for table, brought in (("searches", "search_id FROM shown"), ("turns", "turn_id FROM turn_documents")):
+        gone = f"DELETE FROM {table} WHERE id IN (SELECT {brought} WHERE document_id = ?)"
+        db.executemany(gone, [(one,) for one in ids])
     forget_documents(db, ids)
 
 
@@ -185,19 +215,23 @@ def count_kb(db: sqlite3.Connection, kb: str) -> int:
     """Rows of a kb."""
     return sum(
         int(db.execute(f"SELECT COUNT(*) FROM {table} WHERE kb = ?", (kb,)).fetchone()[0])
-        for table in ("searches", "votes", "golden")
+        for table in OF_A_KB
     )
 
 
 def forget_kb(db: sqlite3.Connection, kb: str) -> None:
     """Remove all that was asked of a kb."""
-    for table in ("searches", "votes", "golden"):
+    for table in OF_A_KB:
         db.execute(f"DELETE FROM {table} WHERE kb = ?", (kb,))
+
+
+def rename_kb(db: sqlite3.Connection, old: str, new: str) -> None:
+    """What was asked of a kb goes on under its new name, in place of what there was under that."""
+    for table in OF_A_KB:
+        db.execute(f"DELETE FROM {table} WHERE kb = ?", (new,))
+        db.execute(f"UPDATE {table} SET kb = ? WHERE kb = ?", (new, old))
 
 
 def count_all(db: sqlite3.Connection) -> int:
     """Rows of a tenant."""
-    return sum(
-        int(db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
-        for table in ("searches", "votes", "golden")
-    )
+    return sum(int(db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]) for table in OF_A_KB)

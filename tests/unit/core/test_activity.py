@@ -77,6 +77,20 @@ def test_a_search_that_was_made_as_json() -> None:
         "relevance": 0.25,
         "similarity": 0.6,
         "coverage": 0.5,
+        "created_at": STAMP,
+        "tenant_id": "",
+        "conversation": "",
+        "query_type": "",
+        "sources_queried": [],
+        "sources_returned": [],
+        "document_results_count": 3,
+        "database_results_count": 0,
+        "internet_results_count": 0,
+        "total_results": 3,
+        "retrieval_time_ms": 12.5,
+        "embedding_time_ms": 0.0,
+        "success": True,
+        "error_message": "",
     }
     assert logged_json(search, None)["relevance"] is None
 

@@ -11,7 +11,7 @@ import pytest
 from ragstone.core.activity import Feedback, GoldenQuery
 from ragstone.core.errors import InputError
 from ragstone.core.types import Hit, SearchResult
-from ragstone.stores import activity_log, activity_rows
+from ragstone.stores import activity_rows, batched
 from ragstone.stores.activity import ActivityFiles
 from ragstone.stores.activity_log import SearchLog
 
@@ -48,7 +48,7 @@ async def _logged(files: ActivityFiles, tenant_id: str = "t1") -> list[str]:
 async def test_notes_are_written_together_a_moment_later(
     files: ActivityFiles, log: SearchLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(activity_log, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(batched, "PAUSE_SECONDS", 0.0)
     writes: list[str] = []
     write = files.write
 
@@ -85,7 +85,7 @@ async def test_nothing_is_kept_of_those_who_are_gone(
 async def test_too_many_at_once_are_dropped_and_counted(
     files: ActivityFiles, log: SearchLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(activity_log, "MOST_WAITING", 2)
+    monkeypatch.setattr(batched, "MOST_WAITING", 2)
     for n in range(5):
         log.note("acme", "t1", "kb", _result(f"q{n}"))
     await log.close()

@@ -13,7 +13,7 @@ import typer
 
 from ragstone.core.errors import InputError
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
-from ragstone.serve.cli.options import K, ModeOption, Web, Where, read_where
+from ragstone.serve.cli.options import Conversation, K, ModeOption, Web, Where, read_where
 from ragstone.serve.cli.output import console, one_line, place, text, write_json_line
 from ragstone.serve.cli.search import MODEL_WAIT
 from ragstone.serve.cli.session import Session
@@ -50,13 +50,20 @@ async def ask(
     mode: ModeOption = None,
     where: Where = None,
     web: Web = None,
+    conversation: Conversation = None,
     stream: Stream = False,
     receipt: ReceiptFile = None,
 ) -> int:
     """Answer a question, with the source of every sentence."""
     if receipt:
         check_writable(receipt)
-    asked: dict[str, Any] = {"k": k, "mode": mode, "where": read_where(where), "web": web}
+    asked: dict[str, Any] = {
+        "k": k,
+        "mode": mode,
+        "where": read_where(where),
+        "web": web,
+        "conversation": conversation,
+    }
     live = stream or (sys.stdout.isatty() and not session.options.json)
     async with session.engine(warm=True) as engine:
         sources = engine.settings.answer.citation_style != "none"

@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 
+from ragstone.core.audit import acting_as
 from ragstone.serve.cli.exits import FAILURE, OK, USAGE, tell
 from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.session import Session
@@ -81,7 +82,7 @@ def _execute(options: Common, body: Body, arguments: dict[str, Any]) -> int:
     import asyncio
 
     try:
-        with _logging(options):
+        with _logging(options), acting_as(_user()):
             code = asyncio.run(body(Session(options), **arguments))
         sys.stdout.flush()
         return OK if code is None else code
@@ -91,6 +92,16 @@ def _execute(options: Common, body: Body, arguments: dict[str, Any]) -> int:
         return FAILURE
     except (Exception, KeyboardInterrupt) as error:
         return tell(error, as_json=options.json, debug=options.debug)
+
+
+def _user() -> str:
+    """Who started the program; by number where the machine has no name for them."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return str(os.getuid()) if hasattr(os, "getuid") else ""
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.activity import Feedback, Gap
+    from ragstone.core.activity import Feedback, Gap, LoggedSearch
     from ragstone.core.types import Json
 
 Vote = Literal["up", "down", "used"]
@@ -50,6 +50,27 @@ async def list_feedback(session: Session, limit: Most = 100) -> None:
     async with session.engine() as engine:
         votes = await engine.activity.votes(limit=limit)
     session.show({"feedback": [feedback_json(one) for one in votes]}, lambda out: _draw_votes(out, votes))
+
+
+async def list_searches(
+    session: Session,
+    days: Days = None,
+    limit: Most = 100,
+    failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,
+    conversation: Annotated[
+        str | None, typer.Option("--conversation", metavar="NAME", help="Only those of this conversation.")
+    ] = None,
+) -> None:
+    """List the searches that were made, newest first, with what they asked and what they brought."""
+    from ragstone.core.wire_activity import logged_json
+
+    async with session.engine() as engine:
+        found = await engine.activity.searches(
+            days=days, limit=limit, success=False if failed else None, conversation=conversation
+        )
+        relevance = await engine.activity.relevance(found)
+    shape = [logged_json(one, known) for one, known in zip(found, relevance, strict=True)]
+    session.show({"searches": shape}, lambda out: _draw_searches(out, found))
 
 
 async def report_feedback(session: Session, days: Days = None) -> None:
@@ -106,6 +127,26 @@ def _draw_votes(out: Console, votes: list[Feedback]) -> None:
     for one in votes:
         drawn.add_row(
             moment(one.moment), one.vote, text(one_line(one.query)), one.chunk_id, text(one_line(one.voter))
+        )
+    out.print(drawn)
+
+
+def _draw_searches(out: Console, searches: list[LoggedSearch]) -> None:
+    if not searches:
+        out.print(text("No search is remembered; `activity.searches` says whether any is."))
+        return
+    drawn = table(
+        "when", "query", "asked", "results", "ms", "conversation", "failed", right=["results", "ms"]
+    )
+    for one in searches:
+        drawn.add_row(
+            moment(one.moment),
+            text(one_line(one.query)),
+            ", ".join(one.sources_queried),
+            f"{one.total_results:,}",
+            f"{one.retrieval_time_ms:,.0f}",
+            text(one_line(one.conversation)),
+            text(one_line(one.error_message), "red"),
         )
     out.print(drawn)
 

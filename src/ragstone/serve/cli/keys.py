@@ -29,12 +29,17 @@ async def rotate_encryption(session: Session) -> int:
 
     Before: make the former `security.key` one of `security.old_keys`. It can go when nothing failed.
     """
+    from ragstone.core.auditor import Auditor
     from ragstone.stores.opening import open_stores, renew_encryption
     from ragstone.wiring import secret_keys
 
     stores = await asyncio.to_thread(open_stores, session.settings(), secret_keys)
     try:
-        done = {tenant: await renew_encryption(stores, tenant) for tenant in await stores.ledger.bells()}
+        audit = Auditor(stores.audit, stores.identity)
+        done = {}
+        for tenant in await stores.ledger.bells():
+            done[tenant] = await renew_encryption(stores, tenant)
+            await audit.changed(tenant, "keys.rotate", count=done[tenant].files)
     finally:
         await stores.close()
     session.show(

@@ -43,6 +43,14 @@ Where = Annotated[
 Web = Annotated[
     bool | None, typer.Option("--web/--no-web", help="Ask the web too; left out, retrieval.routing decides.")
 ]
+Conversation = Annotated[
+    str | None,
+    typer.Option(
+        "--conversation",
+        metavar="NAME",
+        help="Go on with the conversation of this name, or begin it: a question may lean on those before.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
-from ragstone.serve.cli.options import Arms, Fusion, K, ModeOption, Strategy, Web, Where, read_where
+from ragstone.serve.cli.options import (
+    Arms,
+    Conversation,
+    Fusion,
+    K,
+    ModeOption,
+    Strategy,
+    Web,
+    Where,
+    read_where,
+)
 from ragstone.serve.cli.output import one_line, place, table, text
 from ragstone.serve.cli.session import Session
 
@@ -38,6 +48,7 @@ async def search(
         typer.Option("--strategy", help="What the query goes through first, in place of the settings' own."),
     ] = None,
     web: Web = None,
+    conversation: Conversation = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show what each stage did.")] = False,
 ) -> int:
     """Find the passages that matter for a query."""
@@ -55,6 +66,7 @@ async def search(
             min_score=min_score,
             strategy=strategy,
             web=web,
+            conversation=conversation,
         )
     from ragstone.core.wire import search_json
 

@@ -1,0 +1,135 @@
+"""SQL of the audit record, in the tables that know all tenants."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from ragstone.core.audit import DETAIL_CHARS, NAME_CHARS, TARGET_CHARS, AuditEntry, Kind
+from ragstone.core.clock import canonical
+from ragstone.stores.database import PER_STATEMENT, Connection
+
+MOST = 1_000_000
+"""Of what was looked at, and of what was refused, the newest: a flood of questions does not fill the disk."""
+PIECE = 20_000
+"""How many are pruned at once: whoever waits for these tables waits for that."""
+CHANGE_DAYS = 365
+"""How long changes and refusals are kept where what is looked at is not recorded at all."""
+KB_CHARS = 63
+COLUMNS = "moment, tenant_id, tenant, actor, action, outcome, target, kb, count, document_ids, counts, detail"
+
+
+def append(connection: Connection, entries: Iterable[AuditEntry]) -> None:
+    """Add entries at the end."""
+    connection.executemany(
+        f"INSERT INTO audit ({COLUMNS}, kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                canonical(one.moment),
+                one.tenant_id,
+                one.tenant,
+                _short(one.actor, NAME_CHARS),
+                one.action,
+                one.outcome,
+                _short(one.target, TARGET_CHARS),
+                _short(one.kb, KB_CHARS),
+                one.count,
+                " ".join(one.document_ids),
+                json.dumps(dict(one.counts)) if one.counts else "",
+                _short(one.detail, DETAIL_CHARS),
+                one.kind,
+            )
+            for one in entries
+        ],
+    )
+
+
+def read(
+    connection: Connection,
+    tenant_id: str | None,
+    tenant: str | None,
+    action: str | None,
+    since: datetime | None,
+    limit: int,
+) -> list[AuditEntry]:
+    """Newest first. `action` is one, or the first half of several: `tenant` stands for `tenant.suspend`, too."""
+    conditions: list[tuple[str, Sequence[Any]]] = []
+    if tenant_id is not None:
+        conditions.append(("tenant_id = ?", [tenant_id]))
+    if tenant is not None:
+        conditions.append(
+            ("(tenant = ? OR tenant_id IN (SELECT id FROM tenants WHERE name = ?))", [tenant] * 2)
+        )
+    if action is not None:
+        conditions.append(
+            ("(action = ? OR substr(action, 1, ?) = ?)", [action, len(action) + 1, f"{action}."])
+        )
+    if since is not None:
+        conditions.append(("moment >= ?", [canonical(since)]))
+    where = f"WHERE {' AND '.join(sql for sql, _ in conditions)}" if conditions else ""
+    values = [value for _, own in conditions for value in own]
+    rows = connection.execute(
+        f"SELECT {COLUMNS} FROM audit {where} ORDER BY id DESC LIMIT ?", (*values, limit)
+    )
+    return [_entry(row) for row in rows.fetchall()]
+
+
+def prune(connection: Connection, days: int, moment: datetime) -> bool:
+    """Remove what is too old or too much, a piece at a time; whether there may be more."""
+    oldest = canonical(moment - timedelta(days=days or CHANGE_DAYS))
+    first, last = connection.execute("SELECT min(id), max(id) FROM audit").fetchone()
+    many = first is not None and last - first >= MOST  # else there is nothing to count
+    before: dict[Kind, str] = {
+        "seen": oldest if days else canonical(moment),
+        "refused": oldest,
+        "change": oldest,
+    }
+    gone = []
+    for kind, limit in before.items():
+        newest = _too_many(connection, kind) if many and kind != "change" else ""
+        gone.append(_remove(connection, kind, max(limit, newest)))
+    return max(gone) == PIECE
+
+
+def _too_many(connection: Connection, kind: Kind) -> str:
+    """The moment up to which entries of a kind are more than are kept; empty when they are not."""
+    found = connection.execute(
+        "SELECT moment FROM audit WHERE kind = ? ORDER BY moment DESC LIMIT 1 OFFSET ?", (kind, MOST)
+    ).fetchone()
+    # Moments are whole seconds: with the one that is too many goes all of its second.
+    return f"{found[0]}~" if found else ""
+
+
+def _remove(connection: Connection, kind: Kind, before: str) -> int:
+    found = connection.execute(
+        "SELECT id FROM audit WHERE kind = ? AND moment < ? ORDER BY moment LIMIT ?", (kind, before, PIECE)
+    ).fetchall()
+    for start in range(0, len(found), PER_STATEMENT):
+        ids = [row[0] for row in found[start : start + PER_STATEMENT]]
+        connection.execute(f"DELETE FROM audit WHERE id IN ({', '.join('?' * len(ids))})", ids)
+    return len(found)
+
+
+def _short(text: str, most: int) -> str:
+    """What every database takes: no NUL, no half characters, no more than fits."""
+    return text.replace("\x00", " ").encode("utf-8", "replace").decode()[:most]
+
+
+def _entry(row: Sequence[Any]) -> AuditEntry:
+    moment, tenant_id, tenant, actor, action, outcome, target, kb, count, ids, counts, detail = row
+    return AuditEntry(
+        moment=datetime.fromisoformat(moment),
+        tenant_id=tenant_id,
+        tenant=tenant,
+        actor=actor,
+        action=action,
+        outcome=outcome,
+        target=target,
+        kb=kb,
+        count=count,
+        document_ids=tuple(ids.split()),
+        counts=json.loads(counts) if counts else {},
+        detail=detail,
+    )

@@ -1,0 +1,219 @@
+"""Questions of one conversation lean on each other, and what was said goes with what it was made from."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from ragstone import Engine, Item, Settings, open_engine
+from ragstone import conversation as conversations
+from ragstone.core.answers import Answer, AnswerReady
+from ragstone.core.clock import now
+from ragstone.core.errors import InputError, StoreFull
+from ragstone.stores import turn_rows
+from ragstone.stores.activity import ActivityFiles
+from ragstone.testing.fakes import FakeEmbedder, FakeLLM
+
+TEXTS = {
+    "harbour": "The harbour opens at six in the morning. A berth in the harbour costs nine crowns.",
+    "ferry": "The ferry leaves at noon. A ticket for the ferry costs six crowns.",
+    "granite": "Granite is an igneous rock. Quarries of the north cut it with wire saws.",
+}
+FIRST, SECOND = "When does the harbour open?", "What does it cost?"
+
+
+def _items() -> list[Item]:
+    return [Item("test", name, name, text, title=name.title()) for name, text in TEXTS.items()]
+
+
+@pytest.fixture
+async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engine]:
+    async with open_engine(Settings(data_dir=data_dir)) as opened:
+        await opened.ingest_items(_items())
+        yield opened
+
+
+async def _streamed(engine: Engine, question: str, **options: str) -> Answer:
+    [answer] = [
+        event.answer async for event in engine.stream(question, **options) if isinstance(event, AnswerReady)
+    ]
+    return answer
+
+
+def _words(folder: Path) -> str:
+    """All that the turns on the disk say."""
+    said = []
+    for file in (folder / "activity").glob("*.db"):
+        with closing(sqlite3.connect(file)) as connection:
+            said += [text for row in connection.execute("SELECT question, answer FROM turns") for text in row]
+    return "\n".join(said)
+
+
+@pytest.mark.req("R-DOM-37")
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_a_question_leans_on_the_one_before_it(engine: Engine, streaming: bool) -> None:
+    asked = []
+    for question in (FIRST, SECOND):
+        if streaming:
+            asked.append(await _streamed(engine, question, conversation="talk"))
+        else:
+            asked.append(await engine.ask(question, conversation="talk"))
+    assert [one.question for one in asked] == [FIRST, SECOND]
+    assert "nine crowns" in asked[1].answer
+    assert "six crowns" not in asked[1].answer
+    turns = await engine.activity.turns("talk")
+    assert [(one.question, one.answer) for one in turns] == [
+        (FIRST, asked[0].answer),
+        (SECOND, asked[1].answer),
+    ]
+    logged = await engine.activity.searches(conversation="talk")
+    assert [(one.query, one.conversation) for one in logged] == [(SECOND, "talk"), (FIRST, "talk")]
+    assert {one.action for one in await engine.audit(limit=2)} == {"ask"}
+
+
+@pytest.mark.req("R-DOM-37")
+async def test_a_short_question_is_searched_for_together_with_the_one_before(engine: Engine) -> None:
+    await engine.search("granite quarries of the north", conversation="talk")
+    found = await engine.search("wire saws", conversation="talk")
+    assert (found.query, found.rewritten_query) == ("wire saws", "granite quarries of the north wire saws")
+    alone = await engine.search("wire saws")
+    assert alone.rewritten_query == "wire saws"
+    assert [one.question for one in await engine.activity.turns("talk")] == [
+        "granite quarries of the north",
+        "wire saws",
+    ]
+
+
+@pytest.mark.req("R-DOM-37")
+async def test_an_llm_is_told_what_was_said_before(
+    data_dir: Path, fake_model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "The harbour opens at six in the morning."
+    llm = FakeLLM([f"{said} [1]", "A berth in the harbour costs nine crowns. [1]", "NO ANSWER"])
+    monkeypatch.setattr("ragstone.wiring.build_llm", lambda _: llm)
+    async with open_engine(Settings(data_dir=data_dir)) as engine:
+        await engine.ingest_items(_items())
+        await engine.ask(FIRST, conversation="talk")
+        await engine.ask(SECOND, conversation="talk")
+        await engine.ask(SECOND)
+    before, after, alone = (request[-1].content for request in llm.requests)
+    assert f"Earlier question: {FIRST}\nEarlier answer: {said}" in after
+    assert after.endswith("Question: What does the harbour cost?")
+    assert "Earlier" not in before + alone
+
+
+async def test_conversations_are_apart(engine: Engine) -> None:
+    await engine.ingest_items(_items(), tenant="other")
+    await engine.ingest_items(_items(), kb="second")
+    await engine.ask(FIRST, conversation="talk")
+    assert await engine.activity.turns("another") == ()
+    assert await engine.activity.turns("talk", tenant="other") == ()
+    assert await engine.activity.turns("talk", kb="second") == ()
+    found = await engine.search("What does it cost?", conversation="talk", tenant="other")
+    assert found.rewritten_query == "What does it cost?"
+
+
+@pytest.mark.parametrize("way", ["delete", "erase", "source", "kb", "tenant"])
+async def test_what_was_said_goes_with_what_it_was_made_from(
+    engine: Engine, data_dir: Path, way: str
+) -> None:
+    await engine.ask(FIRST, conversation="talk")
+    (turn,) = await engine.activity.turns("talk")
+    assert "six in the morning" in turn.answer
+    harbour = next(one.id for one in await engine.documents() if one.external_id == "harbour")
+    assert harbour in turn.document_ids
+    if way == "delete":
+        await engine.delete(harbour)
+    elif way == "kb":
+        await engine.delete_kb("default")
+    else:
+        name = {"erase": harbour, "source": "test", "tenant": "default"}[way]
+        [receipt] = await engine.erase("document" if way == "erase" else way, name)  # type: ignore[arg-type]
+        assert receipt.complete
+        assert receipt.removed["activity"]["rows"] > 0
+    assert "six in the morning" not in _words(data_dir)
+    # A question may well say what a document says: erased, it goes, too.
+    assert (FIRST in _words(data_dir)) == (way == "delete")
+
+
+async def test_documents_that_went_another_way_take_answers_along(engine: Engine, data_dir: Path) -> None:
+    await engine.ask(FIRST, conversation="talk")
+    for document in await engine.documents():
+        async with engine._parts.ledger.transaction("default") as tx:
+            await tx.delete(document.id)
+    (turn,) = await engine.activity.turns("talk")
+    assert (turn.question, turn.answer, turn.document_ids) == (FIRST, "", ())
+    assert "six in the morning" not in _words(data_dir)
+
+
+async def test_turns_are_bounded_and_do_not_stay_for_ever(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_rows, "MOST_OF_ONE", 2)
+    monkeypatch.setattr(turn_rows, "MOST_TURNS", 3)
+    for n in range(3):
+        await engine.search(f"granite number {n}", conversation="one")
+    for n in range(2):
+        await engine.search(f"ferry number {n}", conversation="two")
+    assert [one.question for one in await engine.activity.turns("one")] == ["granite number 2"]
+    assert len(await engine.activity.turns("two")) == 2
+    days = engine.settings.activity.days
+    monkeypatch.setattr(conversations, "now", lambda: now() + timedelta(days=days + 1))
+    assert await engine.activity.turns("two") == ()
+    await engine.search("the newest", conversation="three")
+    monkeypatch.undo()
+    assert await engine.activity.turns("two") == ()
+
+
+async def test_a_conversation_can_be_forgotten(engine: Engine) -> None:
+    await engine.search("granite", conversation="talk")
+    assert await engine.activity.forget_conversation("talk") == 1
+    assert await engine.activity.forget_conversation("talk") == 0
+    assert await engine.activity.turns("talk") == ()
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 201, "\x00"])
+async def test_names_that_a_conversation_cannot_have(engine: Engine, name: str) -> None:
+    for call in (engine.search, engine.ask):
+        with pytest.raises(InputError, match="a conversation cannot be called"):
+            await call("granite", conversation=name)
+
+
+async def test_an_answer_is_given_also_where_it_cannot_be_remembered(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object) -> None:
+        raise StoreFull("disk is full")
+
+    monkeypatch.setattr(ActivityFiles, "write", full)
+    told = "conversation: this turn is not remembered: disk is full"
+    answer = await engine.ask(FIRST, conversation="talk")
+    assert (answer.status, answer.degraded[-1]) == ("answered", told)
+    assert (await engine.search("granite", conversation="talk")).degraded[-1] == told
+
+
+async def test_turns_are_kept_where_searches_are_not_logged(data_dir: Path, fake_model: FakeEmbedder) -> None:
+    async with open_engine(Settings(data_dir=data_dir, activity={"searches": False})) as engine:
+        await engine.ingest_items(_items())
+        await engine.ask(FIRST, conversation="talk")
+        assert "nine crowns" in (await engine.ask(SECOND, conversation="talk")).answer
+        assert await engine.activity.searches() == []
+
+
+async def test_a_cached_answer_is_not_given_to_another_conversation(
+    data_dir: Path, fake_model: FakeEmbedder
+) -> None:
+    settings = Settings(data_dir=data_dir, cache={"answers": True})
+    question = "What does a ticket or berth of it cost?"
+    async with open_engine(settings) as engine:
+        await engine.ingest_items(_items())
+        told = {}
+        for name, first in (("a", FIRST), ("b", "When does the ferry leave?")):
+            await engine.ask(first, conversation=name)
+            told[name] = (await engine.ask(question, conversation=name)).answer
+    assert told["a"] != told["b"]
