@@ -1,4 +1,4 @@
-"""`ragstone kb`: list, delete and reindex knowledge bases. `ragstone stats`: what one holds."""
+"""`ragstone kb`: list, rename, delete and reindex knowledge bases. `ragstone stats`: what one holds."""
 
 from __future__ import annotations
 
@@ -63,6 +63,19 @@ async def delete_kb(
         {"deleted": name, "documents": documents},
         f"Deleted '{name}' with {counted(documents, 'document')}.",
         receipts,
+    )
+
+
+async def rename_kb(
+    session: Session,
+    name: Name,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="What it is to be called.")],
+) -> None:
+    """Give a knowledge base another name. Everything in it goes along, and ids stay what they are."""
+    async with session.engine() as engine:
+        renamed = await engine.corpora.rename(name, new)
+    session.show(
+        {"renamed": name, "name": renamed.name}, lambda out: out.print(f"'{name}' is called '{new}' now.")
     )
 
 

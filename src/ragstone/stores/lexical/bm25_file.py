@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ from numpy.typing import NDArray
 from ragstone.core.analyzer import FINGERPRINT
 from ragstone.core.errors import NotFoundError, StoreCorrupt, StoreError
 from ragstone.stores.lexical.postings import PackedPostings, PostingsMatrix
+from ragstone.stores.whole_file import write_whole
 
 DEFAULT_PATH = Path("data/indices/bm25_index.pkl")
 MAGIC = b"ragstone bm25 index 1\n"
@@ -74,7 +73,7 @@ def save_index(index: PostingsMatrix, path: Path = DEFAULT_PATH, origin: Origin 
         "sha256": digest.hexdigest(),
     }
     try:
-        _write(path, [MAGIC, json.dumps(header).encode() + b"\n", *arrays.values()])
+        write_whole(path, [MAGIC, json.dumps(header).encode() + b"\n", *arrays.values()])
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error}", hint="name a folder that can be") from error
 
@@ -150,16 +149,3 @@ def _bytes_of(packed: PackedPostings, name: str) -> bytes:
         return json.dumps(packed.ids).encode()
     array: NDArray[Any] = getattr(packed, name)
     return array.astype(ARRAYS[name]).tobytes()
-
-
-def _write(path: Path, parts: Iterable[bytes]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
-        try:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink()
-            raise

@@ -1,0 +1,261 @@
+"""Building a collection: load, chunk, index by word, embed, store, write the metadata down, validate, swap in.
+
+All of it happens in a kb of its own, that nobody searches. One transaction then removes the collection that
+there was and gives its name to the new one, so whoever searches has the old one or the new one, whole. A process
+that dies before that leaves a kb that the next build removes; one that dies after it leaves files that the next
+one puts in place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ragstone.core.corpora import (
+    EXISTS,
+    BuildRequest,
+    BuildResult,
+    ChunkMetadata,
+    CollectionHealth,
+    FileState,
+    draft_name,
+)
+from ragstone.core.errors import (
+    CollectionExists,
+    InputError,
+    ModelError,
+    NotFoundError,
+    RagstoneError,
+    StoreBusy,
+    StoreError,
+    unknown_kb,
+)
+from ragstone.core.ids import check_name
+from ragstone.core.settings import Settings
+from ragstone.core.types import IngestReport, KnowledgeBase
+from ragstone.corpora.pipeline import BuildPipelines, read_corpus
+from ragstone.corpora.place import find_corpus
+from ragstone.gate import Gate
+from ragstone.stores.corpus_files import FilePair, default_collection
+from ragstone.stores.corpus_rows import live_chunk_ids, tenant_id_of, vector_count
+from ragstone.stores.corpus_upkeep import FileUpkeep
+from ragstone.stores.vectors.places import place_of
+
+if TYPE_CHECKING:
+    from ragstone.activity import Activity
+    from ragstone.ingest.sources.walk import Found
+    from ragstone.ingest.tally import OnProgress
+    from ragstone.stores.opening import Stores
+
+logger = logging.getLogger(__name__)
+OVERWRITE = "add --overwrite, or name another collection with --kb NAME"
+UNTOUCHED = "nothing was replaced"
+
+
+class CorpusBuilder:
+    """Builds collections and knows what there is of them. `tenant` defaults to that of the settings."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        stores: Stores,
+        pipelines: BuildPipelines,
+        upkeep: FileUpkeep,
+        gate: Gate,
+        activity: Callable[[], Activity],
+    ) -> None:
+        self._settings = settings
+        self._ledger = stores.ledger
+        self._mirror = stores.mirror
+        self._pipelines = pipelines
+        self._upkeep = upkeep
+        self._gate = gate
+        self._activity = activity
+
+    async def build(
+        self, request: BuildRequest, *, tenant: str | None = None, on_progress: OnProgress | None = None
+    ) -> BuildResult:
+        """Make a collection of a corpus file; `CollectionExists` when there is one and it may not be replaced."""
+        started = time.perf_counter()
+        owner, name = self._tenant(tenant), self._name(request.collection)
+        await self._gate.write(owner)
+        found = await asyncio.to_thread(find_corpus, self._settings, owner, request.corpus_path)
+        await self._refuse_existing(owner, name, request)
+        async with self._ledger.transaction(owner) as tx:
+            await tx.existing([])  # a tenant that is new has an id from here on
+        pair = await self._upkeep.pair(owner, name)
+        with pair.locked():
+            await self._upkeep.tidy(owner, pair)
+            await self._refuse_existing(owner, name, request)
+            try:
+                kb, chunks = await self._built(owner, pair, found, request, on_progress)
+            finally:
+                await asyncio.shield(self._cleared(owner, pair))
+        return _result(kb, pair, chunks, time.perf_counter() - started)
+
+    async def health(self, collection: str | None = None, *, tenant: str | None = None) -> CollectionHealth:
+        """What there is of a collection, also when there is nothing yet."""
+        owner, name = self._tenant(tenant), self._name(collection)
+        await self._gate.read(owner)
+        kb = await self._ledger.kb(owner, name)
+        if kb is None:
+            return CollectionHealth(name, False, 0, 0, "missing", "missing")
+        stats = await self._ledger.stats(owner, kb)
+        pair = await self._upkeep.pair(owner, name)
+        live = await self._ledger.read(owner, live_chunk_ids, kb)
+        index, metadata = (_state(ids, live) for ids in await asyncio.to_thread(pair.ids))
+        return CollectionHealth(name, True, stats.documents, stats.chunks, index, metadata)
+
+    async def chunk(
+        self, chunk_id: str, collection: str | None = None, *, tenant: str | None = None
+    ) -> ChunkMetadata | None:
+        """The metadata of a live chunk by its id; None when there is no such chunk in the collection."""
+        owner = self._tenant(tenant)
+        await self._gate.read(owner)
+        kb = await self._ledger.kb(owner, self._name(collection))
+        found = (await self._ledger.chunks(owner, kb, [chunk_id])).get(chunk_id) if kb else None
+        return ChunkMetadata.of(found) if found else None
+
+    async def rename(self, collection: str, name: str, *, tenant: str | None = None) -> KnowledgeBase:
+        """Give a kb another name; what is in it, its sources, jobs and files go along."""
+        owner = self._tenant(tenant)
+        await self._gate.write(owner)
+        found = await self._ledger.kb(owner, collection)
+        if found is None:
+            raise unknown_kb(collection, owner)
+        origin = await asyncio.to_thread((await self._upkeep.pair(owner, collection)).origin)
+        async with self._ledger.transaction(owner) as tx:
+            renamed = await tx.rename_kb(found, name)
+        if renamed.name == found.name:
+            return renamed
+        await self._gate.audit.changed(owner, "kb.rename", name, kb=collection)
+        await self._activity().rename_kb(owner, collection, name)
+        if origin and origin.kb_id == found.id:
+            await self._upkeep.rewrite(owner, renamed, await self._upkeep.pair(owner, name))
+            await self.refresh(owner)
+        return renamed
+
+    async def refresh(self, tenant: str) -> None:
+        """Bring the files of a tenant's collections in step with what is live."""
+        await self._upkeep.refresh(tenant)
+
+    async def _built(
+        self,
+        owner: str,
+        pair: FilePair,
+        found: Found,
+        request: BuildRequest,
+        on_progress: OnProgress | None,
+    ) -> tuple[KnowledgeBase, list[ChunkMetadata]]:
+        async with self._ledger.transaction(owner) as tx:
+            draft = await tx.open_kb(draft_name(pair.collection))
+        async with self._pipelines.opened(owner, request) as pipeline:
+            items = read_corpus(found, self._settings.limits)
+            report = await pipeline.run(owner, draft.name, items, on_progress)
+        _check(report)
+        filled = await self._ledger.kb(owner, draft.name)
+        if filled is None or filled.id != draft.id:
+            raise _taken_over(pair.collection)
+        chunks = await self._upkeep.write_aside(owner, filled, pair)
+        await self._validate(owner, filled, pair)
+        live = await self._swapped(owner, filled, pair.collection, overwrite=request.overwrite)
+        await asyncio.to_thread(pair.install)
+        return live, chunks
+
+    async def _validate(self, owner: str, kb: KnowledgeBase, pair: FilePair) -> None:
+        """See to it that every chunk is in the ledger, among the vectors and in both files."""
+        live = await self._ledger.read(owner, live_chunk_ids, kb)
+        vectors = [await self._ledger.read(owner, vector_count, kb)]
+        if self._mirror and kb.space:
+            place = place_of(await self._ledger.read(owner, tenant_id_of), kb.space)
+            vectors.append(await self._mirror.provider.count(place))
+        if not live or set(vectors) != {len(live)}:
+            raise StoreError(f"of {len(live)} chunks {min(vectors)} have a vector", hint=UNTOUCHED)
+        if await asyncio.to_thread(pair.waiting_ids) != (live, live):
+            raise StoreError("the files do not hold what the ledger does", hint=UNTOUCHED)
+
+    async def _swapped(
+        self, owner: str, draft: KnowledgeBase, name: str, *, overwrite: bool
+    ) -> KnowledgeBase:
+        """Give the collection's name to the kb that was built, and remove what had it."""
+        replaces = overwrite and await self._ledger.kb(owner, name) is not None
+        try:
+            async with self._gate.audit.removing(owner, "kb.delete", [name] * replaces, name) as removal:
+                async with self._ledger.transaction(owner) as tx:
+                    gone = await tx.delete_kb(name) if overwrite else 0
+                    live = await tx.rename_kb(draft, name)
+                removal.did(name, gone)
+                return live
+        except CollectionExists as error:
+            raise CollectionExists(EXISTS, hint=OVERWRITE) from error
+        except NotFoundError as error:
+            raise _taken_over(name) from error
+
+    async def _cleared(self, owner: str, pair: FilePair) -> None:
+        try:
+            await self._upkeep.tidy(owner, pair)
+        except RagstoneError as error:
+            # The next build does it; what this one has to say must not be lost over it.
+            logger.warning("what a build left of '%s' is still there: %s", pair.collection, error)
+
+    async def _refuse_existing(self, owner: str, name: str, request: BuildRequest) -> None:
+        if not request.overwrite and await self._ledger.kb(owner, name):
+            raise CollectionExists(EXISTS, hint=OVERWRITE)
+
+    def _tenant(self, tenant: str | None) -> str:
+        return self._settings.tenant if tenant is None else tenant
+
+    def _name(self, collection: str | None) -> str:
+        return check_name(
+            default_collection(self._settings) if collection is None else collection, "collection"
+        )
+
+
+def _check(report: IngestReport) -> None:
+    """Refuse what did not come in whole: the collection that there is stays."""
+    if report.failed:
+        raise InputError(f"the corpus could not be taken in: {report.failed[0].error}", hint=UNTOUCHED)
+    if not report.chunks:
+        raise InputError("there is nothing in the corpus", hint=UNTOUCHED)
+    embedding = [one for one in report.degraded if one.startswith("embedding")]
+    if report.skipped_chunks or embedding:
+        why = "; ".join(embedding) or f"the model refused {report.skipped_chunks} chunks"
+        raise ModelError(f"the corpus could not be embedded as a whole: {why}", hint=UNTOUCHED)
+    if report.degraded:
+        raise StoreError("; ".join(report.degraded), hint=UNTOUCHED)
+
+
+def _state(ids: set[str] | None, live: set[str]) -> FileState:
+    if ids is None:
+        return "missing"
+    return "loaded" if ids == live else "stale"
+
+
+def _taken_over(name: str) -> StoreBusy:
+    return StoreBusy(
+        f"another build of collection '{name}' removed this one's work", hint="try again when it is done"
+    )
+
+
+def _result(kb: KnowledgeBase, pair: FilePair, chunks: list[ChunkMetadata], seconds: float) -> BuildResult:
+    assert kb.space is not None
+    sizes = [int(one.fields["tokens"]) for one in chunks]
+    return BuildResult(
+        total_chunks=len(chunks),
+        bm25_index_path=str(pair.index),
+        vector_db_collection=kb.name,
+        metadata_path=str(pair.metadata),
+        embedding_model=kb.space.model.split("@")[0],
+        embedding_dimension=kb.space.dimension,
+        duration_seconds=round(seconds, 3),
+        statistics={
+            "avg_chunk_size": round(sum(sizes) / len(sizes)),
+            "total_tokens": sum(sizes),
+            "min_chunk_size": min(sizes),
+            "max_chunk_size": max(sizes),
+            "documents": len({one.fields["document_id"] for one in chunks}),
+        },
+    )

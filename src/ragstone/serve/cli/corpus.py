@@ -1,0 +1,112 @@
+"""`ragstone corpus`: build a collection from one corpus file, and see what there is of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragstone.core.errors import NotFoundError
+from ragstone.serve.cli.exits import NOTHING_FOUND, OK
+from ragstone.serve.cli.output import counted, text
+from ragstone.serve.cli.progress import ingest_progress
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragstone.core.corpora import BuildResult, CollectionHealth
+
+
+async def build_corpus(
+    session: Session,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The corpus: a file under the root.")],
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Replace the collection if there is one, once the new is whole."),
+    ] = False,
+    chunk_size: Annotated[int | None, typer.Option("--chunk-size", help="Size of a chunk.")] = None,
+    chunk_overlap: Annotated[
+        int | None, typer.Option("--chunk-overlap", help="What neighbouring chunks share.")
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", help="Embedding model of the collection.")] = None,
+    root: Annotated[
+        Path | None, typer.Option("--root", help="Folder to read from; by default ingestion.corpus_root.")
+    ] = None,
+) -> None:
+    """Build a collection from one corpus file: chunks, BM25 index, vectors and metadata.
+
+    The collection is the knowledge base that `--kb` names, by default `corpus_embeddings`. It is built beside the
+    one that there is and takes its place when it is complete.
+    """
+    from ragstone.core.corpora import BuildRequest
+
+    settings = session.settings(**{"ingestion.corpus_root": root and str(root)})
+    request = BuildRequest(_named(path), session.options.kb, overwrite, chunk_size, chunk_overlap, model)
+    async with session.engine(settings, create=True) as engine:
+        with ingest_progress(session, 1) as on_progress:
+            result = await engine.corpora.build(request, on_progress=on_progress)
+    session.show(asdict(result), lambda out: _draw_result(out, result))
+
+
+async def show_corpus(session: Session) -> int:
+    """Show what there is of a collection, and whether its files are those of what is live."""
+    async with session.engine() as engine:
+        health = await engine.corpora.health(session.options.kb)
+    session.show(asdict(health), lambda out: _draw_health(out, health))
+    return OK if health.exists else NOTHING_FOUND
+
+
+async def show_chunk(
+    session: Session, chunk_id: Annotated[str, typer.Argument(metavar="ID", help="A chunk's id.")]
+) -> None:
+    """Show the metadata of one chunk of a collection."""
+    async with session.engine() as engine:
+        found = await engine.corpora.chunk(chunk_id, session.options.kb)
+    if found is None:
+        raise NotFoundError(
+            f"no chunk {chunk_id!r:.80} in this collection",
+            hint="ids are in what ragstone search --json shows",
+        )
+    shown = {**found.fields, "chunk_id": found.chunk_id, "source": found.source, "position": found.position}
+    session.show(shown, lambda out: _draw(out, {key: str(value) for key, value in shown.items()}))
+
+
+def _named(path: str) -> str:
+    """A path as it is meant here: from where one stands, if it leads somewhere."""
+    return str(Path(path).absolute()) if Path(path).exists() else path
+
+
+def _draw_result(out: Console, result: BuildResult) -> None:
+    name = result.vector_db_collection
+    out.print(f"Built '{name}': {counted(result.total_chunks, 'chunk')} in {result.duration_seconds:.1f} s.")
+    facts = {
+        "model": f"{result.embedding_model}, {result.embedding_dimension} dimensions",
+        "tokens": f"{result.statistics['total_tokens']:,}, {result.statistics['avg_chunk_size']} a chunk",
+        "BM25 index": result.bm25_index_path,
+        "metadata": result.metadata_path,
+    }
+    _draw(out, facts)
+    out.print(text(f'ragstone search "…" --kb {name}', "cyan"))
+
+
+def _draw_health(out: Console, health: CollectionHealth) -> None:
+    if not health.exists:
+        out.print(f"There is no collection '{health.collection}' yet.")
+        out.print(text("ragstone corpus build PATH", "cyan"))
+        return
+    facts = {
+        "collection": health.collection,
+        "documents": f"{health.total_documents:,}",
+        "chunks": f"{health.total_chunks:,}",
+        "BM25 index": health.bm25_index,
+        "metadata": health.metadata,
+    }
+    _draw(out, facts)
+
+
+def _draw(out: Console, facts: dict[str, str]) -> None:
+    for name, value in facts.items():
+        out.print(text(f"{name:<16}", "dim").append(value))

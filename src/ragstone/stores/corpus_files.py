@@ -1,0 +1,182 @@
+"""A collection as files beside the stores: its BM25 index and the metadata of its chunks.
+
+The ledger has all of it, too. The files are for those who read them without Ragstone, so the two are made aside
+and put in place together. Should that be cut short, `settle` finishes it or undoes it: the index says which kb
+it is of, and that kb is live or it is not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragstone.core.corpora import COLLECTION, ChunkMetadata
+from ragstone.core.errors import NotFoundError, StoreBusy, StoreCorrupt
+from ragstone.core.ids import check_name
+from ragstone.core.settings import Settings
+from ragstone.stores.chunk_metadata import load_metadata, save_metadata
+from ragstone.stores.ledger.folders import remove_folder
+from ragstone.stores.lexical.bm25_file import Origin, load_index
+from ragstone.stores.whole_file import put_in_place
+
+ASIDE = ".next"
+DATA = "data"
+"""What the data folder is called in paths of the settings, wherever it is."""
+USUAL = "default", COLLECTION
+"""Tenant and collection whose files are where the settings say. Fixed, or `--kb` would lead to another one's files."""
+
+
+def default_collection(settings: Settings) -> str:
+    """What a collection is called when nobody says otherwise: the kb of the settings, if they name one."""
+    return COLLECTION if settings.kb == "default" else settings.kb
+
+
+@dataclass(frozen=True, slots=True)
+class FilePair:
+    """The two files of one collection."""
+
+    collection: str
+    index: Path
+    metadata: Path
+
+    @property
+    def next_index(self) -> Path:
+        """Where an index waits for its collection to go live."""
+        return self.index.with_name(self.index.name + ASIDE)
+
+    @property
+    def next_metadata(self) -> Path:
+        return self.metadata.with_name(self.metadata.name + ASIDE)
+
+    @property
+    def exist(self) -> bool:
+        """Whether there is anything of the two."""
+        return any(path.exists() for path in self._all())
+
+    def origin(self) -> Origin | None:
+        """Of which kb the index in place is; None when there is none that can be read."""
+        return _origin(self.index)
+
+    def is_of(self, tenant_id: str) -> bool:
+        """Whether there are files of this tenant; where the index cannot tell, they are of whoever has their place."""
+        origin = self.origin()
+        return origin.tenant_id == tenant_id if origin else _metadata_ids(self.metadata) is not None
+
+    def ids(self) -> tuple[set[str] | None, set[str] | None]:
+        """The chunks in each of the files in place; None for one that is missing or damaged."""
+        return _index_ids(self.index), _metadata_ids(self.metadata)
+
+    def waiting_ids(self) -> tuple[set[str] | None, set[str] | None]:
+        """The same of the files that wait."""
+        return _index_ids(self.next_index), _metadata_ids(self.next_metadata)
+
+    def put_aside(self, chunks: Iterable[ChunkMetadata]) -> None:
+        """Write the metadata beside an index that waits already."""
+        save_metadata(chunks, self.next_metadata)
+
+    def install(self) -> None:
+        """Put in place what waits: the collection that it is of is live."""
+        for aside, path in ((self.next_index, self.index), (self.next_metadata, self.metadata)):
+            if aside.exists():
+                put_in_place(aside, path)
+
+    def settle(self, tenant_id: str, kb_id: int | None) -> None:
+        """Finish what a crash cut short if the live kb is the one that waits, else undo it."""
+        waiting = self.next_index.exists() or self.next_metadata.exists()
+        origin = _origin(self.next_index) or (None if self.next_index.exists() else self.origin())
+        if waiting and origin is not None and (origin.tenant_id, origin.kb_id) == (tenant_id, kb_id):
+            self.install()
+        for path in (self.index, self.metadata):
+            # Also what was not written to its end, under names that nobody looks for.
+            for left in path.parent.glob(f"{path.name}{ASIDE}*"):
+                left.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Remove both; the index, which says whose they are, last."""
+        for path in reversed(self._all()):
+            path.unlink(missing_ok=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the only one that builds this collection; however this process ends, the lock ends with it."""
+        self.index.parent.mkdir(parents=True, exist_ok=True)
+        with (self.index.parent / f".{self.collection}.lock").open("ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise StoreBusy(
+                    f"collection '{self.collection}' is being built already", hint="try again when it is done"
+                ) from error
+            try:
+                yield
+            finally:
+                fcntl.flock(lock, fcntl.LOCK_UN)  # a child that was forked meanwhile has the same open file
+
+    def _all(self) -> tuple[Path, ...]:
+        return self.index, self.metadata, self.next_index, self.next_metadata
+
+
+class CorpusFiles:
+    """The files of all collections: of the usual one where the settings say, of others in folders beside that."""
+
+    def __init__(self, settings: Settings) -> None:
+        paths = settings.ingestion.bm25_index_path, settings.ingestion.chunk_metadata_path
+        self._index, self._metadata = (_in_data(settings.data_dir, path) for path in paths)
+
+    def of(self, tenant: str, tenant_id: str, collection: str) -> FilePair:
+        """The files of a tenant's collection."""
+        if (tenant, collection) == USUAL:
+            return FilePair(collection, self._index, self._metadata)
+        under = Path(check_name(tenant_id, "tenant id"), check_name(collection, "collection"))
+        index, metadata = (path.parent / under / path.name for path in (self._index, self._metadata))
+        return FilePair(collection, index, metadata)
+
+    def all_of(self, tenant: str, tenant_id: str) -> list[FilePair]:
+        """The files that a tenant has."""
+        names = {path.name for path in self._folders(tenant_id) for path in path.glob("*")}
+        names |= {USUAL[1]} if tenant == USUAL[0] else set()
+        return [pair for name in sorted(names) if (pair := self.of(tenant, tenant_id, name)).exist]
+
+    async def forget(self, tenant_id: str) -> None:
+        """Remove all files of a tenant."""
+        await asyncio.to_thread(self._forget, tenant_id)
+
+    def _forget(self, tenant_id: str) -> None:
+        first = FilePair(USUAL[1], self._index, self._metadata)
+        if first.is_of(tenant_id) or FilePair("", first.next_index, first.next_metadata).is_of(tenant_id):
+            first.remove()
+        for folder in self._folders(tenant_id):
+            remove_folder(folder)
+
+    def _folders(self, tenant_id: str) -> set[Path]:
+        name = check_name(tenant_id, "tenant id")
+        return {found for path in (self._index, self._metadata) if (found := path.parent / name).is_dir()}
+
+
+def _in_data(data_dir: Path, path: Path) -> Path:
+    return data_dir.joinpath(*path.parts[1:]) if path.parts[:1] == (DATA,) else data_dir / path
+
+
+def _origin(path: Path) -> Origin | None:
+    try:
+        return load_index(path)[1]
+    except (NotFoundError, StoreCorrupt):
+        return None
+
+
+def _index_ids(path: Path) -> set[str] | None:
+    try:
+        return set(load_index(path)[0].packed().ids)
+    except (NotFoundError, StoreCorrupt):
+        return None
+
+
+def _metadata_ids(path: Path) -> set[str] | None:
+    try:
+        return set(load_metadata(path))
+    except (NotFoundError, StoreCorrupt):
+        return None

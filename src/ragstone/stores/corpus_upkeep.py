@@ -1,0 +1,83 @@
+"""Keeping the files of collections true to what is live, and clearing away what builds left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+
+from ragstone.core.corpora import ChunkMetadata, draft_prefix
+from ragstone.core.errors import RagstoneError, StoreBusy
+from ragstone.core.types import KnowledgeBase
+from ragstone.stores.corpus_files import CorpusFiles, FilePair
+from ragstone.stores.corpus_rows import live_chunk_ids, tenant_id_of
+from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
+from ragstone.stores.lexical.bm25 import ResidentBm25Index
+
+logger = logging.getLogger(__name__)
+PAGE = 500
+
+
+class FileUpkeep:
+    """Writes the files of collections from the ledger."""
+
+    def __init__(self, ledger: SqlLedger, files: CorpusFiles, bm25: ResidentBm25Index) -> None:
+        self._ledger = ledger
+        self._files = files
+        self._bm25 = bm25
+
+    async def pair(self, tenant: str, collection: str) -> FilePair:
+        """The files of a collection, which need not be there."""
+        return self._files.of(tenant, await self._ledger.read(tenant, tenant_id_of), collection)
+
+    async def refresh(self, tenant: str) -> None:
+        """Bring the files of all collections of a tenant in step; those of a kb that is gone go."""
+        try:
+            tenant_id = await self._ledger.read(tenant, tenant_id_of)
+        except UnknownTenant:
+            return
+        for pair in await asyncio.to_thread(self._files.all_of, tenant, tenant_id):
+            # Whoever builds this one sees to its files at the end.
+            with suppress(StoreBusy), pair.locked():
+                await self.tidy(tenant, pair)
+
+    async def tidy(self, tenant: str, pair: FilePair) -> None:
+        """Remove what builds left, finish what they began, and write the files anew if they are not true."""
+        for kb in await self._ledger.kbs(tenant):
+            if kb.name.startswith(draft_prefix(pair.collection)):
+                async with self._ledger.transaction(tenant) as tx:
+                    await tx.delete_kb(kb.name)
+        tenant_id = await self._ledger.read(tenant, tenant_id_of)
+        live = await self._ledger.kb(tenant, pair.collection)
+        await asyncio.to_thread(pair.settle, tenant_id, live.id if live else None)
+        if not await asyncio.to_thread(pair.is_of, tenant_id):
+            return
+        if live is None:
+            await asyncio.to_thread(pair.remove)
+        elif await self._is_stale(tenant, live, pair):
+            await self.rewrite(tenant, live, pair)
+
+    async def rewrite(self, tenant: str, kb: KnowledgeBase, pair: FilePair) -> None:
+        """Write the files of a kb as it is; if that cannot be, it is logged: no search depends on them."""
+        try:
+            await self.write_aside(tenant, kb, pair)
+            await asyncio.to_thread(pair.install)
+        except RagstoneError as error:
+            logger.warning("the files of collection '%s' are not up to date: %s", kb.name, error)
+
+    async def write_aside(self, tenant: str, kb: KnowledgeBase, pair: FilePair) -> list[ChunkMetadata]:
+        """Write both files of a kb beside those in place; the chunks that are in them."""
+        await self._bm25.save_index(tenant, kb, pair.next_index)
+        chunks: list[ChunkMetadata] = []
+        after = ""
+        while page := await self._ledger.documents(tenant, kb, after=after, limit=PAGE):
+            for document in page:
+                live = await self._ledger.document_chunks(tenant, document.id)
+                chunks += [ChunkMetadata.of(one) for one in live]
+            after = page[-1].id
+        await asyncio.to_thread(pair.put_aside, chunks)
+        return chunks
+
+    async def _is_stale(self, tenant: str, kb: KnowledgeBase, pair: FilePair) -> bool:
+        live = await self._ledger.read(tenant, live_chunk_ids, kb)
+        return await asyncio.to_thread(pair.ids) != (live, live)

@@ -1,0 +1,37 @@
+"""Another name for a kb: everything in it is known by the kb's number, so one row says it all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ragstone.core.errors import CollectionExists, StoreBusy
+from ragstone.core.types import KnowledgeBase
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.reads import read_kb
+from ragstone.stores.ledger.writes import present
+
+
+def rename_kb(connection: Connection, tenant_id: str, kb: KnowledgeBase, name: str) -> KnowledgeBase:
+    """The kb under its new name; `NotFoundError` when it is not the kb that it was."""
+    found = present(connection, tenant_id, kb)
+    if found.name == name:
+        return found
+    if read_kb(connection, tenant_id, name):
+        raise CollectionExists(
+            f"there is a knowledge base '{name}' already",
+            hint=f"choose another name, or remove it with: ragstone kb delete {name}",
+        )
+    running = connection.execute(
+        "SELECT count(*) FROM jobs WHERE tenant_id = ? AND kb_id = ? AND state = 'running'",
+        (tenant_id, kb.id),
+    ).fetchone()[0]
+    if running:
+        # A worker knows its kb by name, and would make another one of the old name.
+        raise StoreBusy(
+            f"{running} running jobs work on knowledge base '{kb.name}'",
+            hint="try again when they have ended: ragstone jobs",
+        )
+    connection.execute(
+        "UPDATE knowledge_bases SET name = ? WHERE tenant_id = ? AND id = ?", (name, tenant_id, kb.id)
+    )
+    return replace(found, name=name)

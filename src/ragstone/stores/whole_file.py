@@ -1,0 +1,32 @@
+"""Files that are replaced whole or not at all, and that are there after a power cut."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def write_whole(path: Path, parts: Iterable[bytes]) -> None:
+    """Write a file aside, for its owner's eyes only, and put it in place once it is on the disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
+        try:
+            file.writelines(parts)
+            file.flush()
+            os.fsync(file.fileno())
+            put_in_place(Path(file.name), path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+def put_in_place(aside: Path, path: Path) -> None:
+    """Let a file that is whole take another one's place for good."""
+    aside.replace(path)
+    handle = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,66 @@
+"""Documents have versions, and a change of how they are made makes all of them anew."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ragstone import Item, Ragstone
+from ragstone.testing.fakes import FakeEmbedder
+
+GUIDE = "# Guide\n\n## Dogs\n\nA dog travels for two crowns.\n\n## Cats\n\nA cat travels in a basket.\n"
+
+
+def counts(folder: Path) -> tuple[int, int]:
+    """Vectors, and chunks without a context, as they are on the disk."""
+    (path,) = folder.glob("tenants/*/ledger.db")
+    with closing(sqlite3.connect(path)) as database:
+        vectors = database.execute("SELECT count(*) FROM vectors").fetchone()[0]
+        return vectors, database.execute("SELECT count(*) FROM chunks WHERE context = ''").fetchone()[0]
+
+
+@pytest.mark.req("R-DOM-41")
+def test_an_upgrade_may_drop_all_embeddings_and_the_next_run_makes_everything_anew(
+    tmp_path: Path, fake_model: FakeEmbedder
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name in ("a.md", "b.md"):
+        (folder / name).write_text(GUIDE)
+    with Ragstone(data_dir="data", chunking={"context": False}) as stone:
+        stone.ingest(folder)
+    vectors, bare = counts(Path("data"))
+    assert vectors == bare > 0
+    (path,) = Path("data").glob("tenants/*/ledger.db")
+    with closing(sqlite3.connect(path)) as database:  # the upgrade
+        database.execute("DELETE FROM vectors")
+        database.execute("UPDATE documents SET embedded = 0")
+        database.commit()
+    with Ragstone(data_dir="data") as stone:
+        assert stone.stats().unembedded == 2
+        report = stone.ingest(folder)
+        assert (report.updated, report.unchanged) == (2, 0)
+        chunks = [one.chunk for document in stone.documents() for one in stone.chunks(document.id)]
+        assert {one.context for one in chunks if "dog" in one.text} == {"# Guide\n## Dogs\n\n"}
+        assert stone.stats().unembedded == 0
+        assert len(stone.search("dog", arms="dense", k=10).hits) == len(chunks)
+    assert counts(Path("data")) == (len(chunks), 0)
+
+
+@pytest.mark.req("R-DOM-42")
+def test_a_document_has_versions_of_which_one_is_live(fake_model: FakeEmbedder) -> None:
+    with Ragstone(data_dir="data") as stone:
+        versions, seen = [], []
+        for words in ("The ferry sails at six.", "The ferry sails at six.", "The ferry sails at nine."):
+            stone.ingest_items([Item("test", "a", "a", words)])
+            (document,) = stone.documents()
+            versions.append((document.id, document.version, stone.text(document.id)))
+            seen.append({hit.text for hit in stone.search("ferry", k=10).hits})
+            assert {one.version for one in stone.chunks(document.id)} == {document.version}
+    assert [number for _, number, _ in versions] == [1, 1, 2]
+    assert len({identity for identity, _, _ in versions}) == 1
+    assert versions[2][2] == "The ferry sails at nine."
+    assert seen == [{"The ferry sails at six."}, {"The ferry sails at six."}, {"The ferry sails at nine."}]

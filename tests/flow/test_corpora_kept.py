@@ -1,0 +1,184 @@
+"""What belongs to a collection goes with it: files, names, tenants, and what a build left behind."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from tests.conformance import postgres_server
+from tests.conformance.postgres_server import server
+from tests.flow import corpus_kit
+from tests.flow.corpus_kit import (
+    AGAIN,
+    BUILD,
+    NAME,
+    NEW,
+    OLD,
+    files,
+    live_ids,
+    texts,
+)
+
+from ragstone import Item, Ragstone
+from ragstone.core.corpora import draft_prefix
+from ragstone.core.errors import (
+    CollectionExists,
+    InputError,
+    NotFoundError,
+    StoreBusy,
+)
+from ragstone.core.types import KnowledgeBase
+from ragstone.stores.corpus_files import FilePair
+from ragstone.testing.fakes import FakeEmbedder
+
+postgres_databases = postgres_server.postgres_databases
+stone = corpus_kit.stone
+
+
+def test_a_tenant_has_its_own_corpora_and_files(stone: Ragstone) -> None:
+    stone.corpora.build(BUILD)
+    with pytest.raises(NotFoundError):
+        stone.corpora.build(replace(BUILD, corpus_path="corpus.txt"), tenant="acme")
+    for path in ("../../corpus.txt", str(Path("data/corpus.txt").absolute())):
+        with pytest.raises(InputError, match="outside of the data root"):
+            stone.corpora.build(replace(BUILD, corpus_path=path), tenant="acme")
+    Path("data/corpora/acme").mkdir(parents=True)
+    Path("data/corpora/acme/corpus.txt").write_text(NEW)
+    result = stone.corpora.build(BUILD, tenant="acme")
+    theirs = live_ids(stone, tenant="acme")
+    assert files(stone, Path(result.metadata_path).parent) == (theirs, theirs)
+    assert files(stone)[1] == live_ids(stone)
+    with pytest.raises(InputError, match="outside of the data root"):
+        stone.corpora.build(replace(AGAIN, corpus_path="corpora/acme/corpus.txt"))
+    stone.erase("tenant", "acme")
+    assert not Path(result.metadata_path).parent.parent.exists()
+    assert len(live_ids(stone)) == 3
+
+
+def test_files_follow_what_is_deleted(stone: Ragstone) -> None:
+    stone.corpora.build(BUILD)
+    stone.ingest_items([Item("test", "x", "x", "One more sentence.")], kb=NAME)
+    assert stone.corpora.health().bm25_index == "stale"
+    corpus, added = sorted(stone.documents(kb=NAME), key=lambda one: one.source)
+    stone.delete(added.id)
+    assert stone.corpora.health().bm25_index == "loaded"
+    stone.erase("document", corpus.id)
+    assert files(stone) == (set(), set())
+    stone.delete_kb(NAME)
+    assert not list(Path("data/indices").glob("[!.]*"))
+
+
+def test_the_default_tenants_files_go_with_it(stone: Ragstone) -> None:
+    stone.corpora.build(BUILD)
+    stone.erase("tenant", "default")
+    assert not list(Path("data/indices").glob("[!.]*"))
+
+
+def test_files_go_along_with_a_new_name(stone: Ragstone) -> None:
+    stone.corpora.build(BUILD)
+    ids = live_ids(stone)
+    assert stone.corpora.rename(NAME, "game").name == "game"
+    assert (stone.corpora.health("game").bm25_index, stone.corpora.health("game").metadata) == ("loaded",) * 2
+    assert live_ids(stone, "game") == ids
+    assert not Path("data/indices/bm25_index.pkl").exists()
+    assert not Path("data/indices/chunks.json").exists()
+    assert stone.corpora.build(BUILD).total_chunks == 3
+    assert not live_ids(stone) & ids
+
+
+def test_two_builds_of_one_collection_do_not_meet(stone: Ragstone, tmp_path: Path) -> None:
+    index, metadata = (tmp_path / "data" / "indices" / name for name in ("bm25_index.pkl", "chunks.json"))
+    with FilePair(NAME, index, metadata).locked(), pytest.raises(StoreBusy, match="is being built already"):
+        stone.corpora.build(BUILD)
+    assert stone.kbs() == []
+
+
+def test_a_build_whose_work_was_removed_replaces_nothing(
+    stone: Ragstone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a build on another machine, where the lock of this one is not seen."""
+    stone.corpora.build(BUILD)
+    ids = live_ids(stone)
+
+    async def removed(tenant: str, kb: KnowledgeBase, _: FilePair) -> None:
+        async with stone.engine._parts.ledger.transaction(tenant) as tx:
+            await tx.delete_kb(kb.name)
+            await tx.open_kb(kb.name)
+
+    monkeypatch.setattr(stone.engine.corpora, "_validate", removed)
+    with pytest.raises(StoreBusy, match="another build") as caught:
+        stone.corpora.build(AGAIN)
+    assert caught.value.retryable
+    assert live_ids(stone) == ids
+    assert [kb.name for kb in stone.kbs()] == [NAME]
+
+
+def test_what_a_build_left_is_removed_by_the_next(stone: Ragstone) -> None:
+    stone.corpora.build(BUILD)
+    stone.ingest_items([Item("corpus", "x", "x", "Left by a crash.")], kb=draft_prefix(NAME) + "01234567")
+    stone.ingest_items(
+        [Item("corpus", "x", "x", "Of another collection.")], kb=draft_prefix("other") + "01234567"
+    )
+    shutil.copy("data/indices/chunks.json", "data/indices/chunks.json.next1234")
+    stone.corpora.build(AGAIN)
+    assert [kb.name for kb in stone.kbs()] == [draft_prefix("other") + "01234567", NAME]
+    assert sorted(path.name for path in Path("data/indices").glob("[!.]*")) == [
+        "bm25_index.pkl",
+        "chunks.json",
+    ]
+
+
+@pytest.mark.req("R-REL-23")
+def test_an_engine_starts_with_nothing_and_says_so(stone: Ragstone) -> None:
+    health = asdict(stone.corpora.health())
+    assert health == {
+        "collection": NAME,
+        "exists": False,
+        "total_documents": 0,
+        "total_chunks": 0,
+        "bm25_index": "missing",
+        "metadata": "missing",
+    }
+    stone.corpora.build(BUILD)
+    Path("data/indices/bm25_index.pkl").unlink()
+    health = asdict(stone.corpora.health())
+    assert (health["exists"], health["total_documents"], health["total_chunks"]) == (True, 1, 3)
+    assert (health["bm25_index"], health["metadata"]) == ("missing", "loaded")
+    assert len(texts(stone)) == 3
+
+
+def test_what_ragstone_keeps_in_the_data_folder_is_no_corpus(stone: Ragstone) -> None:
+    stone.corpora.build(BUILD)
+    stone.search("lantern", kb=NAME)
+    stone.intake.upload(b"Some text.", "a.txt", kb="up")
+    stone.activity.report()
+    own = [path for path in Path("data").rglob("*") if path.is_file() and path != Path("data/corpus.txt")]
+    assert len(own) > 5
+    for path in own:
+        with pytest.raises(InputError, match="outside of the data root"):
+            stone.corpora.build(replace(AGAIN, corpus_path=str(path)))
+
+
+@pytest.mark.req("R-ING-26")
+def test_a_collection_in_postgresql(tmp_path: Path, fake_model: FakeEmbedder) -> None:
+    Path("data").mkdir()
+    Path("data/corpus.txt").write_text(OLD)
+    store = {"ledger": {"dsn": server(18).database(tmp_path)}}
+    with Ragstone(
+        data_dir="data", store=store, chunking={"strategy": "sentence", "size": 8, "overlap": 0}
+    ) as stone:
+        stone.corpora.build(BUILD)
+        before = live_ids(stone)
+        with pytest.raises(CollectionExists):
+            stone.corpora.build(BUILD)
+        Path("data/corpus.txt").write_text(NEW)
+        stone.corpora.build(AGAIN)
+        ids = live_ids(stone)
+        assert not ids & before
+        assert files(stone) == (ids, ids)
+        assert len(texts(stone)) == len(ids) == 3
+        assert [kb.name for kb in stone.kbs()] == [NAME]
+        stone.corpora.rename(NAME, "game")
+        assert live_ids(stone, "game") == ids

@@ -1,0 +1,132 @@
+"""`ragstone corpus` and `ragstone kb rename`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.serve.cli.conftest import Cli
+
+from ragstone.core.corpora import draft_prefix
+
+TEXT = "The dragon sleeps under the mill. The miller pays in barley."
+DATA = ("--data-dir", "data")
+
+
+@pytest.fixture
+def corpus() -> Path:
+    path = Path("data/corpus.txt")
+    path.parent.mkdir()
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.mark.req("R-ING-23", "R-ING-27")
+def test_build_says_what_came_of_it(cli: Cli, corpus: Path) -> None:
+    result = cli("corpus", "build", "data/corpus.txt", *DATA, "--json").json
+    assert list(result) == [
+        "total_chunks",
+        "bm25_index_path",
+        "vector_db_collection",
+        "metadata_path",
+        "embedding_model",
+        "embedding_dimension",
+        "duration_seconds",
+        "statistics",
+    ]
+    assert result["vector_db_collection"] == "corpus_embeddings"
+    assert result["bm25_index_path"] == "data/indices/bm25_index.pkl"
+    found = cli("search", "dragon", "--kb", "corpus_embeddings", *DATA, "--json").json["hits"]
+    assert [hit["text"] for hit in found] == [TEXT]
+    shown = cli("corpus", "chunk", found[0]["chunk_id"], *DATA, "--json").json
+    assert (shown["source"], shown["position"]) == ("corpus.txt", 0)
+    assert cli("corpus", "chunk", "nothing", *DATA).code == 4
+
+
+def test_build_tells_people(cli: Cli, corpus: Path) -> None:
+    ran = cli("corpus", "build", "corpus.txt", *DATA)
+    assert ran.out.startswith("Built 'corpus_embeddings': 1 chunk in ")
+    assert "data/indices/chunks.json" in ran.out
+    assert 'ragstone search "…" --kb corpus_embeddings' in ran.out
+
+
+@pytest.mark.req("R-ING-25", "R-ING-26")
+def test_overwrite_has_to_be_asked_for(cli: Cli, corpus: Path) -> None:
+    cli("corpus", "build", "corpus.txt", *DATA)
+    ran = cli("corpus", "build", "corpus.txt", *DATA, "--json")
+    assert ran.code == 2
+    assert ran.json["error"] == {
+        "code": "COLLECTION_EXISTS",
+        "message": "Collection already exists. Use overwrite=true to replace.",
+        "hint": "add --overwrite, or name another collection with --kb NAME",
+    }
+    assert (
+        cli(
+            "corpus", "build", "corpus.txt", *DATA, "--overwrite", "--chunk-size", "8", "--chunk-overlap", "0"
+        ).code
+        == 0
+    )
+    assert cli("corpus", "show", *DATA, "--json").json["total_chunks"] > 1
+    assert cli("corpus", "build", "corpus.txt", *DATA, "--kb", "other").code == 0
+    assert cli("corpus", "show", *DATA, "--json").json["bm25_index"] == "loaded"
+    assert cli("corpus", "show", *DATA, "--kb", "other", "--json").json["bm25_index"] == "loaded"
+
+
+@pytest.mark.req("R-SEC-15")
+def test_a_corpus_elsewhere_needs_its_root_named(cli: Cli, corpus: Path, tmp_path: Path) -> None:
+    Path("book.txt").write_text(TEXT)
+    ran = cli("corpus", "build", "book.txt", *DATA)
+    assert ran.code == 2
+    assert "outside of the data root" in ran.err
+    assert "--root FOLDER" in ran.err
+    assert cli("corpus", "build", "book.txt", *DATA, "--root", ".").code == 0
+
+
+@pytest.mark.req("R-REL-23")
+def test_nothing_there_yet_is_said(cli: Cli, corpus: Path) -> None:
+    assert cli("ingest", corpus, *DATA).code == 0
+    ran = cli("corpus", "show", *DATA)
+    assert ran.code == 4
+    assert ran.out.splitlines() == [
+        "There is no collection 'corpus_embeddings' yet.",
+        "ragstone corpus build PATH",
+    ]
+    stores = cli("doctor", *DATA, "--json").json["stores"]
+    assert ("collections", "files", "ok", "none was built from a corpus") in [
+        (one["store"], one["what"], one["state"], one["detail"]) for one in stores
+    ]
+
+
+@pytest.mark.req("R-REL-23")
+def test_doctor_finds_files_that_are_gone_and_builds_that_were_cut_short(cli: Cli, corpus: Path) -> None:
+    def collections(*options: str) -> list[tuple[str, str]]:
+        stores = cli("doctor", *DATA, *options, "--json").json["stores"]
+        return [(one["what"], one["state"]) for one in stores if one["store"] == "collections"]
+
+    cli("corpus", "build", "corpus.txt", *DATA)
+    assert collections() == [("files", "ok")]
+    Path("data/indices/chunks.json").unlink()
+    draft = draft_prefix("corpus_embeddings") + "01234567"
+    cli("ingest", corpus, "--kb", draft, *DATA)
+    assert collections() == [("files", "warn"), ("builds", "warn")]
+    assert cli("corpus", "show", *DATA, "--json").json["metadata"] == "missing"
+    assert cli("search", "dragon", "--kb", "corpus_embeddings", *DATA).code == 0
+    collections("--repair")
+    assert cli("corpus", "show", *DATA, "--json").json["metadata"] == "loaded"
+    assert collections() == [("files", "ok")]
+    Path("data/indices/bm25_index.pkl").write_bytes(b"damaged")
+    assert collections("--repair") == [("files", "ok")]
+    assert cli("corpus", "show", *DATA, "--json").json["bm25_index"] == "loaded"
+
+
+def test_a_kb_gets_another_name(filled: Cli) -> None:
+    assert filled("kb", "rename", "default", "handbook", "--json").json == {
+        "renamed": "default",
+        "name": "handbook",
+    }
+    assert [kb["name"] for kb in filled("kb", "list", "--json").json["kbs"]] == ["handbook"]
+    assert filled("search", "dogs", "--kb", "handbook").code == 0
+    ran = filled("kb", "rename", "default", "x")
+    assert ran.code == 4
+    assert "there is no knowledge base 'default'" in ran.err
+    assert filled("kb", "rename", "handbook", "Not A Name").code == 2
