@@ -39,8 +39,8 @@ class Invocation:
     unsure: str = ""
     """The query that found nothing to rely on; empty while there is none."""
 
-    def admit(self, key: str, query: str, *, retrieves: bool) -> None:
-        """Count a call, or refuse it."""
+    def admit(self, key: str, query: str, *, retrieves: bool) -> bool:
+        """Count a call, or refuse it; False for one that was made before, whose result is to be given again."""
         if self.calls >= self.budget.calls:
             raise CallRefused(
                 f"all {self.budget.calls} tool calls of this invocation are used up",
@@ -48,15 +48,14 @@ class Invocation:
             )
         self.calls += 1
         if key in self.asked:
-            raise CallRefused(
-                f"'{query[:80]}' was asked already", hint="use its earlier result, or ask something else"
-            )
+            return False
         if retrieves and self.unsure:
             raise CallRefused(
                 f"'{self.unsure[:80]}' found nothing that is surely about it, so searching has stopped",
                 hint="answer without the knowledge base, and say so",
             )
         self.asked.add(key)
+        return True
 
     def forget(self, key: str) -> None:
         """Let a call be made again that got no answer; it is spent all the same."""

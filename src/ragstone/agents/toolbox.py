@@ -123,7 +123,8 @@ class Toolbox:
         asked = _checked(tool, arguments)
         call = _call(tool, asked)
         query = _subject(asked)
-        self._invocation.admit(call, query, retrieves=tool.retrieves)
+        if not self._invocation.admit(call, query, retrieves=tool.retrieves):
+            return await self._earlier(call, query)
         answered = False
         try:
             outcome = await self._outcome(tool, call, asked)
@@ -134,6 +135,15 @@ class Toolbox:
         if answered:
             self._invocation.learn(query, outcome.confidence)
         return outcome.value
+
+    async def _earlier(self, call: str, query: str) -> Json:
+        """What the same call gave before in this invocation; it is not made twice, also when that no longer holds."""
+        if known := self._run.find(await self._standing(), call):
+            return known[0]
+        raise CallRefused(
+            f"'{query[:80]}' was asked already, and its result is not known yet or no longer holds",
+            hint="go on with what was found, or ask something else",
+        )
 
     async def _outcome(self, tool: Tool, call: str, asked: Arguments) -> Outcome:
         """What a call gives, from the run's memory where it is known there; what is degraded is not remembered."""

@@ -43,6 +43,13 @@ class Lacking(NamedTuple):
     """Equal for equal text."""
 
 
+class Stored(NamedTuple):
+    """A live chunk as it was embedded."""
+
+    text: str
+    vector: Vector
+
+
 Rows = Sequence[tuple[int, Vector]]
 """Vectors by the number of their chunk."""
 Complete = Callable[[Sequence[Lacking]], Awaitable[Rows]]
@@ -54,6 +61,16 @@ class SpaceBook(Protocol):
 
     async def all(self, tenant: str, kb: KnowledgeBase) -> list[SpaceRecord]:
         """Oldest generation first."""
+        ...
+
+    async def outline(self, tenant: str, kb: KnowledgeBase) -> list[tuple[Space, datetime]]:
+        """The Spaces of a kb and when each was made, oldest generation first: without counting, so it is cheap."""
+        ...
+
+    async def sample(
+        self, tenant: str, kb: KnowledgeBase, space: Space, count: int, after: str
+    ) -> list[Stored]:
+        """Some live chunks with their vectors: those whose ids follow `after`, and then from the first on."""
         ...
 
     async def models(self, tenant: str, kb: KnowledgeBase) -> set[str]:

@@ -29,7 +29,7 @@ class Webhook:
         """Raises `FetchError` when nobody took it: it is told again later."""
         body = json.dumps(
             {
-                "event": f"job.{notice.kind}",
+                "event": f"job.{notice.kind}" if notice.job_id else notice.kind,
                 "tenant": tenant,
                 "job_id": notice.job_id,
                 "document_id": notice.document_id,

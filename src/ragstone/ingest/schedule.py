@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from ragstone.core.errors import SettingsError
 
 BY_HAND = ("manual", "on_demand")
-WORDS = {"hourly": "0 * * * *", "daily": "0 0 * * *", "weekly": "0 0 * * mon"}
+WORDS = {"hourly": "0 * * * *", "daily": "0 0 * * *", "weekly": "0 0 * * mon", "monthly": "0 0 1 * *"}
 # Around 2100, which is no leap year, the 29th of February is eight years away from the next one.
 LOOK_AHEAD = timedelta(days=366 * 8 + 1)
 _DAY = timedelta(days=1)

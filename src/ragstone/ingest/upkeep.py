@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
+from ragstone.core.auditor import Auditor
 from ragstone.core.clock import now
 from ragstone.core.errors import FetchError, NotFoundError, RagstoneError, SourceError
 from ragstone.core.jobs import Job, NewJob, Priority, Queue, SourceBook, SourceRecord
@@ -40,6 +41,8 @@ class Upkeep:
         webhook: Webhook | None,
         spaces: SpaceUpkeep | None = None,
         tenants: TenantBook | None = None,
+        audit: Auditor | None = None,
+        start_refresh: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._ledger = ledger
         self._queue = queue
@@ -48,7 +51,9 @@ class Upkeep:
         self._build_source = build_source
         self._webhook = webhook
         self._tenants = tenants
+        self._audit = audit or Auditor()
         self._spaces = spaces
+        self._start_refresh = start_refresh
         self._swept: dict[str, float] = {}
         self._finished = float("-inf")
 
@@ -88,6 +93,8 @@ class Upkeep:
         except RagstoneError as error:
             await self._book.ran(tenant, record.id, str(error), following)
             raise
+        if report.removed:
+            await self._audit.changed(tenant, "document.gone", record.name, kb=job.kb, count=report.removed)
         await self._book.ran(tenant, record.id, "", following)
         await self._queue.ring(tenant)
         return report
@@ -98,7 +105,8 @@ class Upkeep:
             await self.queue_sync(tenant, record, afresh=False)
             await self._book.reschedule(tenant, record.id, next_run(record.schedule, now()))
             await self._queue.ring(tenant)
-        if time.monotonic() - self._swept.get(tenant, float("-inf")) > SWEEP_SECONDS:
+        sweeps = time.monotonic() - self._swept.get(tenant, float("-inf")) > SWEEP_SECONDS
+        if sweeps:
             self._swept[tenant] = time.monotonic()
             await self._ledger.sweep(tenant)
             await self._retire(tenant)
@@ -106,8 +114,18 @@ class Upkeep:
                 await self._spaces.clean(tenant)
         if self._spaces:
             await self._spaces.fill(tenant)
+        if sweeps and self._start_refresh:
+            await self._start_refresh(tenant)
         if self._webhook:
             await self._tell(self._webhook, tenant)
+
+    async def reread(self, tenant: str, kb: str) -> int:
+        """Queue a look from the beginning at every source of a kb but those that are paused; how many."""
+        awake = [record for record in await self._book.all(tenant, kb) if not record.paused]
+        for record in awake:
+            await self.queue_sync(tenant, record, afresh=True)
+        await self._queue.ring(tenant)
+        return len(awake)
 
     async def finish_deletions(self) -> None:
         """Finish what crashes have left of tenants that were being deleted."""
@@ -122,13 +140,15 @@ class Upkeep:
             return
         before = now() - timedelta(days=found.retention_days)
         while old := await self._tenants.expired(tenant, before):
-            for document_id in old:
-                async with self._ledger.transaction(tenant) as tx:
-                    await tx.delete(document_id)
-                logger.info(
-                    "retention: document %s of tenant '%s' was not updated for %d days and is deleted",
-                    *(document_id, tenant, found.retention_days),
-                )
+            async with self._audit.removing(tenant, "document.retire", old) as removal:
+                for document_id in old:
+                    async with self._ledger.transaction(tenant) as tx:
+                        gone = await tx.delete(document_id)
+                    removal.did(document_id, int(gone))
+                    logger.info(
+                        "retention: document %s of tenant '%s' was not updated for %d days and is deleted",
+                        *(document_id, tenant, found.retention_days),
+                    )
 
     async def _tell(self, webhook: Webhook, tenant: str) -> None:
         for notice in await self._queue.unsent(tenant):

@@ -39,6 +39,8 @@ WATCH_SECONDS = 0.2
 
 RunSync = Callable[[str, Job], Awaitable[SyncReport]]
 """Looks at the source of a sync job and says what it found."""
+RunRefresh = Callable[[str, Job, Callable[[JobProgress], None]], Awaitable[str]]
+"""Refreshes the embeddings of a kb, tells how far it is, and says in the end what it found."""
 OnEnd = Callable[[str, Job], None]
 """Is told the tenant and the job when one has ended."""
 BESIDE = (
@@ -70,12 +72,14 @@ class Worker:
         on_end: OnEnd | None = None,
         housekeeping: Callable[[], Awaitable[None]] | None = None,
         roll: Roll | None = None,
+        run_refresh: RunRefresh | None = None,
     ) -> None:
         self._queue = queue
         self._ledger = ledger
         self._pipeline = pipeline
         self._settings = settings
         self._run_sync = run_sync
+        self._run_refresh = run_refresh
         self._chores = chores
         self._on_end = on_end
         self._housekeeping = housekeeping
@@ -83,6 +87,7 @@ class Worker:
         self.name = f"{platform.node()}:{os.getpid()}:{opaque_id()[:6]}"
         self._rota = Rota(queue, min(SWEEP_SECONDS, settings.lease_seconds), settings.attempts, only)
         self._busy = 0
+        self._ended = False
         self._chores_done: dict[str, tuple[int, float]] = {}
 
     async def run(self, *, until_idle: bool = False) -> None:
@@ -91,9 +96,13 @@ class Worker:
             await self._run(until_idle=until_idle)
 
     async def _run(self, *, until_idle: bool) -> None:
+        self._ended = False
         beside = [asyncio.create_task(self._do_chores()), asyncio.create_task(self._watch())]
         batches = (Slot("document", "batch"),) * self._settings.workers
-        slots = [asyncio.create_task(self._run_slot(slot, until_idle)) for slot in (*BESIDE, *batches)]
+        # One at a time: nobody waits for it, and what it embeds takes the model from those who do.
+        refresh = (Slot("reembed", "all"),) if self._run_refresh else ()
+        wanted = (*BESIDE, *refresh, *batches)
+        slots = [asyncio.create_task(self._run_slot(slot, until_idle)) for slot in wanted]
         try:
             await asyncio.gather(*slots)
         finally:
@@ -102,11 +111,12 @@ class Worker:
             await asyncio.gather(*beside, *slots, return_exceptions=True)
 
     async def _run_slot(self, slot: Slot, until_idle: bool) -> None:
-        while True:
+        while not self._ended:
             if await self._one_turn(slot, tolerant=not until_idle):
                 continue
             if until_idle and not self._busy and await self._nothing_left():
-                return
+                # For all at once: those left alone would wait for what only another pair of hands takes up.
+                self._ended = True
             await self._rota.rest()
 
     async def _one_turn(self, slot: Slot, *, tolerant: bool = True) -> bool:
@@ -193,10 +203,24 @@ class Worker:
         if jobs[0].kind == "document":
             await self._documents(tenant, jobs, held)
             return
-        report = await self._run_sync(tenant, jobs[0])
-        done = JobProgress(percent=100, found=report.counts)
-        await self._queue.complete(tenant, jobs[0].ticket, str(report), done)
-        held.drop(jobs[0].ticket)
+        job = jobs[0]
+        if job.kind == "reembed":
+            message = await self._refresh(tenant, job, held)
+            done = JobProgress(percent=100, remarks=(message,))
+        else:
+            report = await self._run_sync(tenant, job)
+            message, done = str(report), JobProgress(percent=100, found=report.counts)
+        await self._queue.complete(tenant, job.ticket, message, done)
+        held.drop(job.ticket)
+
+    async def _refresh(self, tenant: str, job: Job, held: Held) -> str:
+        assert self._run_refresh is not None
+        group = held.groups[job.ticket]
+
+        def tell(progress: JobProgress) -> None:
+            group.progress = progress
+
+        return await self._run_refresh(tenant, job, tell)
 
     async def _documents(self, tenant: str, jobs: Sequence[Job], held: Held) -> None:
         tasks = []

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from ragstone.core.clock import now
 from ragstone.core.errors import LeaseLost
 from ragstone.core.jobs import JobProgress, Priority, Ticket
 from ragstone.testing.queue_claims_suite import (
@@ -236,6 +238,45 @@ class QueueSuite(QueueClaimsSuite):
         assert [one.uri for one in await queue.unsent(T)] == ["test:a", "test:b"]
         await queue.mark_sent(T, newest[1].id)
         assert [one.uri for one in await queue.unsent(T)] == ["test:b"]
+
+    async def test_a_warning_is_told_once_in_a_while(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"))
+        moment = now()
+        assert await queue.warn(T, "quality:default", "too little", quiet_since=moment - timedelta(days=7))
+        assert not await queue.warn(T, "quality:default", "again", quiet_since=moment - timedelta(days=7))
+        assert await queue.warn(T, "quality:other", "this too", quiet_since=moment - timedelta(days=7))
+        assert await queue.warn(T, "quality:default", "later", quiet_since=moment + timedelta(days=7))
+        told = [(one.kind, one.uri, one.message, one.job_id) for one in await queue.notices(T)]
+        assert told == [
+            ("warning", "quality:default", "later", ""),
+            ("warning", "quality:other", "this too", ""),
+            ("warning", "quality:default", "too little", ""),
+        ]
+        async with ledger.transaction(T) as tx:
+            await tx.delete_kb("default")
+        assert [one.uri for one in await queue.notices(T)] == ["quality:other"]
+
+    async def test_a_kb_has_a_turn_of_one_name_once(self, stores: Stores) -> None:
+        ledger, queue = stores
+        may = replace(document_job("a"), kind="reembed", document_id="", source="", external_id="may")
+        (first,) = await put(ledger, may)
+        # While one waits or runs, nobody needs another; afterwards each of them is another turn.
+        assert [job.id for job in await put(ledger, may, replace(may, external_id="june"))] == [first.id] * 2
+        (job,) = await queue.claim(
+            T, "worker", "reembed", lease_seconds=LONG, attempts=3, most=1, most_bytes=1
+        )
+        await queue.complete(T, job.ticket, "done")
+        (again,) = await put(ledger, may)
+        assert (again.id, again.state) == (first.id, "completed")
+        (june,) = await put(ledger, replace(may, external_id="june"))
+        assert (june.state, june.id != first.id) == ("pending", True)
+        kb = await ledger.kb(T, "default")
+        assert kb is not None
+        newest = await queue.newest(T, kb, "reembed")
+        assert newest is not None
+        assert newest.id == june.id
+        assert await queue.newest(T, kb, "document") is None
 
     async def test_bells_ring_for_their_tenant(self, stores: Stores) -> None:
         ledger, queue = stores

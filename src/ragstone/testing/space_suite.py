@@ -64,6 +64,22 @@ class SpaceSuite:
         await delete(ledger, make_version("a").document_id)
         assert await book.coverage(TENANT, kb, space) == (0, 1)
 
+    async def test_a_sample_goes_round_and_has_no_chunk_twice(self, stores: Stores) -> None:
+        ledger, book = stores
+        kb = await _filled(stores)
+        assert kb.space is not None
+        texts = ["Title\none", "Title\ntwo", "Title\nthree"]
+        for after in ("", "7" * 32, "f" * 32):
+            drawn = await book.sample(TENANT, kb, kb.space, 10, after)
+            assert sorted(one.text for one in drawn) == sorted(texts)
+            assert {one.vector.shape for one in drawn} == {(kb.space.dimension,)}
+            assert len(await book.sample(TENANT, kb, kb.space, 2, after)) == 2
+        building = await book.open(TENANT, kb, "new", 4)
+        assert await book.sample(TENANT, kb, building, 10, "") == []
+        assert [space for space, _ in await book.outline(TENANT, kb)] == [kb.space, building]
+        await delete(ledger, make_version("a").document_id)
+        assert [one.text for one in await book.sample(TENANT, kb, kb.space, 10, "")] == ["Title\nthree"]
+
     async def test_vectors_are_written_once_and_only_for_what_is_there(self, stores: Stores) -> None:
         ledger, book = stores
         kb = await _filled(stores)

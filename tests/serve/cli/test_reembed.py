@@ -49,6 +49,40 @@ def test_a_kb_is_moved_and_moved_back(moving: Cli) -> None:
     assert (back.code, back.json["outcome"], back.json["model"]) == (0, "rolled back", "fake@1")
 
 
+def test_a_kb_is_refreshed_by_hand(moving: Cli) -> None:
+    done = moving("reembed", "--refresh", "--json")
+    assert done.code == 0
+    found = done.json
+    assert (found["kb"], found["outcome"], found["model"]) == ("default", "fresh", "fake@1")
+    assert (found["written"], found["differing"], found["reembedded"]) == (0, 0, None)
+    assert found["sampled"] > 0
+    assert found["lowest_cosine"] > 0.99
+    assert "fresh: 0 missing vectors filled in" in moving("reembed", "--refresh").out
+
+
+def test_the_status_of_refreshing_is_shown(moving: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert moving("reembed", "--status", "--json").json == {
+        "kb": "default",
+        "every": "manual",
+        "when": [],
+        "next_at": None,
+        "last": None,
+    }
+    monkeypatch.setenv("RAGSTONE_EMBEDDING__REFRESH__EVERY", "0 0 1 1 *")
+    monkeypatch.setenv("RAGSTONE_EMBEDDING__REFRESH__WHEN", '["model"]')
+    shown = moving("reembed", "--status")
+    assert shown.code == 0
+    assert "0 0 1 1 *; also on: model" in shown.out
+    assert "-01-01 00:00 UTC" in shown.out
+    assert "never" in shown.out
+
+
+def test_ways_of_reembedding_do_not_go_together(moving: Cli) -> None:
+    refused = moving("reembed", "--refresh", "--model", "a/new")
+    assert (refused.code, "--refresh takes no --model" in refused.err) == (2, True)
+    assert moving("reembed", "--refresh", "--status").code == 2
+
+
 def test_labels_that_name_no_document_are_refused(moving: Cli, tmp_path: Path) -> None:
     labels = tmp_path / "golden.jsonl"
     labels.write_text('{"query": "dogs", "relevant": ["another/fares.md"]}\n', encoding="utf-8")

@@ -137,14 +137,24 @@ async def test_the_sixth_call_is_refused(engine: Engine) -> None:
     }
 
 
-@pytest.mark.req("R-TOL-24")
+@pytest.mark.req("R-TOL-24", "R-REL-16")
 async def test_the_same_query_is_not_retrieved_twice(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     box = Toolbox(engine, ALL)
-    assert await called(box, "search_knowledge", query="Hooks of the server")
+    first = await called(box, "search_knowledge", query="Hooks of the server")
+    assert isinstance(first, list)
     monkeypatch.setattr(Engine, "search", None)  # a second search could only fail
-    again = await called(box, "search_knowledge", query=" hooks of  the SERVER ")
+    assert await called(box, "search_knowledge", query=" hooks of  the SERVER ") == first
+    assert box.calls == 2, "a loop is cut off all the same"
+    assert "error" in await called(box, "search_knowledge", query="hooks of another server")
+
+
+async def test_an_earlier_result_is_not_given_again_when_it_no_longer_holds(engine: Engine) -> None:
+    box = Toolbox(engine, ["search_knowledge"])
+    (mail,) = await called(box, "search_knowledge", query="release of hooks", source_type="emails")
+    await engine.delete(mail["parent_doc_id"])
+    again = await called(box, "search_knowledge", query="release of hooks", source_type="emails")
     assert again["error"]["code"] == "call_refused"
-    assert again["error"]["message"].endswith("was asked already")
+    assert again["error"]["message"].endswith("is not known yet or no longer holds")
 
 
 @pytest.mark.req("R-TOL-25")

@@ -63,6 +63,27 @@ async def test_a_failure_that_may_pass_is_tried_again(kit: Kit) -> None:
     assert await jobs(kit) == [("0.txt", "completed", 3)]
 
 
+async def test_work_that_comes_in_as_a_worker_ends_does_not_keep_half_of_it(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await queue_texts(kit, "The ferry.")
+    ends = worker(kit, FakeEmbedder())
+    nothing_left = ends._nothing_left
+
+    async def too_early() -> bool:
+        """What a schedule queues right after somebody saw that nothing was left."""
+        seen = await nothing_left()
+        if seen:
+            late = NewJob("sync", "mail", "mail", "source:mail", Priority.SYNC)
+            async with kit.ledger.transaction(T) as tx:
+                await tx.enqueue(await tx.open_kb("default"), late)
+        return seen
+
+    monkeypatch.setattr(ends, "_nothing_left", too_early)
+    await asyncio.wait_for(ends.run(until_idle=True), timeout=60)
+    assert await jobs(kit) == [("0.txt", "completed", 1), ("source:mail", "pending", 0)]
+
+
 async def test_a_failure_that_stays_fails_with_its_reason(kit: Kit) -> None:
     await queue_texts(kit, "The ferry.")
     await worker(kit, FakeEmbedder(errors=[RemoteError("down")] * 3)).run(until_idle=True)

@@ -11,6 +11,7 @@ from ragstone.core.errors import InputError
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.output import counted, moment, table, text
 from ragstone.serve.cli.progress import fill_progress
+from ragstone.serve.cli.refresh import refresh_now, show_status
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
@@ -69,6 +70,16 @@ async def reembed(
     spaces: Annotated[
         bool, typer.Option("--spaces", help="Only list the embedding spaces of the knowledge base.")
     ] = False,
+    refresh: Annotated[
+        bool,
+        typer.Option(
+            "--refresh",
+            help="Fill in what is missing, compare some vectors with fresh ones, make all anew if one differs.",
+        ),
+    ] = False,
+    status: Annotated[
+        bool, typer.Option("--status", help="Only show when workers refreshed it last and will again.")
+    ] = False,
     grace_days: Annotated[
         int, typer.Option("--grace-days", min=0, max=3650, help="How long what is replaced is kept.")
     ] = GRACE_DAYS,
@@ -78,9 +89,14 @@ async def reembed(
     A new space is built beside the live one, both are compared, and one pointer flips if the new one is not worse.
     Searches and writes go on. Interrupted, the same command goes on where it stopped.
     """
-    _check(model, mode, queries, rollback=rollback, cleanup=cleanup, discard=discard, spaces=spaces)
+    ways = {"rollback": rollback, "cleanup": cleanup, "discard": discard, "spaces": spaces}
+    _check(model, mode, queries, **ways, refresh=refresh, status=status)
     if spaces:
         return await _list(session)
+    if refresh:
+        return await refresh_now(session)
+    if status:
+        return await show_status(session)
     if cleanup or discard:
         return await _clean(session, retired=cleanup and force, building=discard)
     async with session.engine() as engine:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ragstone.core.clock import parse_moment
 from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Priority
+from ragstone.core.types import KnowledgeBase
 from ragstone.stores.database import Connection
 
 JOB = (
@@ -35,6 +36,14 @@ def newest_job(connection: Connection, tenant_id: str, document_id: str) -> Job 
     """The last job there was for a document."""
     row = connection.execute(
         f"{JOB} AND j.document_id = ? ORDER BY j.seq DESC LIMIT 1", (tenant_id, document_id)
+    ).fetchone()
+    return job_of(row) if row else None
+
+
+def newest_of_kind(connection: Connection, tenant_id: str, kb: KnowledgeBase, kind: JobKind) -> Job | None:
+    """The last job of a kind that a kb had."""
+    row = connection.execute(
+        f"{JOB} AND j.kb_id = ? AND j.kind = ? ORDER BY j.seq DESC LIMIT 1", (tenant_id, kb.id, kind)
     ).fetchone()
     return job_of(row) if row else None
 

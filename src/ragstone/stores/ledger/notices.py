@@ -28,6 +28,24 @@ def mark_read(connection: Connection, tenant_id: str, notices: Sequence[int]) ->
     )
 
 
+def warn(
+    connection: Connection, tenant_id: str, uri: str, message: str, moment: str, quiet_since: str
+) -> bool:
+    """Write down a warning unless there is one of the same thing since then."""
+    told = connection.execute(
+        "SELECT 1 FROM notices WHERE tenant_id = ? AND kind = 'warning' AND uri = ? AND created_at >= ?",
+        (tenant_id, uri, quiet_since),
+    ).fetchone()
+    if told:
+        return False
+    connection.execute(
+        "INSERT INTO notices (tenant_id, kind, job_id, document_id, uri, message, created_at, seen, sent) "
+        "VALUES (?, 'warning', '', '', ?, ?, ?, 0, 0)",
+        (tenant_id, uri, message, moment),
+    )
+    return True
+
+
 def unsent(connection: Connection, tenant_id: str, limit: int) -> list[Notice]:
     """What the webhook has not been told yet, oldest first."""
     rows = connection.execute(f"{NOTICE} AND sent = 0 ORDER BY id LIMIT ?", (tenant_id, limit))
@@ -51,7 +69,13 @@ def _notice(row: Sequence[Any]) -> Notice:
 
 
 def forget_notices(connection: Connection, tenant_id: str, kb_id: int, source: str = "") -> None:
-    """Remove what was told of the jobs of a kb, or of one of its sources."""
+    """Remove what was told of a kb, or of the jobs of one of its sources."""
+    if not source:
+        connection.execute(
+            "DELETE FROM notices WHERE tenant_id = ? AND kind = 'warning' AND uri = "
+            "(SELECT 'quality:' || name FROM knowledge_bases WHERE tenant_id = ? AND id = ?)",
+            (tenant_id, tenant_id, kb_id),
+        )
     narrowed, given = (" AND source = ?", (source,)) if source else ("", ())
     connection.execute(
         "DELETE FROM notices WHERE tenant_id = ? AND job_id IN "

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
+from ragstone.core.clock import canonical, now
 from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Notice, Ticket
+from ragstone.core.types import KnowledgeBase
 from ragstone.stores.ledger import claims, job_reads, jobs, notices, originals
 from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
 
@@ -89,6 +92,9 @@ class SqlQueue:
         except UnknownTenant:
             return []
 
+    async def newest(self, tenant: str, kb: KnowledgeBase, kind: JobKind) -> Job | None:
+        return await self._ledger.read(tenant, job_reads.newest_of_kind, kb, kind)
+
     async def counts(self, tenant: str) -> Mapping[str, int]:
         try:
             return await self._ledger.read(tenant, job_reads.count_jobs)
@@ -111,6 +117,10 @@ class SqlQueue:
 
     async def mark_read(self, tenant: str, notices_read: Sequence[int]) -> None:
         await self._ledger.write(tenant, notices.mark_read, notices_read)
+
+    async def warn(self, tenant: str, uri: str, message: str, *, quiet_since: datetime) -> bool:
+        moments = canonical(now()), canonical(quiet_since)
+        return await self._ledger.write(tenant, notices.warn, uri, message, *moments)
 
     async def unsent(self, tenant: str, limit: int = 100) -> list[Notice]:
         return await self._ledger.read(tenant, notices.unsent, limit)

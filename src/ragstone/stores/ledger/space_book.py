@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from ragstone.core.clock import canonical
-from ragstone.core.spaces import Complete, Lacking, Rows, SpaceRecord
+from ragstone.core.spaces import Complete, Lacking, Rows, SpaceRecord, Stored
 from ragstone.core.types import KnowledgeBase, Space, Vector
 from ragstone.stores.ledger import reads, spaces
 from ragstone.stores.ledger.ledger import SqlLedger
@@ -23,6 +23,14 @@ class SqlSpaceBook:
 
     async def all(self, tenant: str, kb: KnowledgeBase) -> list[SpaceRecord]:
         return await self._ledger.read(tenant, spaces.read_spaces, kb)
+
+    async def outline(self, tenant: str, kb: KnowledgeBase) -> list[tuple[Space, datetime]]:
+        return await self._ledger.read(tenant, spaces.outline, kb)
+
+    async def sample(
+        self, tenant: str, kb: KnowledgeBase, space: Space, count: int, after: str
+    ) -> list[Stored]:
+        return await self._ledger.read(tenant, spaces.sample, kb, space, count, after)
 
     async def models(self, tenant: str, kb: KnowledgeBase) -> set[str]:
         return await self._ledger.read(tenant, spaces.models, kb)

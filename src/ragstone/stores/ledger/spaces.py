@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 import numpy as np
 
 from ragstone.core.clock import canonical, now, parse_moment
 from ragstone.core.errors import ModelMismatch, NotFoundError
-from ragstone.core.spaces import Lacking, Rows, SpaceRecord
+from ragstone.core.spaces import Lacking, Rows, SpaceRecord, Stored
 from ragstone.core.types import KnowledgeBase, Matrix, Space
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.changes import publish
@@ -42,6 +43,34 @@ def read_spaces(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> li
             SpaceRecord(space, *coverage(connection, tenant_id, kb, space), created, retired, keep)
         )
     return records
+
+
+def outline(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> list[tuple[Space, datetime]]:
+    """The Spaces of a kb and when each was made, oldest generation first."""
+    rows = connection.execute(
+        f"SELECT {SPACE}, s.created_at FROM spaces s WHERE s.tenant_id = ? AND s.kb_id = ? "
+        "ORDER BY s.generation, s.id",
+        (tenant_id, kb.id),
+    )
+    return [(Space(*row[:5]), moment) for row in rows if (moment := parse_moment(row[5]))]
+
+
+def sample(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, count: int, after: str
+) -> list[Stored]:
+    """Live chunks with their vectors. Ids are hashes: those that follow a random one are as good as drawn by lot."""
+    found: list[Stored] = []
+    for bound in ("c.id > ?", "c.id <= ?"):
+        rows = connection.execute(
+            f"SELECT c.context, c.content, v.vector {LIVE} AND v.chunk_seq IS NOT NULL AND {bound} "
+            "ORDER BY c.id LIMIT ?",
+            (space.id, tenant_id, kb.id, after, count - len(found)),
+        )
+        found += [
+            Stored(context + content, connection.dialect.unpack_vector(vector))
+            for context, content, vector in rows
+        ]
+    return found
 
 
 def models(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> set[str]:

@@ -87,7 +87,7 @@ def test_a_text_layer_of_nothing_but_lost_characters_is_read_by_ocr(
     assert parse_pdf(content, "a.pdf").text == "Seen by people"
 
 
-@pytest.mark.req("R-EXT-03")
+@pytest.mark.req("R-EXT-03", "R-REL-06")
 def test_a_page_whose_text_cannot_be_taken_out_is_read_by_ocr(
     make_scan: MakeScan, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,24 @@
+"""When embeddings are looked after without being asked."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from ragstone.core.section import Section
+
+RefreshTrigger = Literal["model", "quality"]
+
+
+class RefreshSettings(Section):
+    """What makes a worker refresh a kb by itself. Changed content is embedded anew in any case."""
+
+    every: str = "manual"
+    """`monthly`, `weekly`, another word or five cron fields, as for sources; `manual` is never."""
+    when: tuple[RefreshTrigger, ...] = ()
+    """Besides: `model`, when the settings name another one; `quality`, when people find too little."""
+    sample: int = Field(default=256, ge=1, le=100_000)
+    """How many stored vectors are compared with fresh ones; if one differs, all are made anew."""
+    sources: bool = True
+    """Whether a scheduled refresh also reads the sources of the kb from their beginning."""

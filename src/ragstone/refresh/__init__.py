@@ -1,0 +1,1 @@
+"""Embeddings are looked after without being asked: `triggers` says when, `refresher` does it."""

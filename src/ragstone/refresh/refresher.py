@@ -1,0 +1,140 @@
+"""One refresh of a kb: what is missing is filled in, what is stale is made anew beside the live Space.
+
+Nothing but the ledger remembers how far it is. Run again after a crash, it finds less to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from ragstone.core.errors import ModelError, ModelUnavailable, NotFoundError, unknown_kb
+from ragstone.core.jobs import Job, JobProgress
+from ragstone.core.ledger import Ledger
+from ragstone.core.spaces import SpaceBook
+from ragstone.core.types import KnowledgeBase
+from ragstone.gate import Gate
+from ragstone.ingest.fill import Filled, FillProgress, OnFill, SpaceFiller
+from ragstone.models.shelf import EmbedderShelf
+from ragstone.reembed import Reembedder, ReembedReport
+from ragstone.refresh.freshness import Freshness, freshness
+
+Reread = Callable[[str, str], Awaitable[int]]
+"""Queues a look from the beginning at all sources of a tenant's kb; how many."""
+Tell = Callable[[JobProgress], None]
+Outcome = Literal["nothing embedded", "fresh", "filled", "promoted", "not promoted"]
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshReport:
+    """What a refresh found and did."""
+
+    kb: str
+    outcome: Outcome
+    model: str
+    written: int
+    """Vectors that were missing and are there now."""
+    refused: int
+    """Chunks that the model gives no vector for."""
+    freshness: Freshness
+    anew: ReembedReport | None = None
+    """How everything was made anew, if it was."""
+
+    def __str__(self) -> str:
+        if not self.model:
+            return f"nothing is embedded in '{self.kb}' yet"
+        looked = self.freshness
+        said = [
+            f"{self.written} missing vectors filled in",
+            f"{looked.differing} of {looked.sampled} sampled vectors differ from what {self.model} makes today",
+        ]
+        return "; ".join([*said, described(self.anew)] if self.anew else said)
+
+
+class Refresher:
+    """Keeps the embeddings of kbs what their model makes of their text."""
+
+    def __init__(
+        self, ledger: Ledger, book: SpaceBook, embedders: EmbedderShelf, reembedder: Reembedder, gate: Gate
+    ) -> None:
+        self._ledger = ledger
+        self._book = book
+        self._embedders = embedders
+        self._reembedder = reembedder
+        self._gate = gate
+        self._filler = SpaceFiller(book, embedders.of)
+
+    async def run(
+        self, tenant: str, kb_name: str, *, sample: int, on_progress: OnFill | None = None
+    ) -> RefreshReport:
+        """Fill the live Space, compare some of it with what its model makes today, and make it anew if that differs."""
+        kb = await self._ledger.kb(tenant, kb_name)
+        if kb is None:
+            raise unknown_kb(kb_name, tenant)
+        if kb.space is None:
+            return RefreshReport(kb_name, "nothing embedded", "", 0, 0, Freshness())
+        filled = Filled()
+        await self._filler.fill(tenant, kb, kb.space, filled, on_progress=on_progress)
+        await self._book.note_embedded(tenant, kb, filled.refused)
+        embedder = await self._embedders.of(kb.space.model)
+        looked = await freshness(self._book, embedder, tenant, kb, kb.space, sample)
+        anew = await self._anew(tenant, kb, on_progress) if looked.is_stale else None
+        outcome: Outcome = "filled" if filled.written else "fresh"
+        if anew:
+            outcome = "promoted" if anew.outcome == "promoted" else "not promoted"
+        return RefreshReport(
+            kb_name, outcome, kb.space.model, filled.written, len(filled.refused), looked, anew
+        )
+
+    async def _anew(self, tenant: str, kb: KnowledgeBase, on_progress: OnFill | None) -> ReembedReport:
+        assert kb.space is not None
+        # By the name of its own model: what the settings name may be another one by now.
+        own = kb.space.model in (self._embedders.configured, self._embedders.own.model.id)
+        model = None if own else kb.space.model
+        return await self._reembedder.run(tenant, kb.name, model, mode="full", on_progress=on_progress)
+
+    async def do(self, tenant: str, job: Job, tell: Tell, sample: int, reread: Reread | None) -> str:
+        """Do a job that `Triggers` has queued; what it came to, for whoever reads the notice."""
+
+        def on_progress(done: FillProgress) -> None:
+            percent = int(done.done * 99 / done.total) if done.total else 0
+            tell(JobProgress(stage="embed", chunks=done.done, chunks_total=done.total, percent=percent))
+
+        await self._gate.write(tenant)
+        if await self._ledger.kb(tenant, job.kb) is None:
+            raise NotFoundError(f"knowledge base '{job.kb}' was deleted")
+        said = [str(job.facts["because"])]
+        if reread:
+            count = await reread(tenant, job.kb)
+            said += [f"{count} sources are read from their beginning"] if count else []
+        try:
+            async with self._gate.paying(tenant):
+                if model := str(job.facts["model"]):
+                    # Who queued it may have had other settings than this worker.
+                    named = None if job.facts["model_id"] == self._embedders.configured else model
+                    moved = await self._reembedder.run(tenant, job.kb, named, on_progress=on_progress)
+                    said.append(described(moved))
+                else:
+                    report = await self.run(tenant, job.kb, sample=sample, on_progress=on_progress)
+                    said.append(str(report))
+        except ModelUnavailable as error:
+            # One kb's model that is not here ends this job, not the worker.
+            raise ModelError(str(error), hint=error.hint) from error
+        return "; ".join(said)
+
+
+def described(report: ReembedReport) -> str:
+    """A re-embedding in a few words."""
+    what = f"{report.model}, generation {report.generation}"
+    match report.outcome:
+        case "promoted":
+            return f"{report.written} vectors were made anew and {what} is live now"
+        case "not promoted":
+            name = report.model.partition("@")[0]
+            return (
+                f"{what} finds less than what is live and was not made live; all the same with: "
+                f"ragstone reembed --model {name} --kb {report.kb} --mode full --force"
+            )
+        case _:
+            return f"{what} was live already; {report.written} vectors were missing"
