@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any
 
 from ragstone.answer.answer_cache import AnswerCache, Asked
 from ragstone.answer.question import Part, each_once, look_up, standalone
-from ragstone.core.answers import Answer, AnswerEvent
+from ragstone.core.answers import Answer, AnswerEvent, AnswerReady
 from ragstone.core.claims import Verdict
 from ragstone.core.proof import ReceiptReport
 from ragstone.core.research import DEPTHS, MOST_ITERATIONS, Depth, Research
 from ragstone.core.settings import Settings
-from ragstone.core.types import (
-    Json,
-    Mode,
-    SearchResult,
-)
+from ragstone.core.types import Hit, Json, Mode, SearchResult
 from ragstone.parts import Parts
-from ragstone.query.rank import passages_of
+from ragstone.query.rank import passages_of, source_kind
 from ragstone.query.request import (
     checked_choice,
     checked_count,
     checked_query,
 )
+from ragstone.query.sources import Wish
 from ragstone.query.transform.decompose import decompose
-from ragstone.searching import SearchableLibrary
+from ragstone.searching import SearchableLibrary, Talk
 
 
 class Engine(SearchableLibrary):
@@ -50,36 +48,83 @@ class Engine(SearchableLibrary):
         mode: Mode | None = None,
         where: Mapping[str, Any] | None = None,
         web: bool | None = None,
+        conversation: str | None = None,
         tenant: str | None = None,
         kb: str | None = None,
     ) -> Answer:
-        """An answer in which every sentence carries the passage it stands on; `web` is as in `search`."""
+        """An answer in which every sentence carries the passage it stands on.
+
+        `web` and `conversation` are as in `search`; an LLM is told of the conversation's last turns.
+        """
         question = checked_query(question, None, "question")
         passages = self.settings.answer.passages if k is None else k
-        asked = await self._asked(question, repr((passages, mode, where, web)), tenant, kb)
+        talk = await self._talk(question, conversation, tenant, kb)
+        way = repr((passages, mode, where, web))
+        asked = None if talk.name else await self._asked(question, way, tenant, kb)
         if asked and (again := await self._answers.find(asked)):
             await self._parts.gate.query(asked.tenant)
+            await self._saw_answer(again, tenant, kb)
             return again
-        if not web and (own := await self._recalled(question, where, tenant)):
-            return own
+        if not web and (own := await self._recalled(talk.question, where, tenant)):
+            await self._saw_answer(own, tenant, kb)
+            return await self._said(talk, own, (), tenant, kb)
         options = {"k": passages, "mode": mode, "where": where, "web": web, "tenant": tenant, "kb": kb}
-        found, parts = await self._looked_up(question, options)
+        found, parts = await self._looked_up(talk, options)
         hits = each_once((*passages_of(found), *(hit for part in parts for hit in part.hits)))
         async with self._parts.gate.paying(self._tenant(tenant)):
             answer = await self._parts.answerer().answer(
-                found.query, hits, degraded=found.degraded, parts=parts
+                talk.question if talk.name else found.query,
+                hits,
+                degraded=found.degraded,
+                parts=parts,
+                earlier=talk.earlier,
             )
         if asked and not found.records:  # rows may be others in a moment
             await self._answers.keep(asked, hits, answer)
-        return answer
+        return await self._said(talk, answer, hits, tenant, kb)
 
     async def _looked_up(
-        self, question: str, options: Mapping[str, Any]
+        self, talk: Talk, options: Mapping[str, Any]
     ) -> tuple[SearchResult, tuple[Part, ...]]:
         """What is found for a question, and for each of the questions it is made of."""
-        found = await self.search(question, **options)
-        parts = standalone(found.query, decompose(found.query))
+        wish = Wish(options["mode"] is not None, options["web"])
+        how = (options["k"], options["mode"], options["where"])
+        found = await self._remembered("ask", talk, wish, how, options["tenant"], options["kb"])
+        question = talk.question if talk.name else found.query
+        parts = standalone(question, decompose(question))
         return found, await look_up(parts, partial(self._step, **options), passages_of, found)
+
+    async def _said(
+        self, talk: Talk, answer: Answer, hits: Sequence[Hit], tenant: str | None, kb: str | None
+    ) -> Answer:
+        """The answer to what was asked, remembered in its conversation."""
+        if not talk.name:
+            return answer
+        read = [hit.document_id for hit in hits if source_kind(hit) == "documents"]
+        text = answer.answer if answer.status != "no_evidence" else ""
+        note = await self.activity.conversations.add(
+            talk.name, self._tenant(tenant), self._name(kb), talk.query, text, read
+        )
+        notes = (*answer.degraded, note) if note else answer.degraded
+        return replace(answer, question=talk.query, degraded=notes)
+
+    async def _saw_answer(self, answer: Answer, tenant: str | None, kb: str | None) -> None:
+        """Have it recorded that an answer was given for which nothing was searched."""
+        named = [citation.document_id for citation in answer.citations if not citation.site]
+        audit, owner = self._parts.gate.audit, self._tenant(tenant)
+        await audit.saw(owner, "ask", kb=self._name(kb), count=len(named), document_ids=named)
+
+    @asynccontextmanager
+    async def _recorded(self, action: str, tenant: str | None, kb: str | None) -> AsyncIterator[list[str]]:
+        """Have recorded what the block does, with the documents that it adds to the list, or that it failed."""
+        named: list[str] = []
+        owner, audit, name = self._tenant(tenant), self._parts.gate.audit, self._name(kb)
+        try:
+            yield named
+        except Exception as error:
+            await audit.saw(owner, action, kb=name, error=error)
+            raise
+        await audit.saw(owner, action, kb=name, count=len(named), document_ids=named)
 
     async def _recalled(
         self, question: str, where: Mapping[str, Any] | None, tenant: str | None
@@ -112,6 +157,7 @@ class Engine(SearchableLibrary):
         mode: Mode | None = None,
         where: Mapping[str, Any] | None = None,
         web: bool | None = None,
+        conversation: str | None = None,
         tenant: str | None = None,
         kb: str | None = None,
     ) -> AsyncIterator[AnswerEvent]:
@@ -123,17 +169,27 @@ class Engine(SearchableLibrary):
         passages = self.settings.answer.passages if k is None else k
 
         async def produce(send: Callable[[AnswerEvent], None]) -> None:
-            if not web and (own := await self._recalled(question, where, tenant)):
-                for event in events_of(own):
+            talk = await self._talk(question, conversation, tenant, kb)
+            if not web and (own := await self._recalled(talk.question, where, tenant)):
+                await self._saw_answer(own, tenant, kb)
+                for event in events_of(await self._said(talk, own, (), tenant, kb)):
                     send(event)
                 return
             options = {"k": passages, "mode": mode, "where": where, "web": web, "tenant": tenant, "kb": kb}
-            found, parts = await self._looked_up(question, options)
+            found, parts = await self._looked_up(talk, options)
+            hits = passages_of(found)
             making = self._parts.answerer().events(
-                found.query, passages_of(found), degraded=found.degraded, parts=parts
+                talk.question if talk.name else found.query,
+                hits,
+                degraded=found.degraded,
+                parts=parts,
+                earlier=talk.earlier,
             )
             async with self._parts.gate.paying(self._tenant(tenant)), aclosing(making):
                 async for event in making:
+                    if isinstance(event, AnswerReady):
+                        read = (*hits, *(hit for part in parts for hit in part.hits))
+                        event = AnswerReady(await self._said(talk, event.answer, read, tenant, kb))
                     send(event)
 
         async with aclosing(relayed(produce)) as events:
@@ -174,8 +230,11 @@ class Engine(SearchableLibrary):
         subject = checked_query(topic, self.settings.limits.query_chars, "topic")
         search = partial(self._step, k=k, mode="thorough", where=where, tenant=tenant, kb=kb)
         embedder = await self._embedder_of(await self._kb(tenant, kb))
-        async with self._parts.gate.paying(self._tenant(tenant)):
-            return await self._parts.researcher().research(Task(subject, k, iterations, search, embedder))
+        task, gate = Task(subject, k, iterations, search, embedder), self._parts.gate
+        async with gate.paying(self._tenant(tenant)), self._recorded("research", tenant, kb) as named:
+            found = await self._parts.researcher().research(task)
+            named += [finding.hit.document_id for finding in found.findings]
+        return found
 
     async def verify(
         self,
@@ -190,8 +249,13 @@ class Engine(SearchableLibrary):
         """Whether the knowledge base supports or refutes a claim, with the sentences that say so."""
         said = checked_query(claim, None, "claim")
         search = partial(self._step, k=k, mode=mode, where=where, tenant=tenant, kb=kb)
-        async with self._parts.gate.paying(self._tenant(tenant)):
-            return await self._parts.verifier().verify(said, search)
+        async with (
+            self._parts.gate.paying(self._tenant(tenant)),
+            self._recorded("verify", tenant, kb) as named,
+        ):
+            verdict = await self._parts.verifier().verify(said, search)
+            named += [one.document_id for one in verdict.evidence]
+        return verdict
 
     async def __aenter__(self) -> Engine:
         return self

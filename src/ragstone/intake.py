@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ragstone.core.clock import now
+from ragstone.core.document_facts import checked_facts
 from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
 from ragstone.core.ids import check_name, content_hash, document_id
 from ragstone.core.jobs import (
@@ -36,7 +37,7 @@ from ragstone.ingest.tally import Tally
 from ragstone.ingest.task import Group, Task
 from ragstone.ingest.upkeep import BuildSource, Upkeep
 from ragstone.ingest.uploads import SOURCE, checked_upload
-from ragstone.ingest.worker import OnEnd, Worker
+from ragstone.ingest.worker import OnEnd, RunRefresh, Worker
 
 WEB = "web"
 BATCH = 32
@@ -58,6 +59,7 @@ class Intake:
         build_source: BuildSource,
         upkeep: Upkeep,
         gate: Gate,
+        run_refresh: RunRefresh | None = None,
     ) -> None:
         self._settings = settings
         self._ledger = ledger
@@ -68,6 +70,7 @@ class Intake:
         self._build_source = build_source
         self._upkeep = upkeep
         self._gate = gate
+        self._run_refresh = run_refresh
 
     async def upload(
         self,
@@ -83,10 +86,13 @@ class Intake:
     ) -> DocumentStatus:
         """Take in a file to be worked on in the background. When this returns, it will not be lost.
 
-        Equal bytes are one document unless an `external_id` tells them apart.
+        Equal bytes are one document unless an `external_id` tells them apart. Of the metadata, `description`,
+        `category` and `tags` are shown with the document.
         """
         owner, name = await self._scope(tenant, kb)
-        uri = checked_upload(content, filename, self._settings.limits.file_mb)
+        limits = self._settings.limits
+        uri = checked_upload(content, filename, limits.file_mb, limits.upload_types)
+        checked_facts(title, metadata or {})
         item = Item(
             source=SOURCE,
             external_id=external_id or content_hash(content),
@@ -103,11 +109,21 @@ class Intake:
             scope = await tx.open_kb(name)
         identity = await self._ledger.identify(owner, scope, SOURCE, item.external_id)
         if identity is None:
-            identity = document_id(await self._gate.seed(owner), name, SOURCE, item.external_id)
+            identity = await self._new_identity(owner, scope, item.external_id)
         live = (await self._ledger.find(owner, scope, SOURCE, [item.external_id])).get(item.external_id)
         if not self._preparer().is_current(item, live):
             await self._queue_document(owner, scope, Task(item, Group(), document_id=identity), priority)
         return await self.status(identity, tenant=owner)
+
+    async def _new_identity(self, owner: str, kb: KnowledgeBase, external_id: str) -> str:
+        """The id of an upload that is not known yet; racing ones agree on it."""
+        seed = await self._gate.seed(owner)
+        identity = document_id(seed, kb.name, SOURCE, external_id)
+        if not await self._ledger.existing(owner, [identity]):
+            return identity
+        # Somebody was faster, or a kb that had this name before took the id along to another one.
+        known = await self._ledger.identify(owner, kb, SOURCE, external_id)
+        return known or document_id(f"{seed}/{kb.id}", kb.name, SOURCE, external_id)
 
     async def queue(
         self, *paths: str | Path, tenant: str | None = None, kb: str | None = None
@@ -157,8 +173,10 @@ class Intake:
 
     async def status(self, document_id: str, *, tenant: str | None = None) -> DocumentStatus:
         """What has become of a document."""
-        found = await self._ledger.status(await self._owner(tenant), document_id)
+        owner = await self._owner(tenant)
+        found = await self._ledger.status(owner, document_id)
         if found is None:
+            await self._gate.audit.denied(owner, "document.read", document_id)
             raise NotFoundError(f"no document {document_id}", hint="list them with: ragstone documents")
         return found
 
@@ -174,8 +192,10 @@ class Intake:
         return await self._queue.jobs(await self._owner(tenant), states, source, limit)
 
     async def job(self, job_id: str, *, tenant: str | None = None) -> Job:
-        found = await self._queue.job(await self._owner(tenant), job_id)
+        owner = await self._owner(tenant)
+        found = await self._queue.job(owner, job_id)
         if found is None:
+            await self._gate.audit.denied(owner, "job.read", job_id)
             raise NotFoundError(f"no job {job_id}", hint="list them with: ragstone jobs")
         return found
 
@@ -283,10 +303,14 @@ class Intake:
         found = await self._ledger.kb(owner, scope)
         there = await self._ledger.belongings(owner, found, name) if found else {}
         if found and not keep_documents:
-            async with self._ledger.transaction(owner) as tx:
-                await tx.delete_source(found, name)
-            return sum(bool(hashed) for _, hashed in there.values())
+            gone = sum(bool(hashed) for _, hashed in there.values())
+            async with self._gate.audit.removing(owner, "source.delete", [name], scope) as removal:
+                async with self._ledger.transaction(owner) as tx:
+                    await tx.delete_source(found, name)
+                removal.did(name, gone)
+            return gone
         await self._book.remove(owner, record.id)
+        await self._gate.audit.changed(owner, "source.remove", name, kb=scope)
         for identity in [identity for identity, hashed in there.values() if not hashed]:
             async with self._ledger.transaction(owner) as tx:
                 await tx.delete(identity)
@@ -305,6 +329,7 @@ class Intake:
             on_end=on_end,
             housekeeping=self._upkeep.finish_deletions,
             roll=Roll(self._settings.data_dir / "workers"),
+            run_refresh=self._run_refresh,
         )
 
     async def _owner(self, tenant: str | None) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ragstone.core.activity import Vote
+from ragstone.core.audit import AuditEntry
+from ragstone.core.chunk_records import ChunkRecord
 from ragstone.core.collections import Collection, collection_name
 from ragstone.core.erasure import Receipt, Target, TargetKind
 from ragstone.core.errors import ModelError, NotFoundError, unknown_kb
@@ -24,11 +27,18 @@ from ragstone.query.request import checked_count
 if TYPE_CHECKING:
     # Only some methods need these: they are imported there, and a search starts the sooner.
     from ragstone.activity import Activity
+    from ragstone.corpora.builder import CorpusBuilder
     from ragstone.ingest.arrivals import Listing
+    from ragstone.ingest.fill import OnFill
     from ragstone.ingest.tally import OnProgress
     from ragstone.intake import Intake
     from ragstone.moves.mover import Mover
     from ragstone.reembed import CleanOptions, FillOptions, ReembedOptions, ReembedReport
+    from ragstone.refresh.refresher import RefreshReport
+    from ragstone.refresh.triggers import RefreshStatus
+
+READ = "document.read"
+MOST_AUDITED = 100_000
 
 
 class Library:
@@ -64,8 +74,11 @@ class Library:
         listings: Sequence[Listing] = (),
     ) -> IngestReport:
         """Take in items of any source, here and now; documents that a listing no longer has are removed."""
-        pipeline = self._parts.pipeline(self._model)
-        return await pipeline.run(self._tenant(tenant), self._name(kb), items, on_progress, listings=listings)
+        pipeline, owner, name = self._parts.pipeline(self._model), self._tenant(tenant), self._name(kb)
+        report = await pipeline.run(owner, name, items, on_progress, listings=listings)
+        if report.removed:
+            await self._parts.gate.audit.changed(owner, "document.gone", kb=name, count=report.removed)
+        return report
 
     async def ingest_urls(
         self,
@@ -114,6 +127,11 @@ class Library:
         return self._parts.mover()
 
     @property
+    def corpora(self) -> CorpusBuilder:
+        """Collections that are built from one corpus file as a whole."""
+        return self._parts.corpora()
+
+    @property
     def intake(self) -> Intake:
         """Uploads, sources, jobs and workers: what is taken in now and worked on later."""
         return self._parts.intake(self._model)
@@ -136,27 +154,59 @@ class Library:
 
     async def document(self, document_id: str, *, tenant: str | None = None) -> Document:
         """One document, or `NotFoundError`."""
-        found = await self._parts.ledger.document(await self._owner(tenant), document_id)
+        owner = await self._owner(tenant)
+        found = await self._parts.ledger.document(owner, document_id)
         if found is None:
+            await self._parts.gate.audit.denied(owner, READ, document_id)
             raise NotFoundError(f"no document {document_id}", hint="list them with: ragstone documents")
+        await self._parts.gate.audit.saw(owner, READ, target=document_id, kb=found.kb)
         return found
 
     async def text(self, document_id: str, *, tenant: str | None = None) -> str:
         """A document's text, that citation offsets point into."""
-        return await self._parts.ledger.text(await self._owner(tenant), document_id)
+        owner, audit = await self._owner(tenant), self._parts.gate.audit
+        try:
+            text = await self._parts.ledger.text(owner, document_id)
+        except NotFoundError:
+            await audit.denied(owner, READ, document_id)
+            raise
+        await audit.saw(owner, READ, target=document_id)
+        return text
 
     async def chunks(self, document_id: str, *, tenant: str | None = None) -> list[LiveChunk]:
         """How a document was cut, in order."""
-        return await self._parts.ledger.document_chunks(await self._owner(tenant), document_id)
+        owner = await self._owner(tenant)
+        found = await self._parts.ledger.document_chunks(owner, document_id)
+        await self._read(owner, document_id, bool(found))
+        return found
+
+    async def chunk_records(self, document_id: str, *, tenant: str | None = None) -> list[ChunkRecord]:
+        """The same with the models of their vectors and with metadata, under the names that others know."""
+        owner = await self._owner(tenant)
+        found = await self._parts.ledger.chunk_records(owner, document_id)
+        await self._read(owner, document_id, bool(found))
+        return found
+
+    async def _read(self, owner: str, document_id: str, found: bool) -> None:
+        """Have recorded that a document was read, or asked for and not there: one may also have no chunks yet."""
+        there = found or await self._parts.ledger.status(owner, document_id) is not None
+        audit = self._parts.gate.audit
+        await (
+            audit.saw(owner, READ, target=document_id) if there else audit.denied(owner, READ, document_id)
+        )
 
     async def delete(self, document_id: str, *, tenant: str | None = None) -> bool:
         """Remove a document with everything derived from it; False when there is none."""
-        owner = await self._owner(tenant)
+        owner, audit = await self._owner(tenant), self._parts.gate.audit
         if await self._parts.ledger.status(owner, document_id) is None:
+            await audit.denied(owner, "document.delete", document_id)
             return False
-        async with self._parts.ledger.transaction(owner) as tx:
-            gone = await tx.delete(document_id)
-        await self._parts.activity().forget(owner, documents=[document_id])
+        async with audit.removing(owner, "document.delete", [document_id]) as removal:
+            async with self._parts.ledger.transaction(owner) as tx:
+                gone = await tx.delete(document_id)
+            await self._parts.activity().forget(owner, documents=[document_id])
+            await self.corpora.refresh(owner)
+            removal.did(document_id, int(gone))
         return gone
 
     async def delete_kb(self, kb: str, *, tenant: str | None = None) -> int:
@@ -164,9 +214,12 @@ class Library:
         owner = await self._owner(tenant)
         if await self._parts.ledger.kb(owner, kb) is None:
             return 0
-        async with self._parts.ledger.transaction(owner) as tx:
-            gone = await tx.delete_kb(kb)
-        await self._parts.activity().forget(owner, kb=kb)
+        async with self._parts.gate.audit.removing(owner, "kb.delete", [kb], kb) as removal:
+            async with self._parts.ledger.transaction(owner) as tx:
+                gone = await tx.delete_kb(kb)
+            await self._parts.activity().forget(owner, kb=kb)
+            await self.corpora.refresh(owner)
+            removal.did(kb, gone)
         return gone
 
     async def erase(
@@ -181,7 +234,23 @@ class Library:
         if kind == "tenant":
             return [await eraser.erase_tenant(name) for name in names]
         scope = self._name(kb) if kind == "source" else ""
-        return await eraser.erase(await self._owner(tenant), [Target(kind, name, scope) for name in names])
+        owner = await self._owner(tenant)
+        receipts = await eraser.erase(owner, [Target(kind, name, scope) for name in names])
+        await self.corpora.refresh(owner)
+        return receipts
+
+    async def audit(
+        self,
+        *,
+        action: str | None = None,
+        since: datetime | None = None,
+        limit: int = 100,
+        tenant: str | None = None,
+    ) -> list[AuditEntry]:
+        """What was done for a tenant and by whom, newest first; `action` is one, or `tenant` for all of `tenant.…`."""
+        checked_count("limit", limit, most=MOST_AUDITED)
+        owner = await self._owner(tenant)
+        return await self._parts.gate.audit.entries(owner, action=action, since=since, limit=limit)
 
     async def kbs(self, *, tenant: str | None = None) -> Sequence[KnowledgeBase]:
         """All kbs of a tenant."""
@@ -215,6 +284,24 @@ class Library:
         await self._parts.gate.write(owner)
         async with self._parts.gate.paying(owner):
             return await self._parts.reembedder().run(owner, self._name(kb), model, **options)
+
+    async def refresh(
+        self, *, tenant: str | None = None, kb: str | None = None, on_progress: OnFill | None = None
+    ) -> RefreshReport:
+        """Fill in vectors that are missing, compare some with fresh ones, and make all anew if one differs."""
+        owner = self._tenant(tenant)
+        await self._parts.gate.write(owner)
+        async with self._parts.gate.paying(owner):
+            return await self._parts.refresher().run(
+                owner,
+                self._name(kb),
+                sample=self.settings.embedding.refresh.sample,
+                on_progress=on_progress,
+            )
+
+    async def refresh_status(self, *, tenant: str | None = None, kb: str | None = None) -> RefreshStatus:
+        """When a kb was last refreshed by a worker, how that ended, and when it is due."""
+        return await self._parts.triggers().status(await self._owner(tenant), self._name(kb))
 
     async def rollback_space(
         self, *, tenant: str | None = None, kb: str | None = None, **options: Unpack[FillOptions]

@@ -22,12 +22,15 @@ if TYPE_CHECKING:
     from ragstone.answer import Answerer
     from ragstone.answer.research import Researcher
     from ragstone.answer.verify import ClaimVerifier
+    from ragstone.corpora.builder import CorpusBuilder
     from ragstone.erasure import Eraser
     from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.prepare import Preparer
     from ragstone.intake import Intake
     from ragstone.moves.mover import Mover
     from ragstone.reembed import Reembedder
+    from ragstone.refresh.refresher import Refresher
+    from ragstone.refresh.triggers import Triggers
     from ragstone.websearch.searcher import WebSearcher
 
 Closing = Callable[[], Awaitable[None]]
@@ -51,7 +54,10 @@ class Parts:
     pipeline: Callable[[str], IngestPipeline]
     intake: Callable[[str], Intake]
     reembedder: Callable[[], Reembedder]
+    refresher: Callable[[], Refresher]
+    triggers: Callable[[], Triggers]
     mover: Callable[[], Mover]
+    corpora: Callable[[], CorpusBuilder]
     eraser: Callable[[], Eraser]
     reindex: Callable[[str, str], Awaitable[list[str]]]
     """Makes the indexes of a tenant's kb anew."""

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ragstone.configure import load_settings, read_profile
+from ragstone.core.jobs import Job, JobProgress
 from ragstone.core.protocols import LLM, Embedder, Entailer, Reranker, Source
 from ragstone.core.query_settings import RerankingStage
 from ragstone.core.settings import EmbeddingSettings, Settings
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ragstone.answer import Answerer
     from ragstone.answer.research import Researcher
     from ragstone.answer.verify import ClaimVerifier
+    from ragstone.corpora.builder import CorpusBuilder
     from ragstone.erasure import Eraser
     from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.prepare import Preparer
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from ragstone.intake import Intake
     from ragstone.moves.mover import Mover
     from ragstone.reembed import Reembedder
+    from ragstone.refresh.refresher import Refresher
+    from ragstone.refresh.triggers import Triggers
     from ragstone.websearch.searcher import WebSearcher
 
 
@@ -43,12 +47,16 @@ def open_engine(settings: Settings | None = None) -> Engine:
     second_reranker = _reranker(settings, then) if then.kind != "none" else None
     llm = build_llm(settings.llm)
     embedders = EmbedderShelf(embedder, lambda name: build_embedder(_named(settings, name)))
-    closing: list[Closing] = [stores.close, embedder.close, embedders.close]
+    closing: list[Closing] = [stores.audit.close, stores.close, embedder.close, embedders.close]
     closing += [model.close for model in (reranker, second_reranker, llm) if model]
-    gate = Gate(stores.tenants, settings, read_profile)
+    gate = Gate(stores.tenants, settings, read_profile, trail=stores.audit)
     entailer = cache(lambda: _entailer(settings, llm, closing))
     preparer = cache(lambda model: _preparer(settings, embedder, llm, model, closing))
     pipeline = cache(lambda model: _pipeline(settings, stores, preparer(model), embedders, gate))
+    activity = cache(lambda: _activity(settings, stores, gate, llm, closing))
+    reembedder = cache(lambda: _reembedder(settings, stores, embedders))
+    refresher = cache(lambda: _refresher(stores, embedders, reembedder(), gate))
+    triggers = cache(lambda: _triggers(settings, stores, embedders, gate, activity))
     parts = Parts(
         ledger=stores.ledger,
         vectors=stores.vectors,
@@ -62,16 +70,27 @@ def open_engine(settings: Settings | None = None) -> Engine:
         pipeline=pipeline,
         intake=cache(
             lambda model: _intake(
-                settings, stores, lambda: preparer(model), lambda: pipeline(model), embedders, gate, closing
+                settings,
+                stores,
+                lambda: preparer(model),
+                lambda: pipeline(model),
+                embedders,
+                gate,
+                closing,
+                refresher,
+                triggers,
             )
         ),
-        reembedder=cache(lambda: _reembedder(settings, stores, embedders)),
+        reembedder=reembedder,
+        refresher=refresher,
+        triggers=triggers,
         mover=cache(lambda: _mover(settings, stores, gate)),
+        corpora=cache(lambda: _corpora(settings, stores, embedders, llm, gate, activity)),
         eraser=cache(lambda: _eraser(stores)),
         reindex=lambda tenant, kb: reindex(stores, tenant, kb),
         web=_web(settings, stores, gate, closing),
         records=_records(settings),
-        activity=cache(lambda: _activity(settings, stores, gate, llm, closing)),
+        activity=activity,
         entailer=entailer,
         verifier=cache(lambda: _verifier(embedder, entailer)),
         answerer=cache(lambda: _answerer(settings, embedder, llm, entailer())),
@@ -142,6 +161,8 @@ def _intake(
     embedders: EmbedderShelf,
     gate: Gate,
     closing: list[Closing],
+    refresher: Callable[[], Refresher],
+    triggers: Callable[[], Triggers],
 ) -> Intake:
     from ragstone.fetch import Fetcher
     from ragstone.ingest.fill import SpaceFiller, SpaceUpkeep
@@ -161,8 +182,42 @@ def _intake(
 
     ledger, queue, book = stores.ledger, stores.queue, stores.book
     spaces = SpaceUpkeep(ledger, stores.spaces, SpaceFiller(stores.spaces, embedders.of), gate)
-    upkeep = Upkeep(ledger, queue, book, preparer, build, webhook, tenants=stores.tenants, spaces=spaces)
-    return Intake(settings, ledger, queue, book, pipeline, preparer, build, upkeep, gate)
+    upkeep = Upkeep(
+        ledger,
+        queue,
+        book,
+        preparer,
+        build,
+        webhook,
+        tenants=stores.tenants,
+        audit=gate.audit,
+        spaces=spaces,
+        start_refresh=triggers().start_due,
+    )
+
+    async def refresh(tenant: str, job: Job, tell: Callable[[JobProgress], None]) -> str:
+        reread = upkeep.reread if job.facts["sources"] else None
+        return await refresher().do(tenant, job, tell, settings.embedding.refresh.sample, reread)
+
+    return Intake(settings, ledger, queue, book, pipeline, preparer, build, upkeep, gate, refresh)
+
+
+def _refresher(stores: Stores, embedders: EmbedderShelf, reembedder: Reembedder, gate: Gate) -> Refresher:
+    from ragstone.refresh.refresher import Refresher
+
+    return Refresher(stores.ledger, stores.spaces, embedders, reembedder, gate)
+
+
+def _triggers(
+    settings: Settings,
+    stores: Stores,
+    embedders: EmbedderShelf,
+    gate: Gate,
+    activity: Callable[[], Activity],
+) -> Triggers:
+    from ragstone.refresh.triggers import Triggers
+
+    return Triggers(stores.ledger, stores.queue, stores.spaces, embedders, gate, activity, settings)
 
 
 def _reembedder(settings: Settings, stores: Stores, embedders: EmbedderShelf) -> Reembedder:
@@ -186,6 +241,26 @@ def _mover(settings: Settings, stores: Stores, gate: Gate) -> Mover:
     from ragstone.moves.mover import Mover
 
     return Mover(stores, settings, gate, secret_keys)
+
+
+def _corpora(
+    settings: Settings,
+    stores: Stores,
+    embedders: EmbedderShelf,
+    llm: LLM | None,
+    gate: Gate,
+    activity: Callable[[], Activity],
+) -> CorpusBuilder:
+    from ragstone.corpora.builder import CorpusBuilder
+    from ragstone.corpora.pipeline import BuildPipelines
+    from ragstone.stores.corpus_upkeep import FileUpkeep
+    from ragstone.stores.lexical.bm25 import ResidentBm25Index
+    from ragstone.stores.residents import Residents
+
+    pipelines = BuildPipelines(settings, stores, embedders, llm, gate)
+    bm25 = ResidentBm25Index(stores.ledger, Residents(settings.store.memory_mb))
+    upkeep = FileUpkeep(stores.ledger, stores.corpora, bm25)
+    return CorpusBuilder(settings, stores, pipelines, upkeep, gate, activity)
 
 
 def _eraser(stores: Stores) -> Eraser:

@@ -19,9 +19,11 @@ from ragstone.activity import Activity
 from ragstone.answer.receipt import make_receipt
 from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.clock import now
+from ragstone.core.corpora import BuildRequest
 from ragstone.core.errors import InputError, NotFoundError, TenantSuspended
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import Json, SearchResult
+from ragstone.corpora.builder import CorpusBuilder
 from ragstone.intake import Intake
 from ragstone.stores.tenant_rows import REST_SECONDS
 from ragstone.testing.fakes import FakeEmbedder
@@ -82,6 +84,12 @@ def receipt_of(document_id: str) -> dict[str, Json]:
 
 Call = Callable[[Engine, str], Awaitable[Any]]
 CALLS: dict[str, Call] = {
+    "audit": lambda engine, _: engine.audit(tenant="acme"),
+    "activity.turns": lambda engine, _: engine.activity.turns("talk", tenant="acme"),
+    "activity.forget_conversation": lambda engine, _: engine.activity.forget_conversation(
+        "talk", tenant="acme"
+    ),
+    "activity.relevance": lambda engine, _: engine.activity.relevance([], tenant="acme"),
     "warm": lambda engine, _: engine.warm(tenant="acme"),
     "search": lambda engine, _: engine.search("ferry", tenant="acme"),
     "ask": lambda engine, _: engine.ask("ferry?", tenant="acme"),
@@ -103,6 +111,7 @@ CALLS: dict[str, Call] = {
     "document": lambda engine, one: engine.document(one, tenant="acme"),
     "text": lambda engine, one: engine.text(one, tenant="acme"),
     "chunks": lambda engine, one: engine.chunks(one, tenant="acme"),
+    "chunk_records": lambda engine, one: engine.chunk_records(one, tenant="acme"),
     "delete": lambda engine, one: engine.delete(one, tenant="acme"),
     "erase": lambda engine, one: engine.erase("document", one, tenant="acme"),
     "delete_kb": lambda engine, _: engine.delete_kb("default", tenant="acme"),
@@ -111,6 +120,12 @@ CALLS: dict[str, Call] = {
     "collections": lambda engine, _: engine.collections(tenant="acme"),
     "stats": lambda engine, _: engine.stats(tenant="acme"),
     "reembed": lambda engine, _: engine.reembed("other", tenant="acme"),
+    "refresh": lambda engine, _: engine.refresh(tenant="acme"),
+    "refresh_status": lambda engine, _: engine.refresh_status(tenant="acme"),
+    "corpora.build": lambda engine, _: engine.corpora.build(BuildRequest("corpus.txt"), tenant="acme"),
+    "corpora.health": lambda engine, _: engine.corpora.health(tenant="acme"),
+    "corpora.chunk": lambda engine, _: engine.corpora.chunk("x", tenant="acme"),
+    "corpora.rename": lambda engine, _: engine.corpora.rename("default", "other", tenant="acme"),
     "rollback_space": lambda engine, _: engine.rollback_space(tenant="acme"),
     "spaces": lambda engine, _: engine.spaces(tenant="acme"),
     "clean_spaces": lambda engine, _: engine.clean_spaces(tenant="acme"),
@@ -146,16 +161,23 @@ CALLS: dict[str, Call] = {
 }
 
 
+OWN_BUSINESS = {"is_on", "activity.note", "activity.forget", "activity.rename_kb", "corpora.refresh"}
+"""What only the engine itself calls, after it has looked at the tenant."""
+
+
 def test_nothing_that_is_done_for_a_tenant_is_left_out() -> None:
     methods = dict(inspect.getmembers(Engine, inspect.isfunction))
     methods |= {f"intake.{name}": one for name, one in vars(Intake).items() if inspect.isfunction(one)}
     methods |= {f"activity.{name}": one for name, one in vars(Activity).items() if inspect.isfunction(one)}
+    methods |= {
+        f"corpora.{name}": one for name, one in vars(CorpusBuilder).items() if inspect.isfunction(one)
+    }
     asked = {
         name
         for name, method in methods.items()
         if "tenant" in inspect.signature(method).parameters and "_" not in (name[0], name.split(".")[-1][0])
     }
-    assert asked - {"is_on", "activity.note", "activity.forget"} == CALLS.keys()
+    assert asked - OWN_BUSINESS == CALLS.keys()
 
 
 async def test_a_suspended_tenant_is_refused_everywhere(engine: Engine, fake_model: FakeEmbedder) -> None:

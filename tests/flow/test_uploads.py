@@ -155,7 +155,8 @@ async def test_a_cancelled_job_ends_and_may_be_retried(engine: Engine) -> None:
     assert taken.job is not None
     assert await engine.intake.cancel(taken.job.id)
     await work(engine)
-    assert (await engine.intake.status(taken.document_id)).status == "cancelled"
+    stopped = await engine.intake.status(taken.document_id)
+    assert (stopped.status, stopped.processing_error) == ("failed", "cancelled on request")
     assert await engine.intake.retry(taken.job.id)
     await work(engine)
     assert (await engine.intake.status(taken.document_id)).status == "completed"

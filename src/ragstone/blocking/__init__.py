@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragstone.blocking.activity import BlockingActivity
+from ragstone.blocking.corpora import BlockingCorpora
 from ragstone.blocking.events import waited_for
 from ragstone.blocking.intake import BlockingIntake
 from ragstone.blocking.moves import BlockingMoves
@@ -18,6 +19,8 @@ from ragstone.blocking.tenants import BlockingTenants
 from ragstone.configure import load_settings
 from ragstone.core.activity import Vote
 from ragstone.core.answers import Answer, AnswerEvent
+from ragstone.core.audit import AuditEntry
+from ragstone.core.chunk_records import ChunkRecord
 from ragstone.core.claims import Verdict
 from ragstone.core.collections import Collection
 from ragstone.core.erasure import Receipt, TargetKind
@@ -45,6 +48,8 @@ from ragstone.wiring import open_engine
 if TYPE_CHECKING:
     from ragstone.intake import Intake
     from ragstone.reembed import ReembedReport
+    from ragstone.refresh.refresher import RefreshReport
+    from ragstone.refresh.triggers import RefreshStatus
 
 T = TypeVar("T")
 
@@ -92,6 +97,11 @@ class Ragstone:
     def moves(self) -> BlockingMoves:
         """Archives out and in, and moves to other stores."""
         return BlockingMoves(self._engine.moves, self._run)
+
+    @property
+    def corpora(self) -> BlockingCorpora:
+        """Collections that are built from one corpus file as a whole."""
+        return BlockingCorpora(self._engine.corpora, self._run)
 
     @property
     def intake(self) -> BlockingIntake:
@@ -156,11 +166,17 @@ class Ragstone:
     def chunks(self, document_id: str, **options: Any) -> list[LiveChunk]:
         return self._run(self._engine.chunks(document_id, **options))
 
+    def chunk_records(self, document_id: str, **options: Any) -> list[ChunkRecord]:
+        return self._run(self._engine.chunk_records(document_id, **options))
+
     def delete(self, document_id: str, **options: Any) -> bool:
         return self._run(self._engine.delete(document_id, **options))
 
     def delete_kb(self, kb: str, **options: Any) -> int:
         return self._run(self._engine.delete_kb(kb, **options))
+
+    def audit(self, **options: Any) -> list[AuditEntry]:
+        return self._run(self._engine.audit(**options))
 
     def erase(self, kind: TargetKind, *names: str, **options: Any) -> list[Receipt]:
         return self._run(self._engine.erase(kind, *names, **options))
@@ -182,6 +198,12 @@ class Ragstone:
 
     def reembed(self, model: str | None = None, **options: Any) -> ReembedReport:
         return self._run(self._engine.reembed(model, **options))
+
+    def refresh(self, **options: Any) -> RefreshReport:
+        return self._run(self._engine.refresh(**options))
+
+    def refresh_status(self, **options: Any) -> RefreshStatus:
+        return self._run(self._engine.refresh_status(**options))
 
     def rollback_space(self, **options: Any) -> ReembedReport:
         return self._run(self._engine.rollback_space(**options))

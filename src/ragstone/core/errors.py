@@ -3,7 +3,8 @@
 RagstoneError
 ├── SettingsError          a key, file or variable of the configuration is wrong
 ├── InputError             the caller's argument cannot be used
-│   └── FilterError        a filter is malformed or too large
+│   ├── FilterError        a filter is malformed or too large
+│   └── CollectionExists   a knowledge base of that name is there already
 ├── NotFoundError          an id that does not exist for this tenant
 ├── QuotaExceeded          the tenant has used up what it may use
 ├── TenantSuspended        nothing is done for this tenant until it is resumed
@@ -56,6 +57,10 @@ class InputError(RagstoneError):
 
 class FilterError(InputError):
     code = "invalid_filter"
+
+
+class CollectionExists(InputError):
+    code = "COLLECTION_EXISTS"
 
 
 class NotFoundError(RagstoneError):

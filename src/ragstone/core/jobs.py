@@ -10,9 +10,10 @@ from typing import Literal, NamedTuple, Protocol
 
 from ragstone.core.types import Json, KnowledgeBase, Metadata
 
-JobKind = Literal["document", "sync"]
+JobKind = Literal["document", "sync", "reembed"]
 JobState = Literal["pending", "running", "completed", "failed", "cancelled"]
-Status = Literal["pending", "processing", "completed", "failed", "cancelled"]
+Status = Literal["pending", "processing", "completed", "failed"]
+"""What a document is; one whose only job was cancelled has failed, and `processing_error` says so."""
 Lane = Literal["all", "batch", "express", "lost"]
 """Which jobs to take: `express` is what was tried before and what somebody waits for, `batch` all but last tries,
 `lost` what was tried before but for last tries."""
@@ -32,7 +33,7 @@ class Priority(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A document to make, or a source to look at."""
+    """A document to make, a source to look at, or a kb whose embeddings are to be refreshed."""
 
     kind: JobKind
     source: str
@@ -40,7 +41,7 @@ class NewJob:
     uri: str
     priority: Priority
     document_id: str = ""
-    """Empty for a sync."""
+    """Empty for all but documents."""
     content_hash: str = ""
     size: int = 0
     facts: Metadata = field(default_factory=dict)
@@ -120,6 +121,19 @@ class DocumentStatus:
     processing_error: str
     job: Job | None
     """Its newest job; None for what was ingested without one, or long ago."""
+    filename: str = ""
+    file_type: str = ""
+    """As the name ends: `pdf`, `txt`, `docx` and others."""
+    file_size: int | None = None
+    """In bytes, as it came in; None for what no job brought."""
+    file_path: str = ""
+    """Where the original lies under the data folder; empty when it is not kept."""
+    description: str = ""
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    uploaded_at: datetime | None = None
+    embedding_model: str = ""
+    """The model whose vectors find it; empty while there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +159,8 @@ class Notice:
     """Tells a tenant how something ended."""
 
     id: int
-    kind: Literal["completed", "failed"]
+    kind: Literal["completed", "failed", "warning"]
+    """A warning is about no job."""
     job_id: str
     document_id: str
     uri: str
@@ -216,6 +231,10 @@ class Queue(Protocol):
         """Newest first; no states mean all of them."""
         ...
 
+    async def newest(self, tenant: str, kb: KnowledgeBase, kind: JobKind) -> Job | None:
+        """The last job of a kind that a kb had."""
+        ...
+
     async def counts(self, tenant: str) -> Mapping[str, int]:
         """How many jobs are in which state."""
         ...
@@ -233,6 +252,10 @@ class Queue(Protocol):
     async def notices(self, tenant: str, *, unread: bool = False, limit: int = 100) -> list[Notice]: ...
 
     async def mark_read(self, tenant: str, notices_read: Sequence[int]) -> None: ...
+
+    async def warn(self, tenant: str, uri: str, message: str, *, quiet_since: datetime) -> bool:
+        """Tell the tenant something that no job did; False when it was told of the same thing since then."""
+        ...
 
     async def unsent(self, tenant: str, limit: int = 100) -> list[Notice]:
         """What the webhook has not been told yet, oldest first."""

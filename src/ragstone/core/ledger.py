@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from ragstone.core.chunk_records import ChunkRecord
 from ragstone.core.filters import Filter
 from ragstone.core.jobs import DocumentStatus, Job, JobProgress, NewJob, Ticket
 from ragstone.core.types import (
@@ -68,6 +69,10 @@ class Transaction(Protocol):
 
     async def delete_kb(self, name: str) -> int:
         """Remove a kb with everything in it; the number of documents that went."""
+        ...
+
+    async def rename_kb(self, kb: KnowledgeBase, name: str) -> KnowledgeBase:
+        """Give a kb another name; `CollectionExists` when that is taken, `StoreBusy` while a job works on it."""
         ...
 
     async def delete_source(self, kb: KnowledgeBase, name: str) -> int:
@@ -172,6 +177,10 @@ class Ledger(Protocol):
 
     async def document_chunks(self, tenant: str, document_id: str) -> list[LiveChunk]:
         """All live chunks of a document in order."""
+        ...
+
+    async def chunk_records(self, tenant: str, document_id: str) -> list[ChunkRecord]:
+        """The same with the models of their vectors, under the names that others know."""
         ...
 
     async def known_vectors(

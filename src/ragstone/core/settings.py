@@ -12,8 +12,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
 from ragstone.core.answer_settings import AnswerSettings, EntailmentSettings
+from ragstone.core.ingestion_settings import IngestionSettings
 from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
 from ragstone.core.record_settings import RecordSettings
+from ragstone.core.refresh_settings import RefreshSettings
 from ragstone.core.section import Section
 from ragstone.core.target_settings import Target
 from ragstone.core.vectors import Isolation
@@ -82,6 +84,8 @@ class SecuritySettings(Section):
     """Encrypts original files and stored secrets: base64 of 32 bytes, or `file:PATH`. None leaves them as they are."""
     old_keys: tuple[SecretStr, ...] = ()
     """Keys of before a rotation, for what is still under them."""
+    audit_days: int = Field(default=365, ge=0, le=36_500)
+    """How long the audit record is kept. 0 records nothing of what is looked at; changes are then kept for a year."""
 
 
 Strategy = Literal[
@@ -141,6 +145,7 @@ class EmbeddingSettings(Section):
     remote: RemoteModel = RemoteModel()
     fallback: str | None = None
     """Model to switch to when the first one fails; used only in a Space of its own."""
+    refresh: RefreshSettings = RefreshSettings()
 
 
 class LLMSettings(RemoteModel):
@@ -155,6 +160,8 @@ class LLMSettings(RemoteModel):
 
 class LimitSettings(Section):
     file_mb: int = Field(default=100, ge=1)
+    upload_types: tuple[str, ...] = ()
+    """Which kinds of file may be uploaded, as their names end; empty for all that can be read."""
     archive_mb: int = Field(default=1000, ge=1)
     """How much an archive may hold when it is unpacked."""
     archive_entries: int = Field(default=10_000, ge=1)
@@ -163,6 +170,10 @@ class LimitSettings(Section):
     pages: int = Field(default=5000, ge=1)
     query_chars: int = Field(default=8000, ge=1)
     document_chunks: int = Field(default=100_000, ge=1)
+    chunk_tokens_least: int = Field(default=0, ge=0)
+    """A chunk with fewer tokens is reported, not refused; 0 reports none."""
+    chunk_tokens_most: int = Field(default=0, ge=0)
+    """A chunk with more tokens is reported; 0 reports none."""
 
 
 class FetchSettings(Section):
@@ -242,6 +253,7 @@ class Settings(Section):
     fetch: FetchSettings = FetchSettings()
     extract: ExtractSettings = ExtractSettings()
     enrich: EnrichSettings = EnrichSettings()
+    ingestion: IngestionSettings = IngestionSettings()
     jobs: JobSettings = JobSettings()
     activity: ActivitySettings = ActivitySettings()
     security: SecuritySettings = SecuritySettings()

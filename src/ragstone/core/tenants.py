@@ -91,7 +91,9 @@ class Stock:
     documents: int = 0
     chunks: int = 0
     bytes: int = 0
-    """Of text as it is stored, or of files that wait in the queue."""
+    """Of text and original files as they are stored, or of files that wait in the queue."""
+    originals: int = 0
+    """How many of the bytes are those of original files."""
 
     def of(self, name: QuotaName) -> float:
         """How much there is of that."""

@@ -216,6 +216,10 @@ class LiveChunk:
     uri: str
     source: str
     metadata: Metadata
+    total: int = 0
+    """How many chunks its document has."""
+    updated_at: datetime | None = None
+    """When the document's live version became that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +240,8 @@ class Hit:
     end: int
     context: str = ""
     """The text around the passage, the passage included, where the settings ask for it."""
+    placement: tuple[tuple[str, Json], ...] = ()
+    """Where it is from and how it stands in its document, for programs: models are not shown it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from math import ceil
 
 from ragstone.core.analysis import analysis_json
 from ragstone.core.answers import Answer, Citation
+from ragstone.core.chunk_records import ChunkRecord
 from ragstone.core.clock import canonical
 from ragstone.core.errors import RagstoneError
 from ragstone.core.types import (
@@ -61,7 +62,7 @@ def hit_json(hit: Hit) -> JsonObject:
         "text": hit.text,
         "score": hit.score,
         "scores": dict(hit.scores),
-        "metadata": dict(hit.metadata),
+        "metadata": {**dict(hit.placement), **hit.metadata},
         "start": hit.start,
         "end": hit.end,
         "context": hit.context,
@@ -192,6 +193,23 @@ def chunk_json(live: LiveChunk) -> JsonObject:
         "tokens": chunk.tokens,
         "context": chunk.context,
         "text": chunk.text,
+    }
+
+
+def chunk_record_json(record: ChunkRecord) -> JsonObject:
+    """One live chunk of a document under the names that others know."""
+    return {
+        "id": record.id,
+        "document_id": record.document_id,
+        "content": record.content,
+        "chunk_index": record.chunk_index,
+        "token_count": record.token_count,
+        "embedding_model": record.embedding_model,
+        "embedding_id": record.embedding_id,
+        "page_number": record.page_number,
+        "section_title": record.section_title,
+        "metadata": dict(record.metadata),
+        "created_at": _moment(record.created_at),
     }
 
 

@@ -65,6 +65,27 @@ def status_json(status: DocumentStatus) -> JsonObject:
         "processed_at": _moment(status.processed_at),
         "processing_error": status.processing_error,
         "job": job_json(status.job) if status.job else None,
+        **record_json(status),
+    }
+
+
+def record_json(status: DocumentStatus) -> JsonObject:
+    """What is known of a document as a file that somebody uploaded."""
+    return {
+        "filename": status.filename,
+        "file_type": status.file_type,
+        "file_size": status.file_size,
+        "file_path": status.file_path,
+        "status": status.status,
+        "processing_error": status.processing_error,
+        "description": status.description,
+        "category": status.category,
+        "tags": list(status.tags),
+        "chunk_count": status.chunk_count,
+        "total_tokens": status.total_tokens,
+        "uploaded_at": _moment(status.uploaded_at),
+        "processed_at": _moment(status.processed_at),
+        "embedding_model": status.embedding_model,
     }
 
 

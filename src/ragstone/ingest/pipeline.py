@@ -23,6 +23,7 @@ from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase
 from ragstone.ingest.admission import OpenGate, expect_room, room_for
 from ragstone.ingest.arrivals import Arrivals, Listing
 from ragstone.ingest.belt import Belt
+from ragstone.ingest.chunk_sizes import ChunkSizes
 from ragstone.ingest.embed_wave import WaveEmbedder
 from ragstone.ingest.endings import Endings, Settle
 from ragstone.ingest.entries import Entry, opened, some
@@ -77,7 +78,7 @@ class IngestPipeline:
         settle: Settle = _nobody,
     ) -> IngestReport:
         """Ingest all items; one that fails is reported and the rest go on."""
-        tally = Tally(on_progress)
+        tally = Tally(on_progress, sizes=ChunkSizes.asked_by(self._limits))
         await self._gate.write(tenant)
         kb = await self._kb(tenant, kb_name, make=settle is _nobody)
         await self._choice.embedder(tenant, kb)
@@ -213,6 +214,7 @@ class _Run:
         task = document.task
         at_stage(task, "embed", chunks_total=len(document.chunks))
         task.group.remarks += document.parsed.warnings
+        task.group.remarks += self.tally.sizes.add(task.item.uri, document.chunks)
         if task.parent_id and not task.families:
             task.group.members.add(task.document_id)
         if document.attachments:

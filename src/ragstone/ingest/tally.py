@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from ragstone.core.jobs import STAGES, JobProgress
 from ragstone.core.types import Failure, IngestReport, Stage, Stats
+from ragstone.ingest.chunk_sizes import ChunkSizes
 from ragstone.ingest.task import Task
 
 
@@ -44,6 +45,7 @@ class Tally:
     warnings: list[str] = field(default_factory=list)
     degraded: dict[str, None] = field(default_factory=dict)
     times: StageTimes = field(default_factory=lambda: StageTimes())
+    sizes: ChunkSizes = field(default_factory=ChunkSizes)
 
     def ended(self, uri: str) -> None:
         """One more document is through, whatever became of it."""
@@ -69,7 +71,7 @@ class Tally:
             documents=stats.documents,
             chunks=stats.chunks,
             seconds=round(time.perf_counter() - self.started, 3),
-            warnings=tuple(self.warnings),
+            warnings=(*self.warnings, *self.sizes.warnings()),
             skipped_chunks=self.skipped_chunks,
             degraded=tuple(self.degraded),
             removed=self.removed,

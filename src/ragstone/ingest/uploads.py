@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from ragstone.core.document_facts import FILENAME, within
 from ragstone.core.errors import EmptyDocument, InputError, ParserLimit, UnsupportedFormat
 from ragstone.ingest.parsers.cleaning import printable
 from ragstone.ingest.parsers.dispatch import KINDS
@@ -12,13 +14,18 @@ SOURCE = "upload"
 CONTAINERS = frozenset({".zip", ".mbox"})
 
 
-def checked_upload(content: bytes, filename: str, file_mb: int) -> str:
+def checked_upload(content: bytes, filename: str, file_mb: int, types: Sequence[str] = ()) -> str:
     """The name a file goes by: its own without folders. Raises for what no parser would take."""
     name = PurePosixPath(filename.replace("\\", "/")).name.replace("\0", "").strip()
     if name in ("", ".", ".."):
         raise InputError(f"{printable(filename)!r} is no file name", hint="give the file's own name")
-    name = printable(name.encode("utf-8", "replace").decode())
+    name = printable(within("the file name", name.encode("utf-8", "replace").decode(), FILENAME), FILENAME)
     suffix = PurePosixPath(name).suffix.lower()
+    if types and suffix.lstrip(".") not in types:
+        raise UnsupportedFormat(
+            f"{name} is of a kind that is not allowed",
+            hint=f"limits.upload_types allows: {', '.join(types)}",
+        )
     if suffix and suffix not in KINDS and suffix not in CONTAINERS:
         allowed = ", ".join(sorted({*KINDS, *CONTAINERS}))
         raise UnsupportedFormat(f"{name} is of a kind that is not allowed", hint=f"allowed are: {allowed}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ragstone.core.chunk_records import placement
 from ragstone.core.types import Hit
 from ragstone.query.search import Found
 
@@ -28,4 +29,5 @@ def packed(item: Found, context: str = "") -> Hit:
         start=live.chunk.start,
         end=live.chunk.end,
         context=context,
+        placement=tuple(placement(live).items()),
     )

@@ -71,6 +71,17 @@ class Blobs:
                 raise NotFoundError(f"the original of document {document_id} is gone") from None
         return self._vault.open(stored, self._owner(document_id, name))
 
+    def size(self, document_id: str, name: str) -> int:
+        """How many bytes a file takes as it is stored; 0 when there is none."""
+        if not (_is_ours(document_id) and _is_ours(name)):
+            return 0
+        place = self._place(document_id, name)
+        with translated(place):
+            try:
+                return place.stat().st_size
+            except (FileNotFoundError, NotADirectoryError):
+                return 0
+
     def names(self, document_id: str) -> list[str]:
         """The files that a document has now."""
         folder = self._folder / _safe(document_id)

@@ -12,9 +12,11 @@ from ragstone.core.checkup import Finding
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import RagstoneError
 from ragstone.core.tenants import Tenant
+from ragstone.stores.checkup_corpora import check_corpora
 from ragstone.stores.checkup_keys import check_encryption
 from ragstone.stores.checkup_vectors import check_vectors
 from ragstone.stores.database import Connection
+from ragstone.stores.ledger import originals
 from ragstone.stores.ledger.leftovers import staged_leftovers
 from ragstone.stores.ledger.sqlite_dialect import SqliteDialect
 from ragstone.stores.left_stores import check_left_stores
@@ -43,8 +45,10 @@ async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> 
         lambda: _deletions(stores, kind, tenants, repair),
         lambda: _reservations(stores, kind, repair),
         lambda: _leftovers(stores, kind, present, repair),
+        lambda: _originals(stores, kind, present, repair),
         lambda: check_encryption(stores, kind, present),
         lambda: check_vectors(stores, present, repair=repair),
+        lambda: check_corpora(stores, present, repair=repair),
         lambda: check_left_stores(stores, present, forget if repair else ""),
     ]
     for check in checks:
@@ -111,6 +115,25 @@ async def _leftovers(stores: Stores, store: str, tenants: Sequence[Tenant], repa
         else:
             findings.append(Finding(store, "leftovers", "warn", detail, REPAIR))
     return findings or [Finding(store, "leftovers", "ok", "no crash has left anything")]
+
+
+async def _originals(stores: Stores, store: str, tenants: Sequence[Tenant], repair: bool) -> list[Finding]:
+    """Whether quotas count original files with the sizes they have."""
+    findings = []
+    for tenant in tenants:
+        wrong = await stores.ledger.miscounted(tenant.name)
+        if not wrong:
+            continue
+        gone = sum(not size for _, size in wrong)
+        detail = (
+            f"tenant '{tenant.name}': counted with another size: {len(wrong)} files, of them gone: {gone}"
+        )
+        if repair:
+            await stores.ledger.write(tenant.name, originals.correct, wrong)
+            findings.append(Finding(store, "originals", "ok", detail, "counted anew", repaired=True))
+        else:
+            findings.append(Finding(store, "originals", "warn", detail, REPAIR))
+    return findings or [Finding(store, "originals", "ok", "counted as they are")]
 
 
 def _failed(store: str, what: str, error: RagstoneError) -> Finding:

@@ -14,6 +14,8 @@ from ragstone.core.registry import Registry
 from ragstone.core.settings import Adapter, Settings
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.stores.activity import ActivityFiles
+from ragstone.stores.audit import SqlAuditTrail
+from ragstone.stores.corpus_files import CorpusFiles
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.source_book import SecretKeys, SqlSourceBook
@@ -58,14 +60,17 @@ LEXICAL = Registry(
         "postgres": "ragstone.stores.lexical.postgres:PostgresLexicalIndex",
         "postgres_fts": "ragstone.stores.lexical.postgres_fts:PostgresFtsIndex",
         "bm25": "ragstone.stores.lexical.bm25:ResidentBm25Index",
+        "qdrant": "ragstone.stores.lexical.qdrant:QdrantLexicalIndex",
     },
 )
+WORDS = "qdrant"
+"""The lexical index that lies in the points of the vector database of the same name."""
 MEANT: dict[tuple[str, str], set[str]] = {
     ("ledger", "sqlite"): set(),
     ("ledger", "postgres"): {"dsn"},
     ("vectors", "sqlite"): set(),
     ("vectors", "pgvector"): {"options"},
-    **{("lexical", kind): set() for kind in ("sqlite", "postgres", "postgres_fts", "bm25")},
+    **{("lexical", kind): set() for kind in ("sqlite", "postgres", "postgres_fts", "bm25", WORDS)},
 }
 """What else can be said of a store that lives with the ledger; the others say themselves what they take."""
 
@@ -84,6 +89,13 @@ class Stores:
     mirror: DerivedIndex | None
     """The vector index, when it lives outside the ledger."""
     activity: ActivityFiles
+    audit: SqlAuditTrail
+    corpora: CorpusFiles
+
+    async def identity(self, tenant: str) -> str:
+        """The id of the tenant of a name; empty when there is none."""
+        found = await self.tenants.get(tenant)
+        return found.id if found else ""
 
     async def close(self) -> None:
         """Let go of the engines; one that fails to close keeps none of the others open."""
@@ -121,10 +133,15 @@ def open_stores(settings: Settings, secret_keys: SecretKeys = lambda _: ()) -> S
             vectors.serve()
     book = SqlSourceBook(ledger, vault, secret_keys)
     activity = ActivityFiles(settings.data_dir / "activity")
-    tenants = SqlTenantBook(ledger, [mirror.erase] if mirror else [], files=[activity.remove])
-    lexical = lexical_type(ledger, residents)
+    corpora = CorpusFiles(settings)
+    tenants = SqlTenantBook(ledger, [mirror.erase] if mirror else [], files=[activity.remove, corpora.forget])
+    audit = SqlAuditTrail(ledger, settings.security.audit_days)
+    beside = {"mirror": mirror} if store.lexical.kind == WORDS else {}
+    lexical = lexical_type(ledger, residents, **beside)
     spaces = SqlSpaceBook(ledger)
-    return Stores(ledger, vectors, lexical, SqlQueue(ledger), book, tenants, spaces, mirror, activity)
+    return Stores(
+        ledger, vectors, lexical, SqlQueue(ledger), book, tenants, spaces, mirror, activity, audit, corpora
+    )
 
 
 def open_own_index(ledger: SqlLedger, residents: Residents, adapter: Adapter) -> Any:
@@ -164,7 +181,8 @@ def open_provider(settings: Settings, adapter: Adapter) -> VectorProvider:
         adapter = adapter.model_copy(update={"path": settings.data_dir / adapter.path})
     folder = settings.data_dir / FOLDERS.get(adapter.kind, f"vectors/{adapter.kind}")
     isolation = settings.store.isolation or STRICTEST.get(adapter.kind, "collection")
-    opened: VectorProvider = VECTORS.load(adapter.kind)(adapter, folder, isolation)
+    words = {"words": True} if adapter.kind == settings.store.lexical.kind == WORDS else {}
+    opened: VectorProvider = VECTORS.load(adapter.kind)(adapter, folder, isolation, **words)
     return opened
 
 
@@ -199,5 +217,12 @@ def _refuse_unused(settings: Settings) -> None:
         if unused:
             raise SettingsError(
                 f"store.{name}.{unused[0]} means nothing to the {adapter.kind} store",
-                hint="it lives where the ledger does" if name != "ledger" else "leave it out",
+                hint=f"it lives where the {'vectors do' if adapter.kind == WORDS else 'ledger does'}"
+                if name != "ledger"
+                else "leave it out",
             )
+    if store.lexical.kind == WORDS != store.vectors.kind:
+        raise SettingsError(
+            f"store.lexical: {WORDS} lies in the points of store.vectors: {WORDS}, and that is {store.vectors.kind}",
+            hint=f"set store.vectors: {WORDS}, or another store.lexical",
+        )

@@ -38,10 +38,31 @@ def live_stock(connection: Connection, tenant_id: str) -> Stock:
     return Stock(int(documents), int(chunks), int(taken))
 
 
+def kept_originals(connection: Connection, tenant_id: str) -> int:
+    """What the originals of work that has ended take, well or not: they are there until they are deleted."""
+    row = connection.execute(
+        "SELECT coalesce(sum(stored), 0) FROM jobs "
+        "WHERE tenant_id = ? AND state IN ('completed', 'failed', 'cancelled') AND stored > 0",
+        (tenant_id,),
+    ).fetchone()
+    return int(row[0])
+
+
+def coming_originals(connection: Connection, tenant_id: str) -> int:
+    """What originals take that wait in the queue and are to be kept."""
+    row = connection.execute(
+        "SELECT coalesce(sum(stored), 0) FROM jobs WHERE tenant_id = ? AND state IN ('pending', 'running') "
+        f"AND stored > 0 AND {connection.dialect.json_true('facts', 'keep')}",
+        (tenant_id,),
+    ).fetchone()
+    return int(row[0])
+
+
 def queued_stock(connection: Connection, tenant_id: str) -> Stock:
     """What has been taken in for a tenant and cannot be found yet, from its own rows."""
     documents, taken = connection.execute(
-        "SELECT count(DISTINCT CASE WHEN d.version = 0 THEN d.id END), coalesce(sum(j.size), 0) FROM jobs j "
+        "SELECT count(DISTINCT CASE WHEN d.version = 0 THEN d.id END), "
+        "coalesce(sum(CASE WHEN j.stored > 0 THEN j.stored ELSE j.size END), 0) FROM jobs j "
         "JOIN documents d ON d.id = j.document_id WHERE j.tenant_id = ? AND j.kind = 'document' "
         "AND j.state IN ('pending', 'running')",
         (tenant_id,),

@@ -59,6 +59,28 @@ resting_names = Table(
     Column("tenant_id", String(32), nullable=False),
     Column("until", String(25), nullable=False),
 )
+audit = Table(
+    "audit",
+    control,
+    Column("id", SERIAL, primary_key=True),
+    Column("moment", String(25), nullable=False),
+    Column("tenant_id", String(32), nullable=False),
+    Column("tenant", String(63), nullable=False),
+    Column("actor", String(127), nullable=False),
+    Column("action", String(31), nullable=False),
+    Column("outcome", String(16), nullable=False),
+    Column("target", String(255), nullable=False),
+    Column("kb", String(63), nullable=False),
+    Column("count", BigInteger, nullable=False),
+    Column("document_ids", Text, nullable=False),
+    Column("counts", Text, nullable=False),
+    Column("detail", String(255), nullable=False),
+    Column("kind", String(8), nullable=False),
+    Index("idx_audit_tenant", "tenant_id", "id"),
+    Index("idx_audit_kept", "kind", "moment"),
+    sqlite_autoincrement=True,
+)
+"""No key leads to the tenant: the record of its deletion stays."""
 
 tenant = MetaData()
 knowledge_bases = Table(
@@ -226,8 +248,10 @@ jobs = Table(
     Column("created_at", String(25), nullable=False),
     Column("started_at", String(25), nullable=True),
     Column("finished_at", String(25), nullable=True),
+    Column("stored", BigInteger, nullable=False, server_default="0"),
     Index("idx_jobs_queue", "state", "priority", "seq"),
     Index("idx_jobs_document", "document_id", "seq"),
+    Index("idx_jobs_stored", "tenant_id", "state", "stored"),
     sqlite_autoincrement=True,
 )
 sources = Table(

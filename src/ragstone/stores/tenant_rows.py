@@ -8,11 +8,13 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
+from ragstone.core.audit import AuditEntry
 from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ids import check_name, opaque_id
 from ragstone.core.tenants import Quotas, Tenant, checked_quotas
 from ragstone.core.types import Json
+from ragstone.stores import audit_rows
 from ragstone.stores.database import Connection
 
 TENANT = (
@@ -22,7 +24,7 @@ REST_SECONDS = 600
 """How long a name that was let go is given to nobody: whatever still runs under it must not meet another tenant."""
 
 
-def register(connection: Connection, name: str, moment: datetime) -> str:
+def register(connection: Connection, name: str, moment: datetime, actor: str = "") -> str:
     """The id of the tenant of that name, which is made if there is none and the name does not rest."""
     check_name(name, "tenant")
     known = connection.execute("SELECT id FROM tenants WHERE name = ?", (name,)).fetchone()
@@ -40,6 +42,7 @@ def register(connection: Connection, name: str, moment: datetime) -> str:
         "INSERT INTO tenants (name, id, created_at, seed) VALUES (?, ?, ?, ?)",
         (name, made, canonical(moment), made if taken else None),
     )
+    audit_rows.append(connection, [AuditEntry(moment, made, name, actor, "tenant.create", target=name)])
     return made
 
 
@@ -75,10 +78,10 @@ def leaving(name: str) -> NotFoundError:
     )
 
 
-def create(connection: Connection, name: str, quotas: Quotas, moment: datetime) -> Tenant:
+def create(connection: Connection, name: str, quotas: Quotas, moment: datetime, actor: str = "") -> Tenant:
     check_name(name, "tenant")
     _refuse_taken(connection, name, moment)
-    register(connection, name, moment)
+    register(connection, name, moment, actor)
     return change(connection, name, "quotas", packed_quotas(quotas))
 
 

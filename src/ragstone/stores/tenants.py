@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
+from ragstone.core.audit import AuditEntry, Outcome, actor
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.ids import check_name
@@ -25,7 +27,7 @@ from ragstone.core.tenants import (
     checked_retention,
 )
 from ragstone.core.types import Metadata
-from ragstone.stores import quota_rows, tenant_rows
+from ragstone.stores import audit_rows, quota_rows, tenant_rows
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.ledger import SqlLedger, erasing
 from ragstone.stores.ledger.reads import read_sequence
@@ -61,8 +63,9 @@ class SqlTenantBook:
         self._files = (*self._files, remove)
 
     async def create(self, name: str, quotas: Quotas = UNLIMITED) -> Tenant:
+        who = actor()
         made = await self._ledger.control_write(
-            lambda connection: tenant_rows.create(connection, name, quotas, self._clock())
+            lambda connection: tenant_rows.create(connection, name, quotas, self._clock(), who)
         )
         self.revision += 1
         logger.info("tenant '%s' (%s) was created", name, made.id)
@@ -77,22 +80,25 @@ class SqlTenantBook:
         return await self._ledger.control_read(tenant_rows.read_tenants, [])
 
     async def rename(self, old: str, new: str) -> Tenant:
-        renamed = await self._write(
-            old, lambda connection: tenant_rows.rename(connection, old, new, self._clock())
+        renamed = await self._change(
+            old, "rename", lambda connection: tenant_rows.rename(connection, old, new, self._clock())
         )
         self.revision += 1
         logger.info("tenant '%s' (%s) is called '%s' now", old, renamed.id, new)
         return renamed
 
     async def suspend(self, name: str) -> Tenant:
-        return await self._set_state(name, "suspended")
+        return await self._set_state(name, "suspended", "suspend")
 
     async def resume(self, name: str) -> Tenant:
-        return await self._set_state(name, "active")
+        return await self._set_state(name, "active", "resume")
 
     async def delete(self, name: str) -> Tenant:
-        tenant = await self._write(
-            name, lambda connection: tenant_rows.begin_delete(connection, name, self._clock())
+        tenant = await self._change(
+            name,
+            "delete",
+            lambda connection: tenant_rows.begin_delete(connection, name, self._clock()),
+            "begun",
         )
         self.revision += 1
         await self._erase(tenant)
@@ -110,13 +116,13 @@ class SqlTenantBook:
         return finished
 
     async def set_quotas(self, name: str, quotas: Quotas) -> Tenant:
-        return await self._set(name, "quotas", tenant_rows.packed_quotas(quotas))
+        return await self._set(name, "quotas", tenant_rows.packed_quotas(quotas), "quotas")
 
     async def set_retention(self, name: str, days: int | None) -> Tenant:
-        return await self._set(name, "retention_days", checked_retention(days))
+        return await self._set(name, "retention_days", checked_retention(days), "retention")
 
     async def set_settings(self, name: str, settings: Metadata) -> Tenant:
-        return await self._set(name, "settings", packed_settings(settings))
+        return await self._set(name, "settings", packed_settings(settings), "settings")
 
     async def reserve(
         self, name: str, amounts: Mapping[QuotaName, float], *, queued: bool = False
@@ -133,7 +139,7 @@ class SqlTenantBook:
             return quota_rows.reserve(connection, fresh, limited, stock, self._clock())
 
         if any(one in STOCK for one in limited):
-            return await self._ledger.admit(name, self._all_stock if queued else self._live_stock, decide)
+            return await self._ledger.admit(name, self._all_stock if queued else self._taken_stock, decide)
         return await self._ledger.control_write(lambda connection: decide(connection, Stock()))
 
     async def check(self, name: str, amounts: Mapping[QuotaName, float]) -> None:
@@ -141,7 +147,7 @@ class SqlTenantBook:
         if tenant is None:
             return
         counts = any(one in STOCK for one in amounts)
-        stock = await self._ledger.read(name, self._live_stock) if counts else Stock()
+        stock = await self._ledger.read(name, self._taken_stock) if counts else Stock()
         await self._ledger.control_read(
             lambda connection: quota_rows.check(connection, tenant, amounts, stock, self._clock()), None
         )
@@ -195,7 +201,7 @@ class SqlTenantBook:
             raise tenant_rows.unknown(name)
         queries, costs, reserved = found
         return Usage(
-            stock=await self._ledger.read(name, self._live_stock),
+            stock=await self._ledger.read(name, self._kept_stock),
             queued=await self._ledger.read(name, quota_rows.queued_stock),
             queries=int(queries),
             cost=math.fsum(costs.values()),
@@ -215,21 +221,51 @@ class SqlTenantBook:
             self._counted[tenant_id] = known
         return known[1]
 
-    def _all_stock(self, connection: Connection, tenant_id: str) -> Stock:
-        live, queued = self._live_stock(connection, tenant_id), quota_rows.queued_stock(connection, tenant_id)
-        return Stock(live.documents + queued.documents, live.chunks, live.bytes + queued.bytes)
+    def _kept_stock(self, connection: Connection, tenant_id: str) -> Stock:
+        live, files = (
+            self._live_stock(connection, tenant_id),
+            quota_rows.kept_originals(connection, tenant_id),
+        )
+        return replace(live, bytes=live.bytes + files, originals=files)
 
-    async def _set_state(self, name: str, state: TenantState) -> Tenant:
-        changed = await self._set(name, "state", state)
+    def _taken_stock(self, connection: Connection, tenant_id: str) -> Stock:
+        """What a document that is about to be stored finds: its own original is among those that come."""
+        kept = self._kept_stock(connection, tenant_id)
+        return replace(kept, bytes=kept.bytes + quota_rows.coming_originals(connection, tenant_id))
+
+    def _all_stock(self, connection: Connection, tenant_id: str) -> Stock:
+        kept, queued = self._kept_stock(connection, tenant_id), quota_rows.queued_stock(connection, tenant_id)
+        return replace(kept, documents=kept.documents + queued.documents, bytes=kept.bytes + queued.bytes)
+
+    async def _set_state(self, name: str, state: TenantState, action: str) -> Tenant:
+        changed = await self._set(name, "state", state, action)
         logger.info("tenant '%s' (%s) is %s now", name, changed.id, state)
         return changed
 
-    async def _set(self, name: str, column: str, value: str | int | None) -> Tenant:
-        changed = await self._write(
-            name, lambda connection: tenant_rows.change(connection, name, column, value)
+    async def _set(self, name: str, column: str, value: str | int | None, action: str) -> Tenant:
+        changed = await self._change(
+            name, action, lambda connection: tenant_rows.change(connection, name, column, value)
         )
         self.revision += 1
         return changed
+
+    async def _change(
+        self, name: str, action: str, change: Callable[[Connection], Tenant], outcome: Outcome = "done"
+    ) -> Tenant:
+        """Change a tenant, and record in the same transaction who did."""
+        who = actor()
+
+        def recorded(connection: Connection) -> Tenant:
+            changed = change(connection)
+            audit_rows.append(connection, [self._entry(changed, who, action, outcome, name)])
+            return changed
+
+        return await self._write(name, recorded)
+
+    def _entry(self, tenant: Tenant, who: str, action: str, outcome: Outcome, name: str) -> AuditEntry:
+        return AuditEntry(
+            self._clock(), tenant.id, name, who, f"tenant.{action}", outcome, target=tenant.name
+        )
 
     async def _write(self, name: str, work: Callable[[Connection], T]) -> T:
         if await self.get(name) is None:  # asking for what is not there must write nothing
@@ -247,7 +283,7 @@ class SqlTenantBook:
         for remove in self._files:
             await remove(tenant.id)
         await self._ledger.forget(tenant.name, tenant.id)
-        await self._ledger.control_write(lambda connection: tenant_rows.finish_delete(connection, tenant.id))
+        await self._finish(tenant)
         # Once more, for whoever had been let in before: with the name gone, nobody can come after this.
         await self._ledger.forget(tenant.name, tenant.id)
         for remove in self._files:
@@ -255,3 +291,13 @@ class SqlTenantBook:
         self._counted.pop(tenant.id, None)
         self.revision += 1
         logger.info("tenant '%s' (%s) was deleted with all it had", tenant.name, tenant.id)
+
+    async def _finish(self, tenant: Tenant) -> None:
+        """Let go of the name, and record in the same transaction that all else is gone."""
+        entry = self._entry(tenant, actor(), "delete", "done", tenant.name)
+
+        def finished(connection: Connection) -> None:
+            tenant_rows.finish_delete(connection, tenant.id)
+            audit_rows.append(connection, [entry])
+
+        await self._ledger.control_write(finished)

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragstone.core.errors import InputError, ModelMismatch, NotFoundError
+from ragstone.core.errors import CollectionExists, InputError, ModelMismatch, NotFoundError
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import KnowledgeBase
 from ragstone.testing.builders import DIMENSION, MODEL, delete, make_version, put, unit_vectors
@@ -103,6 +103,38 @@ class LedgerSuite(LedgerReadsSuite):
         assert await ledger.document("default", added.document_id) is None
         assert await ledger.text("default", kept.document_id) == "some words"
         assert await ledger.kb("default", "other") is None
+
+    async def test_a_kb_is_found_under_its_new_name(self, ledger: Ledger) -> None:
+        version = make_version(vectors=unit_vectors(1))
+        kb = await put(ledger, version)
+        other = await put(ledger, make_version("b", kb="other"), kb="other")
+        async with ledger.transaction("default") as transaction:
+            renamed = await transaction.rename_kb(kb, "handbook")
+        assert renamed == replace(kb, name="handbook")
+        assert await ledger.kb("default", "default") is None
+        assert await ledger.kbs("default") == [renamed, other]
+        found = await ledger.document("default", version.document_id)
+        assert found is not None
+        assert found.kb == "handbook"
+        assert (await ledger.stats("default", renamed)).chunks == 1
+        for name, problem in (("other", CollectionExists), ("Not a name", InputError)):
+            with pytest.raises(problem):
+                async with ledger.transaction("default") as transaction:
+                    await transaction.rename_kb(renamed, name)
+        with pytest.raises(NotFoundError):
+            async with ledger.transaction("default") as transaction:
+                await transaction.rename_kb(kb, "again")  # not what it is called any more
+        assert await ledger.kbs("default") == [renamed, other]
+
+    async def test_a_renamed_kb_keeps_its_documents_from_one_of_its_old_name(self, ledger: Ledger) -> None:
+        version = make_version()
+        kb = await put(ledger, version)
+        async with ledger.transaction("default") as transaction:
+            renamed = await transaction.rename_kb(kb, "handbook")
+        with pytest.raises(NotFoundError, match="renamed"):
+            await put(ledger, version)
+        assert await ledger.kbs("default") == [renamed]
+        assert (await ledger.stats("default", renamed)).documents == 1
 
     async def test_a_refused_write_leaves_the_ledger_usable(self, ledger: Ledger) -> None:
         kb = await put(ledger, make_version())

@@ -30,7 +30,9 @@ def test_stores_in_order(filled: Cli) -> None:
         ("sqlite", "deletions"): "ok",
         ("sqlite", "reservations"): "ok",
         ("sqlite", "leftovers"): "ok",
+        ("sqlite", "originals"): "ok",
         ("sqlite", "encryption"): "ok",
+        ("collections", "files"): "ok",
     }
     assert {check["name"] for check in ran.json["checks"]} >= {"python", "model"}
 

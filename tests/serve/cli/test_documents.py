@@ -48,6 +48,35 @@ def test_a_document_is_shown_with_its_text_and_chunks(filled: Cli) -> None:
     assert for_people.splitlines()[0] == "Fares"
 
 
+@pytest.mark.req("R-DOM-14", "R-DOM-18")
+def test_the_records_of_a_document_and_its_chunks(filled: Cli) -> None:
+    listed = filled("documents", "--where", '{"filename": "fares.md"}', "--json").json["documents"][0]
+    shown = filled("documents", "show", listed["id"], "--json").json
+    told = {name: shown[name] for name in ("filename", "file_type", "status", "tags", "chunk_count")}
+    assert told == {
+        "filename": "fares.md",
+        "file_type": "md",
+        "status": "completed",
+        "tags": [],
+        "chunk_count": listed["chunks"],
+    }
+    records = filled("documents", "chunks", listed["id"], "--json").json
+    assert records["document_id"] == listed["id"]
+    assert [one["content"] for one in records["chunks"]] == [one["text"] for one in shown["chunk_list"]]
+    assert records["chunks"][0]["metadata"]["totalChunks"] == listed["chunks"]
+    for_people = filled("documents", "chunks", listed["id"]).out
+    assert records["chunks"][0]["id"] in for_people
+
+
+def test_chunks_of_what_is_not_live_or_not_there(cli: Cli, pages: Path) -> None:
+    queued = cli("ingest", "--queue", pages / "fares.md", "--json").json["queued"][0]
+    waiting = cli("documents", "chunks", queued["document_id"])
+    assert (waiting.code, waiting.out) == (4, "No chunks.\n")
+    assert "pending; it cannot be found yet" in waiting.err
+    unknown = cli("documents", "chunks", "0" * 32, "--json")
+    assert unknown.json["error"]["code"] == "not_found"
+
+
 def test_a_document_that_is_not_live_yet_is_shown_with_its_job(cli: Cli, pages: Path) -> None:
     queued = cli("ingest", "--queue", pages / "fares.md", "--json").json["queued"][0]
     shown = cli("documents", "show", queued["document_id"], "--json")

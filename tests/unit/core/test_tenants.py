@@ -105,12 +105,13 @@ def test_a_tenant_as_json() -> None:
 
 
 def test_usage_has_the_names_of_the_quotas() -> None:
-    usage = Usage(Stock(2, 7, 900), Stock(documents=1, bytes=50), 3, 0.5, {"llm": 0.5}, {"documents": 1})
+    usage = Usage(Stock(2, 7, 900, 400), Stock(documents=1, bytes=50), 3, 0.5, {"llm": 0.5}, {"documents": 1})
     shape = usage_json(usage)
     assert shape == {
         "documents": 2,
         "chunks": 7,
         "bytes": 900,
+        "originals": 400,
         "queries_per_minute": 3,
         "cost_per_month": 0.5,
         "cost_by_kind": {"llm": 0.5},

@@ -72,7 +72,10 @@ def test_jobs_come_with_the_counts_of_all() -> None:
 
 @pytest.mark.parametrize(("job", "job_id"), [(JOB, "j1"), (None, None)])
 def test_a_status(job: Job | None, job_id: str | None) -> None:
-    status = DocumentStatus("d1", "failed", "fares.md", "Fares", 0, 0, None, "it is cut", job)
+    status = DocumentStatus(
+        *("d1", "failed", "fares.md", "Fares", 0, 0, None, "it is cut", job),
+        *("fares.md", "md", 12, "documents/t1/d1/f1", "What it costs", "prices", ("ferry",), MOMENT, "mini"),
+    )
     assert wire.status_json(status) == {
         "document_id": "d1",
         "job_id": job_id,
@@ -84,6 +87,15 @@ def test_a_status(job: Job | None, job_id: str | None) -> None:
         "processed_at": None,
         "processing_error": "it is cut",
         "job": wire.job_json(job) if job else None,
+        "filename": "fares.md",
+        "file_type": "md",
+        "file_size": 12,
+        "file_path": "documents/t1/d1/f1",
+        "description": "What it costs",
+        "category": "prices",
+        "tags": ["ferry"],
+        "uploaded_at": STAMP,
+        "embedding_model": "mini",
     }
 
 

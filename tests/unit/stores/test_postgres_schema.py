@@ -33,6 +33,7 @@ FROM pg_class c LEFT JOIN pg_policy p ON p.polrelid = c.oid
 WHERE c.relnamespace = 'ragstone'::regnamespace AND c.relkind IN ('r', 'p') GROUP BY c.oid
 """
 KNOWN_TO_ALL = {
+    "audit",
     "resting_names",
     "tenants",
     "usage",
@@ -212,7 +213,7 @@ async def test_views_have_the_columns_that_others_know(
     assert columns(admin, "chunks") == uuids | {
         "document_id": "uuid",
         "content": "text",
-        "embedding": "halfvec",
+        "embedding": "vector",
         "chunk_index": "integer",
         "metadata": "jsonb",
         "content_tsv": "tsvector",
@@ -220,7 +221,7 @@ async def test_views_have_the_columns_that_others_know(
     }
     texts = dict.fromkeys(("kb", "content", "content_with_context"), "text")
     assert columns(admin, "knowledge_embeddings") == uuids | texts | {
-        "embedding": "halfvec",
+        "embedding": "vector",
         "content_tsvector": "tsvector",
         "document_title": "character varying(255)",
         "section_path": "text[]",

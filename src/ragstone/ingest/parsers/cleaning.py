@@ -60,7 +60,7 @@ def one_line(text: str) -> str:
     return " ".join(clean(text).text.split())
 
 
-def printable(name: str) -> str:
+def printable(name: str, most: int = 200) -> str:
     """A file's name as it may stand in a message: no control characters, not endless, its suffix kept."""
     shown = "".join(character if character.isprintable() else "\ufffd" for character in name)
-    return shown if len(shown) <= 200 else f"{shown[:150]}…{shown[-49:]}"
+    return shown if len(shown) <= most else f"{shown[: most - 50]}…{shown[-49:]}"

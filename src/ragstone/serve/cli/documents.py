@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from ragstone.core.chunk_records import ChunkRecord
     from ragstone.core.jobs import DocumentStatus
     from ragstone.core.types import Document, LiveChunk
 
@@ -51,25 +52,39 @@ async def list_documents(
 async def show_document(session: Session, document_id: DocumentId) -> None:
     """Print a document's text and how it was cut into chunks, or what has become of it so far."""
     from ragstone.core.wire import chunk_json, document_json
-    from ragstone.core.wire_jobs import status_json
+    from ragstone.core.wire_jobs import record_json, status_json
 
     async with session.engine() as engine:
+        # It may have come in and not be live yet, or have failed.
+        status = await engine.intake.status(document_id)
         try:
             document = await engine.document(document_id)
         except NotFoundError:
-            # It may have come in and not be live yet, or have failed.
-            status = await engine.intake.status(document_id)
             session.show(status_json(status), lambda out: _draw_status(out, status))
             return
         text_of_it = await engine.text(document_id)
         chunks = await engine.chunks(document_id)
     shape = {
         **document_json(document),
-        "status": "completed",
+        **record_json(status),
         "text": text_of_it,
         "chunk_list": [chunk_json(chunk) for chunk in chunks],
     }
     session.show(shape, lambda out: _draw_document(out, document, text_of_it, chunks))
+
+
+async def show_chunks(session: Session, document_id: DocumentId) -> int:
+    """List the chunks of a document with their models and metadata."""
+    from ragstone.core.wire import chunk_record_json
+
+    async with session.engine() as engine:
+        status = await engine.intake.status(document_id)
+        records = await engine.chunk_records(document_id)
+    shape = {"document_id": document_id, "chunks": [chunk_record_json(record) for record in records]}
+    session.show(shape, lambda out: _draw_records(out, records))
+    if not records:
+        session.remark("status", f"{status.status}; it cannot be found yet")
+    return OK if records else NOTHING_FOUND
 
 
 async def delete_documents(
@@ -128,6 +143,23 @@ def _draw_page(out: Console, documents: Sequence[Document]) -> None:
             text(one_line(document.title)),
             text(one_line(document.uri)),
             f"{document.chunks:,}",
+        )
+    out.print(rows)
+
+
+def _draw_records(out: Console, records: Sequence[ChunkRecord]) -> None:
+    if not records:
+        out.print("No chunks.")
+        return
+    rows = table("chunk", "id", "tokens", "page", "section", "model", right=("chunk", "tokens", "page"))
+    for record in records:
+        rows.add_row(
+            str(record.chunk_index),
+            record.id,
+            f"{record.token_count:,}",
+            "" if record.page_number is None else str(record.page_number),
+            text(one_line(record.section_title)),
+            text(record.embedding_model or "–"),
         )
     out.print(rows)
 

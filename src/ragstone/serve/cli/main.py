@@ -11,11 +11,13 @@ import typer
 import ragstone
 from ragstone.serve.cli.archive import export_archive, import_archive
 from ragstone.serve.cli.ask import ask
+from ragstone.serve.cli.audit import audit
 from ragstone.serve.cli.command import command, default_command, help_by_default
 from ragstone.serve.cli.config import config
+from ragstone.serve.cli.corpus import build_corpus, show_chunk, show_corpus
 from ragstone.serve.cli.demo import demo
 from ragstone.serve.cli.doctor import doctor
-from ragstone.serve.cli.documents import delete_documents, list_documents, show_document
+from ragstone.serve.cli.documents import delete_documents, list_documents, show_chunks, show_document
 from ragstone.serve.cli.evaluation import evaluate
 from ragstone.serve.cli.exits import tell, tell_words
 from ragstone.serve.cli.explain import explain
@@ -24,12 +26,13 @@ from ragstone.serve.cli.feedback import (
     learn_dictionary,
     list_feedback,
     list_gaps,
+    list_searches,
     report_feedback,
 )
 from ragstone.serve.cli.golden import add_golden, list_golden, make_golden, remove_golden
 from ragstone.serve.cli.ingest import ingest
 from ragstone.serve.cli.jobs import cancel_jobs, list_jobs, list_notices, retry_jobs, show_job
-from ragstone.serve.cli.kb import delete_kb, list_collections, list_kbs, reindex_kb, stats
+from ragstone.serve.cli.kb import delete_kb, list_collections, list_kbs, reindex_kb, rename_kb, stats
 from ragstone.serve.cli.keys import new_encryption_key, rotate_encryption
 from ragstone.serve.cli.mcp import serve_mcp
 from ragstone.serve.cli.migrate import migrate
@@ -60,7 +63,8 @@ app = typer.Typer(name="ragstone", context_settings={"help_option_names": ["-h",
 documents_app = typer.Typer()
 sources_app = typer.Typer(help="Set up sources and fetch from them.")
 jobs_app = typer.Typer()
-kb_app = typer.Typer(help="List, delete and reindex knowledge bases.")
+kb_app = typer.Typer(help="List, rename, delete and reindex knowledge bases.")
+corpus_app = typer.Typer(help="Build a collection from one corpus file as a whole.")
 models_app = typer.Typer()
 feedback_app = typer.Typer(help="Say what was of use, and see how search does.")
 golden_app = typer.Typer()
@@ -103,11 +107,13 @@ for name, body, panel in (
     ("gaps", list_gaps, SETUP),
     ("config", config, SETUP),
     ("doctor", doctor, SETUP),
+    ("audit", audit, SETUP),
 ):
     command(app, name, panel=panel)(body)
 
 default_command(documents_app)(list_documents)
 command(documents_app, "show")(show_document)
+command(documents_app, "chunks")(show_chunks)
 command(documents_app, "delete")(delete_documents)
 app.add_typer(documents_app, name="documents", rich_help_panel=DATA)
 
@@ -131,9 +137,16 @@ app.add_typer(jobs_app, name="jobs", rich_help_panel=DATA)
 kb_app.callback(invoke_without_command=True)(help_by_default)
 command(kb_app, "list")(list_kbs)
 command(kb_app, "collections")(list_collections)
+command(kb_app, "rename")(rename_kb)
 command(kb_app, "delete")(delete_kb)
 command(kb_app, "reindex")(reindex_kb)
 app.add_typer(kb_app, name="kb", rich_help_panel=DATA)
+
+corpus_app.callback(invoke_without_command=True)(help_by_default)
+command(corpus_app, "build")(build_corpus)
+command(corpus_app, "show")(show_corpus)
+command(corpus_app, "chunk")(show_chunk)
+app.add_typer(corpus_app, name="corpus", rich_help_panel=DATA)
 
 keys_app.callback(invoke_without_command=True)(help_by_default)
 command(keys_app, "encryption")(new_encryption_key)
@@ -154,6 +167,7 @@ app.add_typer(tenants_app, name="tenants", rich_help_panel=DATA)
 feedback_app.callback(invoke_without_command=True)(help_by_default)
 command(feedback_app, "add")(add_feedback)
 command(feedback_app, "list")(list_feedback)
+command(feedback_app, "searches")(list_searches)
 command(feedback_app, "report")(report_feedback)
 command(feedback_app, "dictionary")(learn_dictionary)
 app.add_typer(feedback_app, name="feedback", rich_help_panel=SETUP)

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from ragstone.core.jobs import Job, JobProgress, NewJob, Ticket
 from ragstone.core.types import KnowledgeBase, NewVersion
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger.jobs import complete_held, enqueue
+from ragstone.stores.ledger.jobs import Weigh, complete_held, enqueue
+from ragstone.stores.ledger.originals import let_go
 from ragstone.stores.ledger.writes import Indexes, activate, discard, present, stage_in
 
 
@@ -41,11 +42,14 @@ def discard_all(
 
 
 def enqueue_all(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, jobs: Sequence[NewJob]
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, jobs: Sequence[NewJob], weigh: Weigh
 ) -> list[Job]:
-    return [enqueue(connection, tenant_id, kb, job) for job in jobs]
+    return [enqueue(connection, tenant_id, kb, job, weigh) for job in jobs]
 
 
 def complete_all(connection: Connection, tenant_id: str, finished: Mapping[Ticket, JobProgress]) -> None:
-    for ticket, progress in finished.items():
+    ended = [
         complete_held(connection, tenant_id, ticket, progress, "; ".join(progress.remarks[:3]))
+        for ticket, progress in finished.items()
+    ]
+    let_go(connection, tenant_id, [document_id for document_id in ended if document_id])

@@ -7,7 +7,7 @@ time someone does, and every write that a worker makes for a job names the token
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 
 from ragstone.core.clock import canonical, now
@@ -18,13 +18,22 @@ from ragstone.core.types import KnowledgeBase, Metadata
 from ragstone.stores.database import Connection, in_parts, marks, next_number
 from ragstone.stores.ledger.documents import has_document
 from ragstone.stores.ledger.job_reads import JOB, job_of, read_job
+from ragstone.stores.ledger.originals import held, let_go
 
 _TOLD = tuple(field.name for field in fields(JobProgress))
 KEPT_JOBS = 10_000
-"""How many ended jobs are remembered."""
+"""How many ended jobs are remembered, besides those whose originals are kept."""
+Weigh = Callable[[str, str], int]
+"""How many bytes an original takes, by document id and name."""
 
 
-def enqueue(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job:
+def enqueue(
+    connection: Connection,
+    tenant_id: str,
+    kb: KnowledgeBase,
+    job: NewJob,
+    weigh: Weigh = lambda _document_id, _name: 0,
+) -> Job:
     """Queue a job. One that already waits for the same document or source takes over what is new."""
     waiting = _active(connection, tenant_id, kb, job)
     facts = connection.dialect.to_json(dict(job.facts))
@@ -39,6 +48,8 @@ def enqueue(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJ
         )
         _hasten(connection, tenant_id, waiting, job)
         return _by_id(connection, tenant_id, waiting.id)
+    if job.kind == "reembed" and (there := waiting or _turn(connection, tenant_id, kb, job)):
+        return there
     if waiting and job.kind == "document":
         # Newer content is on its way: whoever works on the old one must not finish it.
         end_job(
@@ -55,12 +66,12 @@ def enqueue(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJ
     connection.execute(
         "INSERT INTO jobs (id, tenant_id, kb_id, kind, state, priority, document_id, source, external_id, uri, "
         "content_hash, size, facts, progress, notify, attempts, token, worker, boot, lease_until, not_before, "
-        "error_code, error, created_at) "
-        "VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, '{}', ?, 0, 0, '', '', 0, 0, '', '', ?)",
+        "error_code, error, created_at, stored) "
+        "VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, '{}', ?, 0, 0, '', '', 0, 0, '', '', ?, ?)",
         (
             *(identity, tenant_id, kb.id, job.kind, int(job.priority), job.document_id, job.source),
             *(job.external_id, job.uri, job.content_hash, job.size, facts),
-            *(int(job.notify), canonical(now())),
+            *(int(job.notify), canonical(now()), _weight(job, weigh)),
         ),
     )
     _forget_old(connection, tenant_id)
@@ -94,23 +105,28 @@ def complete(
     connection: Connection, tenant_id: str, ticket: Ticket, progress: JobProgress, message: str = ""
 ) -> None:
     """End a job well, if the ticket is still good: `LeaseLost` undoes the transaction it was to commit with."""
-    if not complete_held(connection, tenant_id, ticket, progress, message):
+    document_id = complete_held(connection, tenant_id, ticket, progress, message)
+    if document_id is None:
         raise _lost(ticket)
+    let_go(connection, tenant_id, [document_id])
 
 
 def complete_held(
     connection: Connection, tenant_id: str, ticket: Ticket, progress: JobProgress, message: str
-) -> bool:
-    """End a job well; False, and nothing is done, when the ticket is void."""
+) -> str | None:
+    """End a job well; its document's id. None, and nothing is done, when the ticket is void."""
     moment = canonical(now())
     row = connection.execute(
         "UPDATE jobs SET state = 'completed', token = token + 1, progress = ?, error_code = '', error = '', "
-        "finished_at = ? WHERE tenant_id = ? AND id = ? AND token = ? AND state = 'running' RETURNING notify",
+        "finished_at = ? WHERE tenant_id = ? AND id = ? AND token = ? AND state = 'running' "
+        "RETURNING notify, document_id",
         (_told(connection, progress), moment, tenant_id, *ticket),
     ).fetchone()
-    if row and row[0]:
+    if row is None:
+        return None
+    if row[0]:
         _notice(connection, tenant_id, ticket.job_id, message, moment)
-    return row is not None
+    return str(row[1])
 
 
 def holds(connection: Connection, tenant_id: str, ticket: Ticket) -> bool:
@@ -237,6 +253,15 @@ def _active(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJ
     return job_of(row) if row else None
 
 
+def _turn(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job | None:
+    """The job of a kb that had this turn already: whoever else thinks that it is due comes too late."""
+    row = connection.execute(
+        f"{JOB} AND j.kb_id = ? AND j.kind = ? AND j.external_id = ?",
+        (tenant_id, kb.id, job.kind, job.external_id),
+    ).fetchone()
+    return job_of(row) if row else None
+
+
 def _same(waiting: Job, job: NewJob, facts: Metadata) -> bool:
     """Whether both would make the same document, wherever the content lies."""
     return waiting.content_hash == job.content_hash and {**waiting.facts, "original": ""} == {
@@ -273,8 +298,11 @@ def _forget_old(connection: Connection, tenant_id: str) -> None:
     if next_number(connection, tenant_id, "jobs", 1) % 1000:
         return
     # Counted, since numbers need not be this tenant's alone.
+    spent = f" AND (state = 'cancelled' OR (state = 'completed' AND NOT {held(connection, 'jobs.')}))"
     for table, number, ended in (
-        ("jobs", "seq", " AND state IN ('completed', 'cancelled')"),
+        # The job that brought an original says whose it is: without it, the next sweep would take the file.
+        # And a kb's refreshes, which are few, say when the next one is due.
+        ("jobs", "seq", f"{spent} AND kind <> 'reembed'"),
         ("notices", "id", ""),
     ):
         connection.execute(
@@ -282,6 +310,11 @@ def _forget_old(connection: Connection, tenant_id: str) -> None:
             f"WHERE tenant_id = ? ORDER BY {number} DESC LIMIT 1 OFFSET ?)",
             (tenant_id, tenant_id, KEPT_JOBS),
         )
+
+
+def _weight(job: NewJob, weigh: Weigh) -> int:
+    name = job.facts.get("original")
+    return weigh(job.document_id, name) if name else 0
 
 
 def _by_id(connection: Connection, tenant_id: str, job_id: str) -> Job:

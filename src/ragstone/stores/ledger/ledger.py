@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from typing import Concatenate, ParamSpec, TypeVar
 
+from ragstone.core.chunk_records import ChunkRecord
 from ragstone.core.clock import now
 from ragstone.core.errors import NotFoundError, RagstoneError, SettingsError, StoreError
 from ragstone.core.filters import Filter
@@ -18,8 +19,18 @@ from ragstone.core.ledger import Mirror
 from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger import checkpoints, documents, job_reads, leftovers, originals, reads, status
+from ragstone.stores.ledger import (
+    checkpoints,
+    chunk_rows,
+    documents,
+    job_reads,
+    leftovers,
+    originals,
+    reads,
+    status,
+)
 from ragstone.stores.ledger.collections import count_by_source_type
+from ragstone.stores.ledger.originals import Weighed
 from ragstone.stores.ledger.transaction import SqlTransaction, UnitOfWork
 from ragstone.stores.ledger.version_rows import short_hash
 
@@ -168,6 +179,9 @@ class SqlLedger(ABC):
     async def document_chunks(self, tenant: str, document_id: str) -> list[LiveChunk]:
         return await self.read(tenant, reads.read_document_chunks, document_id)
 
+    async def chunk_records(self, tenant: str, document_id: str) -> list[ChunkRecord]:
+        return await self.read(tenant, chunk_rows.read_chunk_records, document_id)
+
     async def known_vectors(
         self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]
     ) -> Mapping[str, Vector]:
@@ -248,6 +262,8 @@ class SqlLedger(ABC):
                 await tx.discard_leftovers(now())
         for document_id, names in (await self.strays(tenant, document_ids)).items():
             await asyncio.to_thread(blobs.remove, document_id, names)
+        if document_ids is None and (wrong := await self.miscounted(tenant)):
+            await self.write(tenant, originals.correct, wrong)
         for tend in self.tending if document_ids is None else ():
             try:
                 await tend(tenant)
@@ -265,6 +281,17 @@ class SqlLedger(ABC):
             if left or not names:
                 found[document_id] = left
         return found
+
+    async def miscounted(self, tenant: str) -> list[tuple[Weighed, int]]:
+        """Originals that are counted with another size than they have, and the size: sealing anew changes it."""
+        blobs = await self.blobs(tenant)
+        counted = await self.read(tenant, originals.weighed)
+
+        def differing() -> list[tuple[Weighed, int]]:
+            found = [(one, blobs.size(one.document_id, one.name) if one.name else 0) for one in counted]
+            return [(one, size) for one, size in found if size != one.stored]
+
+        return await asyncio.to_thread(differing)
 
     async def source_types(self, tenant: str) -> list[tuple[str, int, int]]:
         try:

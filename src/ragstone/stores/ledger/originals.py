@@ -1,11 +1,36 @@
-"""Which original files belong to which document: those that its jobs name."""
+"""Which original files belong to which document, and what they take: those that its jobs name.
+
+A job's `stored` is the size of the file that it brought, as it lies on the disk, for as long as the file is held.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ragstone.core.jobs import Job
-from ragstone.stores.database import Connection
+from ragstone.stores.database import Connection, in_parts, marks
+
+
+class Weighed(NamedTuple):
+    """An original that is held, and what it is counted with."""
+
+    job_id: str
+    document_id: str
+    name: str
+    stored: int
+
+
+def held(connection: Connection, of: str) -> str:
+    """SQL for whether the original of a job is to be kept, or a job may still be made of it: `of` names its table.
+
+    What a newer one has completed after is not: that one's original is the document's from then on.
+    """
+    return (
+        f"(({of}state <> 'completed' OR {connection.dialect.json_true(f'{of}facts', 'keep')}) "
+        f"AND NOT EXISTS (SELECT 1 FROM jobs n WHERE n.tenant_id = {of}tenant_id "
+        f"AND n.document_id = {of}document_id AND n.seq > {of}seq AND n.state = 'completed'))"
+    )
 
 
 def of_document(connection: Connection, tenant_id: str, document_id: str) -> list[str]:
@@ -36,8 +61,8 @@ def of_kb(connection: Connection, tenant_id: str, kb: str, source: str = "") -> 
 def needed(connection: Connection, tenant_id: str, document_id: str) -> set[str]:
     """Those that are to be kept, or that a job may still be made of."""
     rows = connection.execute(
-        f"SELECT {_original(connection)} FROM jobs WHERE tenant_id = ? AND document_id = ? "
-        f"AND (state <> 'completed' OR {connection.dialect.json_true('facts', 'keep')})",
+        f"SELECT {_original(connection, 'j.')} FROM jobs j WHERE j.tenant_id = ? AND j.document_id = ? "
+        f"AND {held(connection, 'j.')}",
         (tenant_id, document_id),
     )
     return {name for (name,) in rows if name}
@@ -54,6 +79,37 @@ def older(connection: Connection, tenant_id: str, jobs: Sequence[Job]) -> list[t
         )
         found += [(job.document_id, name) for (name,) in rows if name]
     return found
+
+
+def let_go(connection: Connection, tenant_id: str, document_ids: Sequence[str]) -> None:
+    """Count originals no more that documents have no use for since one of their jobs completed."""
+    for part in in_parts([identity for identity in document_ids if identity]):
+        connection.execute(
+            f"UPDATE jobs SET stored = 0 WHERE tenant_id = ? AND document_id IN ({marks(part)}) AND stored > 0 "
+            f"AND NOT {held(connection, 'jobs.')}",
+            (tenant_id, *part),
+        )
+
+
+def weighed(connection: Connection, tenant_id: str) -> list[Weighed]:
+    """All originals that are held or counted, with what they are counted with; a name is empty if it is not held."""
+    rows = connection.execute(
+        f"SELECT j.id, j.document_id, CASE WHEN {held(connection, 'j.')} THEN {_original(connection, 'j.')} END, "
+        f"j.stored FROM jobs j WHERE j.tenant_id = ? AND j.document_id <> '' "
+        f"AND (j.stored > 0 OR {held(connection, 'j.')}) ORDER BY j.seq",
+        (tenant_id,),
+    )
+    return [
+        Weighed(job_id, document_id, name or "", int(stored)) for job_id, document_id, name, stored in rows
+    ]
+
+
+def correct(connection: Connection, tenant_id: str, found: Sequence[tuple[Weighed, int]]) -> None:
+    """Count originals with the sizes they were found to have, unless somebody has changed that meanwhile."""
+    connection.executemany(
+        "UPDATE jobs SET stored = ? WHERE tenant_id = ? AND id = ? AND stored = ?",
+        [(size, tenant_id, one.job_id, one.stored) for one, size in found],
+    )
 
 
 def _original(connection: Connection, of: str = "") -> str:

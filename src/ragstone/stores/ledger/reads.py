@@ -19,7 +19,8 @@ DOCUMENT = (
 )
 CHUNK = (
     "SELECT c.id, c.document_id, c.version, c.chunk_index, c.content, c.context, c.start, c.stop, c.page, "
-    "c.section, c.parent, c.level, c.kind, c.token_count, c.metadata, d.title, d.uri, d.source, d.metadata "
+    "c.section, c.parent, c.level, c.kind, c.token_count, c.metadata, d.title, d.uri, d.source, d.metadata, "
+    "d.chunk_count, d.updated_at "
     "FROM chunks c JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id AND d.version = c.version "
     "WHERE c.tenant_id = ?"
 )
@@ -204,4 +205,6 @@ def _chunk(row: tuple[Any, ...]) -> LiveChunk:
         uri=row[16],
         source=row[17],
         metadata=json.loads(row[18]),
+        total=row[19],
+        updated_at=parse_moment(row[20]),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ragstone.core.ids import opaque_id
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.database import Connection
+from ragstone.stores.ledger.originals import let_go
 from ragstone.stores.ledger.whole import KeptFile, WholeDocument
 
 
@@ -43,11 +44,15 @@ def keep_file(
     connection.execute(
         "INSERT INTO jobs (id, tenant_id, kb_id, kind, state, priority, document_id, source, external_id, uri, "
         "content_hash, size, facts, progress, notify, attempts, token, worker, boot, lease_until, not_before, "
-        "error_code, error, created_at, started_at, finished_at) VALUES (?, ?, ?, 'document', 'completed', 0, ?, ?, ?, "
-        "?, ?, ?, ?, ?, 0, 1, 1, '', '', 0, 0, '', '', ?, ?, ?)",
+        "error_code, error, created_at, started_at, finished_at, stored) "
+        "VALUES (?, ?, ?, 'document', 'completed', 0, ?, ?, ?, ?, ?, ?, ?, ?, 0, 1, 1, '', '', 0, 0, '', '', "
+        "?, ?, ?, ?)",
         (
             *(opaque_id(), tenant_id, kb.id, identity, document.source, document.external_id, file.uri),
             *(file.content_hash, file.size, connection.dialect.to_json({**file.facts, "original": name})),
             *('{"percent": 100}', file.created_at, file.finished_at, file.finished_at),
+            # Where files are sealed it is a little more: the next sweep counts them as they are.
+            file.size,
         ),
     )
+    let_go(connection, tenant_id, [identity])

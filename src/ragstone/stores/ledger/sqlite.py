@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 
+from ragstone.core.audit import actor
 from ragstone.core.clock import now
 from ragstone.core.errors import StoreBusy
 from ragstone.core.ids import check_name
@@ -200,7 +201,8 @@ class SqliteLedger(SqlLedger):
         return await asyncio.to_thread(TenantFile, self._folder, tenant_id, self._vault)
 
     async def _register(self, control: SqliteFile, tenant: str) -> str:
-        return await control.transact(lambda db: tenant_rows.register(db, tenant, self._clock()))
+        who = actor()
+        return await control.transact(lambda db: tenant_rows.register(db, tenant, self._clock(), who))
 
     def _close_idle(self, keep: str) -> None:
         idle = [name for name, file in self._tenants.items() if name != keep and not file.users]

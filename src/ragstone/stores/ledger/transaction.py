@@ -23,6 +23,7 @@ from ragstone.stores.ledger import (
     erasure,
     erasure_counts,
     jobs,
+    kb_names,
     leftovers,
     originals,
     sources,
@@ -111,6 +112,10 @@ class SqlTransaction:
         self._originals.update(await self._run(originals.of_kb, name))
         return len(await self._run(writes.delete_kb, self._unit.indexes, name))
 
+    async def rename_kb(self, kb: KnowledgeBase, name: str) -> KnowledgeBase:
+        check_name(name, "knowledge base")
+        return await self._run(kb_names.rename_kb, kb, name)
+
     async def delete_source(self, kb: KnowledgeBase, name: str) -> int:
         self.changed = True
         self._originals.update(await self._run(originals.of_kb, kb.name, name))
@@ -146,7 +151,7 @@ class SqlTransaction:
         await self._run(documents.move_document, document_id, external_id, uri)
 
     async def enqueue(self, kb: KnowledgeBase, job: NewJob) -> Job:
-        return await self._run(jobs.enqueue, kb, job)
+        return await self._run(jobs.enqueue, kb, job, self._weigh)
 
     async def complete(self, ticket: Ticket, progress: JobProgress) -> None:
         await self._run(jobs.complete, ticket, progress, "; ".join(progress.remarks[:3]))
@@ -184,7 +189,7 @@ class SqlTransaction:
         return await self._run(jobs.holding, tickets)
 
     async def enqueue_all(self, kb: KnowledgeBase, jobs: Sequence[NewJob]) -> list[Job]:
-        return await self._run(batches.enqueue_all, kb, jobs)
+        return await self._run(batches.enqueue_all, kb, jobs, self._weigh)
 
     async def complete_all(self, finished: Mapping[Ticket, JobProgress]) -> None:
         await self._run(batches.complete_all, finished)
@@ -217,6 +222,9 @@ class SqlTransaction:
     ) -> T:
         """Do something else in the same transaction."""
         return await self._run(work, *args, **kwargs)
+
+    def _weigh(self, document_id: str, name: str) -> int:
+        return self._unit.blobs.size(document_id, name)
 
     def _drop_originals(self) -> None:
         for document_id, names in self._originals.items():

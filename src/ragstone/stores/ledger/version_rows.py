@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ragstone.core.clock import canonical
-from ragstone.core.errors import ModelMismatch
+from ragstone.core.errors import ModelMismatch, NotFoundError
 from ragstone.core.ids import chunk_id, content_hash
 from ragstone.core.types import Chunk, Json, KnowledgeBase, NewVersion
 from ragstone.stores.database import Connection, next_number
@@ -18,9 +18,13 @@ def next_version(
 ) -> int:
     """A number for a new version of a document, which is made if there is none."""
     row = connection.execute(
-        "UPDATE documents SET last_version = last_version + 1 WHERE tenant_id = ? AND id = ? RETURNING last_version",
+        "UPDATE documents SET last_version = last_version + 1 WHERE tenant_id = ? AND id = ? "
+        "RETURNING last_version, kb_id",
         (tenant_id, version.document_id),
     ).fetchone()
+    if row and row[1] != kb.id:
+        # Its chunks would be in one kb and the document in another.
+        raise NotFoundError(f"knowledge base '{kb.name}' was renamed meanwhile", hint="ingest again")
     if row:
         return int(row[0])
     connection.execute(

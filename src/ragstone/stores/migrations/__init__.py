@@ -12,7 +12,7 @@ from typing import Literal
 
 from ragstone.core.errors import StoreError
 
-HEADS = {"control": "0004", "tenant": "0005"}
+HEADS = {"control": "0005", "tenant": "0006"}
 Schema = Literal["control", "tenant"]
 
 

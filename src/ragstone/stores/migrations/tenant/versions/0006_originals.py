@@ -1,0 +1,33 @@
+"""What originals take is counted where their jobs are; PostgreSQL shows documents and chunks under more names."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from ragstone.stores.migrations.postgres_records import RECORDS
+
+revision = "0006"
+down_revision = "0005"
+
+WEIGH = """
+UPDATE jobs SET stored = size WHERE kind = 'document' AND {original} IS NOT NULL
+    AND (state <> 'completed' OR {kept}) AND NOT EXISTS (
+        SELECT 1 FROM jobs n WHERE n.tenant_id = jobs.tenant_id AND n.document_id = jobs.document_id
+            AND n.seq > jobs.seq AND n.state = 'completed')
+"""
+
+
+def upgrade() -> None:
+    op.add_column("jobs", sa.Column("stored", sa.BigInteger, nullable=False, server_default="0"))
+    op.create_index("idx_jobs_stored", "jobs", ["tenant_id", "state", "stored"])
+    if op.get_bind().dialect.name == "sqlite":
+        original, kept = "json_extract(facts, '$.original')", "coalesce(json_extract(facts, '$.keep'), 0)"
+        op.execute(WEIGH.format(original=original, kept=kept))
+        return
+    weigh = WEIGH.format(original="facts ->> 'original'", kept="coalesce(facts -> 'keep' = 'true', FALSE)")
+    # Rows are seen by their tenant alone, also here.
+    for (tenant_id,) in op.get_bind().execute(sa.text("SELECT id FROM tenants")).fetchall():
+        op.get_bind().execute(sa.text("SELECT set_config('ragstone.tenant', :id, true)"), {"id": tenant_id})
+        op.execute(sa.text(weigh.replace(":", r"\:")))
+    op.get_bind().execute(sa.text("SELECT set_config('ragstone.tenant', '', true)"))
+    for statement in RECORDS:
+        op.execute(sa.text(statement.replace(":", r"\:")))

@@ -1,0 +1,239 @@
+"""Original files count against a tenant's bytes, on every ledger: from the upload on until they are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conformance import postgres_server
+
+from ragstone import Engine, Settings, open_engine
+from ragstone.core.errors import QuotaExceeded
+from ragstone.core.jobs import DocumentStatus
+from ragstone.core.tenants import Quotas, Usage
+from ragstone.stores.checkup import examine
+from ragstone.stores.ledger import jobs as job_rows
+from ragstone.stores.opening import open_stores
+from ragstone.testing.fakes import FakeEmbedder
+
+postgres_databases = postgres_server.postgres_databases
+KEY = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+
+
+@pytest.fixture
+def fake_model(monkeypatch: pytest.MonkeyPatch) -> FakeEmbedder:
+    fake = FakeEmbedder()
+    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: fake)
+    return fake
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+    given: dict[str, Any] = {"data_dir": tmp_path / "data", "jobs": {"retry_seconds": 0}}
+    if request.param == "postgres":
+        dsn = postgres_server.server(18).database(tmp_path)
+        given["store"] = {
+            "ledger": {"kind": "postgres", "dsn": dsn},
+            "vectors": "pgvector",
+            "lexical": "postgres",
+        }
+    return Settings.model_validate(given)
+
+
+@pytest.fixture
+async def engine(settings: Settings, fake_model: FakeEmbedder) -> AsyncIterator[Engine]:
+    async with open_engine(settings) as opened:
+        yield opened
+
+
+async def work(engine: Engine) -> None:
+    await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+
+
+async def upload(engine: Engine, text: bytes, name: str = "a.txt", **options: Any) -> DocumentStatus:
+    return await engine.intake.upload(text, name, tenant="acme", **options)
+
+
+async def used(engine: Engine) -> Usage:
+    return await engine.tenants.usage("acme")
+
+
+def on_disk(settings: Settings) -> int:
+    return sum(path.stat().st_size for path in (settings.data_dir / "documents").rglob("*") if path.is_file())
+
+
+@pytest.mark.req("R-TEN-12")
+async def test_an_original_counts_from_its_upload_until_it_is_deleted(
+    engine: Engine, settings: Settings
+) -> None:
+    await engine.tenants.create("acme", Quotas(bytes=10_000))
+    text = b"The ferry leaves at nine. " * 40
+    taken = await upload(engine, text)
+    waiting = await used(engine)
+    assert (waiting.queued.bytes, waiting.stock.bytes, waiting.stock.originals) == (len(text), 0, 0)
+    await work(engine)
+    after = await used(engine)
+    assert (after.queued.bytes, after.stock.originals) == (0, len(text))
+    assert after.stock.originals == on_disk(settings)
+    assert after.stock.bytes > len(text)  # its own text counts besides
+    assert await engine.delete(taken.document_id, tenant="acme")
+    gone = await used(engine)
+    assert (gone.stock.bytes, gone.stock.originals, on_disk(settings)) == (0, 0, 0)
+
+
+@pytest.mark.req("R-TEN-12")
+async def test_what_would_not_fit_beside_the_originals_is_refused_before_it_is_written(
+    engine: Engine, settings: Settings
+) -> None:
+    await engine.tenants.create("acme", Quotas(bytes=1_000))
+    await upload(engine, b"a" * 600)
+    with pytest.raises(QuotaExceeded, match="may have 1,000 bytes and has 600: 600 more do not fit"):
+        await upload(engine, b"b" * 600, "b.txt")
+    await work(engine)
+    with pytest.raises(QuotaExceeded, match="600 more do not fit"):
+        await upload(engine, b"b" * 600, "b.txt")
+    assert on_disk(settings) == 600
+    assert (await used(engine)).reserved == {}
+
+
+async def test_the_text_of_an_upload_has_to_fit_beside_its_own_original(engine: Engine) -> None:
+    await engine.tenants.create("acme", Quotas(bytes=1_000))
+    taken = await upload(engine, b"word " * 150)
+    await work(engine)
+    failed = await engine.intake.status(taken.document_id, tenant="acme")
+    assert failed.processing_error.startswith("a.txt: tenant 'acme' may have 1,000 bytes and has 750: ")
+    # It can be tried again, so it is still there, and counted.
+    assert (await used(engine)).stock.originals == 750
+
+
+async def test_a_file_that_is_only_passed_through_counts_no_longer_than_it_waits(
+    engine: Engine, tmp_path: Path
+) -> None:
+    await engine.tenants.create("acme", Quotas(bytes=10_000))
+    (tmp_path / "notes.txt").write_text("A note on the harbour. " * 20)
+    await engine.intake.queue(tmp_path / "notes.txt", tenant="acme")
+    assert (await used(engine)).queued.bytes == 460
+    await work(engine)
+    assert (await used(engine)).stock.originals == 0
+
+
+async def test_a_newer_version_takes_the_place_of_the_older_original(
+    engine: Engine, settings: Settings
+) -> None:
+    await engine.tenants.create("acme", Quotas(bytes=10_000))
+    await upload(engine, b"old words " * 50, external_id="plan")
+    await work(engine)
+    await upload(engine, b"new words " * 30, external_id="plan")
+    assert (await used(engine)).stock.originals == 500
+    assert (await used(engine)).queued.bytes == 300
+    await work(engine)
+    assert (await used(engine)).stock.originals == 300 == on_disk(settings)
+
+
+async def test_equal_bytes_of_two_documents_are_stored_and_counted_twice(
+    engine: Engine, settings: Settings
+) -> None:
+    await engine.tenants.create("acme", Quotas(bytes=10_000))
+    for name in ("one", "two"):
+        await upload(engine, b"the same " * 20, external_id=name)
+    await work(engine)
+    assert (await used(engine)).stock.originals == 360 == on_disk(settings)
+
+
+async def test_what_is_counted_wrongly_is_found_and_counted_anew(engine: Engine, settings: Settings) -> None:
+    await engine.tenants.create("acme", Quotas(bytes=10_000))
+    kept = await upload(engine, b"kept words " * 10)
+    lost = await upload(engine, b"lost words " * 10, "lost.txt")
+    await work(engine)
+    ledger = engine._parts.ledger
+    await ledger.write(  # type: ignore[attr-defined]
+        "acme", lambda connection, _: connection.execute("UPDATE jobs SET stored = 7").rowcount
+    )
+    (settings.data_dir / lost.file_path).unlink()
+    stores = open_stores(settings)
+    (found,) = [one for one in await examine(stores) if one.what == "originals"]
+    assert (found.state, found.detail) == (
+        "warn",
+        "tenant 'acme': counted with another size: 2 files, of them gone: 1",
+    )
+    (repaired,) = [one for one in await examine(stores, repair=True) if one.what == "originals"]
+    assert (repaired.state, repaired.repaired) == ("ok", True)
+    (after,) = [one for one in await examine(stores) if one.what == "originals"]
+    assert (after.state, after.detail) == ("ok", "counted as they are")
+    await stores.close()
+    assert (await used(engine)).stock.originals == 110
+    assert (settings.data_dir / kept.file_path).is_file()
+
+
+async def test_workers_count_anew_when_they_sweep(engine: Engine) -> None:
+    await engine.tenants.create("acme", Quotas(bytes=10_000))
+    await upload(engine, b"some words " * 10)
+    await work(engine)
+    ledger = engine._parts.ledger
+    await ledger.write(  # type: ignore[attr-defined]
+        "acme", lambda connection, _: connection.execute("UPDATE jobs SET stored = 0").rowcount
+    )
+    assert (await used(engine)).stock.originals == 0
+    await ledger.sweep("acme")
+    assert (await used(engine)).stock.originals == 110
+
+
+async def test_sealed_originals_count_as_they_are_stored(
+    settings: Settings, fake_model: FakeEmbedder
+) -> None:
+    sealed = settings.model_copy(update={"security": type(settings.security).model_validate({"key": KEY})})
+    async with open_engine(sealed) as engine:
+        await engine.tenants.create("acme", Quotas(bytes=10_000))
+        await upload(engine, b"secret words " * 10)
+        await work(engine)
+        assert (await used(engine)).stock.originals == on_disk(settings) > 130
+
+
+async def test_an_original_is_kept_however_many_jobs_come_after_its_own(
+    engine: Engine, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job that brought a file says whose it is: forgotten, the file would be taken for a stray."""
+    monkeypatch.setattr(job_rows, "KEPT_JOBS", 0)
+    kept = await upload(engine, b"Words to keep.")
+    await work(engine)
+    ledger = engine._parts.ledger
+    old = settings.data_dir / kept.file_path
+    later = await upload(engine, b"Later words.", "later.txt")
+    await work(engine)
+
+    def forget(connection: Any, tenant_id: str) -> None:
+        connection.execute("UPDATE counters SET value = 999 WHERE name = 'jobs'")
+        job_rows._forget_old(connection, tenant_id)
+
+    await ledger.write("acme", forget)  # type: ignore[attr-defined]
+    assert {job.document_id for job in await engine.intake.jobs(tenant="acme")} == {
+        kept.document_id,
+        later.document_id,
+    }
+    os.utime(old, (0, 0))
+    await ledger.sweep("acme")
+    assert old.read_bytes() == b"Words to keep."
+
+
+async def test_originals_that_are_imported_count_where_they_come_in(
+    engine: Engine, settings: Settings, tmp_path: Path, fake_model: FakeEmbedder
+) -> None:
+    await engine.tenants.create("acme", Quotas(bytes=10_000))
+    await upload(engine, b"old words " * 30, external_id="plan")
+    await work(engine)
+    await engine.moves.export_archive(tmp_path / "acme.zip", tenant="acme")
+    async with open_engine(Settings(data_dir=tmp_path / "there")) as there:
+        for _ in range(2):
+            await there.moves.import_archive(tmp_path / "acme.zip", tenant="acme")
+            assert (await used(there)).stock.originals == 300
+        await upload(there, b"other words " * 10, external_id="plan")
+        await work(there)
+        assert (await used(there)).stock.originals == 120
+        await there.moves.import_archive(tmp_path / "acme.zip", tenant="acme", overwrite=True)
+        assert (await used(there)).stock.originals == 300
+        await there._parts.ledger.sweep("acme")
+        assert (await used(there)).stock.originals == 300
