@@ -161,7 +161,8 @@ class Intake:
     ) -> None:
         # What is there already, or on its way, needs no room for another document.
         new = await self._gate.limited(tenant) and not await self._ledger.status(tenant, task.document_id)
-        size = len(task.item.content)
+        # A file that is kept and its text need room beside each other: what is let in can also be finished.
+        size = len(task.item.content) * (2 if keep else 1)
         async with self._gate.taking_in(tenant, documents=int(new), size=size, queued=True):
             (wanted,) = await new_jobs(self._ledger, tenant, [task], priority, keep=keep, notify=True)
             async with self._ledger.transaction(tenant) as tx:

@@ -74,7 +74,8 @@ async def test_an_original_counts_from_its_upload_until_it_is_deleted(
     text = b"The ferry leaves at nine. " * 40
     taken = await upload(engine, text)
     waiting = await used(engine)
-    assert (waiting.queued.bytes, waiting.stock.bytes, waiting.stock.originals) == (len(text), 0, 0)
+    # The file, and room for its text.
+    assert (waiting.queued.bytes, waiting.stock.bytes, waiting.stock.originals) == (2 * len(text), 0, 0)
     await work(engine)
     after = await used(engine)
     assert (after.queued.bytes, after.stock.originals) == (0, len(text))
@@ -89,25 +90,54 @@ async def test_an_original_counts_from_its_upload_until_it_is_deleted(
 async def test_what_would_not_fit_beside_the_originals_is_refused_before_it_is_written(
     engine: Engine, settings: Settings
 ) -> None:
-    await engine.tenants.create("acme", Quotas(bytes=1_000))
+    await engine.tenants.create("acme", Quotas(bytes=2_000))
     await upload(engine, b"a" * 600)
-    with pytest.raises(QuotaExceeded, match="may have 1,000 bytes and has 600: 600 more do not fit"):
+    with pytest.raises(QuotaExceeded, match="may have 2,000 bytes and has 1,200: 1,200 more do not fit"):
         await upload(engine, b"b" * 600, "b.txt")
     await work(engine)
-    with pytest.raises(QuotaExceeded, match="600 more do not fit"):
-        await upload(engine, b"b" * 600, "b.txt")
+    with pytest.raises(QuotaExceeded, match="1,400 more do not fit"):
+        await upload(engine, b"b" * 700, "b.txt")
     assert on_disk(settings) == 600
     assert (await used(engine)).reserved == {}
 
 
-async def test_the_text_of_an_upload_has_to_fit_beside_its_own_original(engine: Engine) -> None:
+async def test_text_that_is_longer_than_its_file_has_to_fit_beside_it(engine: Engine) -> None:
     await engine.tenants.create("acme", Quotas(bytes=1_000))
-    taken = await upload(engine, b"word " * 150)
+    taken = await upload(engine, "\xe9t\xe9 ".encode("latin-1") * 112)
     await work(engine)
     failed = await engine.intake.status(taken.document_id, tenant="acme")
-    assert failed.processing_error.startswith("a.txt: tenant 'acme' may have 1,000 bytes and has 750: ")
+    assert failed.processing_error.startswith("a.txt: tenant 'acme' may have 1,000 bytes and has 448: ")
     # It can be tried again, so it is still there, and counted.
-    assert (await used(engine)).stock.originals == 750
+    assert (await used(engine)).stock.originals == 448
+
+
+@pytest.mark.req("R-TEN-12")
+async def test_what_was_let_in_can_be_finished(engine: Engine, settings: Settings) -> None:
+    await engine.tenants.create("acme", Quotas(bytes=10_000))
+    refused = 0
+    for number in range(5):
+        try:
+            await upload(engine, f"{number} ".encode() * 1_000, f"{number}.txt")
+        except QuotaExceeded:
+            refused += 1
+    assert refused == 3
+    await work(engine)
+    states = [job.state for job in await engine.intake.jobs(tenant="acme")]
+    assert states == ["completed"] * 2
+    assert (await used(engine)).stock.originals == 4_000 == on_disk(settings)
+
+
+@pytest.mark.req("R-TEN-12")
+async def test_versions_that_a_newer_one_took_the_place_of_count_no_more(engine: Engine) -> None:
+    await engine.tenants.create("acme", Quotas(bytes=10_000))
+    for number in range(5):
+        await upload(engine, f"v{number} ".encode() * 600, external_id="plan")
+        assert (await used(engine)).stock.originals == 0
+    await work(engine)
+    newest, *others = await engine.intake.jobs(tenant="acme")
+    assert newest.state == "completed"
+    assert {job.error_code for job in others} == {"superseded"}
+    assert (await used(engine)).stock.originals == 1_800
 
 
 async def test_a_file_that_is_only_passed_through_counts_no_longer_than_it_waits(
@@ -129,7 +159,7 @@ async def test_a_newer_version_takes_the_place_of_the_older_original(
     await work(engine)
     await upload(engine, b"new words " * 30, external_id="plan")
     assert (await used(engine)).stock.originals == 500
-    assert (await used(engine)).queued.bytes == 300
+    assert (await used(engine)).queued.bytes == 600
     await work(engine)
     assert (await used(engine)).stock.originals == 300 == on_disk(settings)
 

@@ -59,10 +59,12 @@ def coming_originals(connection: Connection, tenant_id: str) -> int:
 
 
 def queued_stock(connection: Connection, tenant_id: str) -> Stock:
-    """What has been taken in for a tenant and cannot be found yet, from its own rows."""
+    """What has been taken in for a tenant and cannot be found yet, from its own rows: files, and room for their text."""
+    keep = connection.dialect.json_true("j.facts", "keep")
     documents, taken = connection.execute(
         "SELECT count(DISTINCT CASE WHEN d.version = 0 THEN d.id END), "
-        "coalesce(sum(CASE WHEN j.stored > 0 THEN j.stored ELSE j.size END), 0) FROM jobs j "
+        "coalesce(sum(CASE WHEN j.stored > 0 THEN j.stored ELSE j.size END), 0) + "
+        f"coalesce(sum(CASE WHEN j.stored > 0 AND {keep} THEN j.size ELSE 0 END), 0) FROM jobs j "
         "JOIN documents d ON d.id = j.document_id WHERE j.tenant_id = ? AND j.kind = 'document' "
         "AND j.state IN ('pending', 'running')",
         (tenant_id,),

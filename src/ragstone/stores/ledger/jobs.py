@@ -74,6 +74,7 @@ def enqueue(
             *(int(job.notify), canonical(now()), _weight(job, weigh)),
         ),
     )
+    let_go(connection, tenant_id, [job.document_id])
     _forget_old(connection, tenant_id)
     return _by_id(connection, tenant_id, identity)
 

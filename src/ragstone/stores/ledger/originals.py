@@ -24,12 +24,17 @@ class Weighed(NamedTuple):
 def held(connection: Connection, of: str) -> str:
     """SQL for whether the original of a job is to be kept, or a job may still be made of it: `of` names its table.
 
-    What a newer one has completed after is not: that one's original is the document's from then on.
+    A document's original is that of its last job that completed. Of one that did not, another try can be made as long
+    as nothing newer came in.
     """
+    newer = (
+        f"SELECT 1 FROM jobs n WHERE n.tenant_id = {of}tenant_id AND n.document_id = {of}document_id "
+        f"AND n.seq > {of}seq"
+    )
+    kept = connection.dialect.json_true(f"{of}facts", "keep")
     return (
-        f"(({of}state <> 'completed' OR {connection.dialect.json_true(f'{of}facts', 'keep')}) "
-        f"AND NOT EXISTS (SELECT 1 FROM jobs n WHERE n.tenant_id = {of}tenant_id "
-        f"AND n.document_id = {of}document_id AND n.seq > {of}seq AND n.state = 'completed'))"
+        f"(CASE WHEN {of}state = 'completed' THEN {kept} AND NOT EXISTS ({newer} AND n.state = 'completed') "
+        f"ELSE NOT EXISTS ({newer}) END)"
     )
 
 
@@ -82,7 +87,7 @@ def older(connection: Connection, tenant_id: str, jobs: Sequence[Job]) -> list[t
 
 
 def let_go(connection: Connection, tenant_id: str, document_ids: Sequence[str]) -> None:
-    """Count originals no more that documents have no use for since one of their jobs completed."""
+    """Count originals no more that documents have no use for since another one came in or completed."""
     for part in in_parts([identity for identity in document_ids if identity]):
         connection.execute(
             f"UPDATE jobs SET stored = 0 WHERE tenant_id = ? AND document_id IN ({marks(part)}) AND stored > 0 "
