@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ragstone.blocking import Ragstone
     from ragstone.configure import load_settings
     from ragstone.core.answers import Answer, Citation
+    from ragstone.core.audit import AuditEntry, acting_as
+    from ragstone.core.corpora import BuildRequest
     from ragstone.core.errors import RagstoneError
     from ragstone.core.settings import Settings
     from ragstone.core.types import Document, Hit, IngestReport, Item, SearchResult
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "AuditEntry",
+    "BuildRequest",
     "Citation",
     "Document",
     "Engine",
@@ -37,13 +41,17 @@ __all__ = [
     "SearchResult",
     "Settings",
     "__version__",
+    "acting_as",
     "load_settings",
     "open_engine",
 ]
 
 _HOMES = {
     "Answer": "ragstone.core.answers",
+    "AuditEntry": "ragstone.core.audit",
+    "BuildRequest": "ragstone.core.corpora",
     "Citation": "ragstone.core.answers",
+    "acting_as": "ragstone.core.audit",
     "Ragstone": "ragstone.blocking",
     "load_settings": "ragstone.configure",
     "RagstoneError": "ragstone.core.errors",

@@ -14,6 +14,8 @@ from ragstone.engine import Engine
 def test_what_the_package_exports() -> None:
     assert ragstone.__all__ == [
         "Answer",
+        "AuditEntry",
+        "BuildRequest",
         "Citation",
         "Document",
         "Engine",
@@ -25,6 +27,7 @@ def test_what_the_package_exports() -> None:
         "SearchResult",
         "Settings",
         "__version__",
+        "acting_as",
         "load_settings",
         "open_engine",
     ]

@@ -13,7 +13,6 @@ TITLE = 255
 CATEGORY = 100
 FILE_PATH = 500
 FILE_TYPE = 20
-MODEL = 50
 SECTION_TITLE = 255
 _NAMED = {
     "application/pdf": "pdf",
@@ -71,4 +70,4 @@ def tags_of(metadata: Mapping[str, Json]) -> tuple[str, ...]:
 
 def model_name(model: str) -> str:
     """A model by the name that people know, without the revision that a Space is bound to."""
-    return model.split("@")[0][:MODEL]
+    return model.partition("@")[0]

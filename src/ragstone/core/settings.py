@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from ragstone.core.answer_settings import AnswerSettings, EntailmentSettings
 from ragstone.core.ingestion_settings import IngestionSettings
@@ -158,9 +158,14 @@ class LLMSettings(RemoteModel):
     """US dollars for a million tokens that it writes."""
 
 
+def _suffix(kind: str) -> str:
+    """`.PDF` and `pdf` are the same kind of file."""
+    return kind.strip().lower().lstrip(".")
+
+
 class LimitSettings(Section):
     file_mb: int = Field(default=100, ge=1)
-    upload_types: tuple[str, ...] = ()
+    upload_types: tuple[Annotated[str, AfterValidator(_suffix)], ...] = ()
     """Which kinds of file may be uploaded, as their names end; empty for all that can be read."""
     archive_mb: int = Field(default=1000, ge=1)
     """How much an archive may hold when it is unpacked."""

@@ -114,7 +114,7 @@ class Arms:
     async def _by_word(self, search: Search, texts: Sequence[str], k: int) -> list[Candidate] | None:
         record, kb, where = search.record, search.kb, search.request.where
         try:
-            with record.stage("lexical", len(texts)) as span:
+            with record.stage("lexical", len(texts)) as span, listening() as remarks:
                 with self._patience(search, "lexical") as seconds:
                     async with asyncio.timeout(seconds):
                         lists = await asyncio.gather(
@@ -122,6 +122,8 @@ class Arms:
                         )
                 found = best_of(lists, k)
                 span.left = len(found)
+            for one in remarks:
+                record.degrade(f"lexical: {one}")
             return found
         except TimeoutError:
             logger.warning("search by word of kb '%s' did not come back in time", kb.name)

@@ -46,7 +46,7 @@ class RefreshReport:
             return f"nothing is embedded in '{self.kb}' yet"
         looked = self.freshness
         said = [
-            f"{self.written} missing vectors filled in",
+            f"{self.written:,} missing vector{'' if self.written == 1 else 's'} filled in",
             f"{looked.differing} of {looked.sampled} sampled vectors differ from what {self.model} makes today",
         ]
         return "; ".join([*said, described(self.anew)] if self.anew else said)

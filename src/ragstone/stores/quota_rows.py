@@ -59,7 +59,7 @@ def coming_originals(connection: Connection, tenant_id: str) -> int:
 
 
 def queued_stock(connection: Connection, tenant_id: str) -> Stock:
-    """What has been taken in for a tenant and cannot be found yet, from its own rows: files, and room for their text."""
+    """What has been taken in for a tenant and cannot be found yet: files, and room for their text."""
     keep = connection.dialect.json_true("j.facts", "keep")
     documents, taken = connection.execute(
         "SELECT count(DISTINCT CASE WHEN d.version = 0 THEN d.id END), "

@@ -57,7 +57,17 @@ def test_a_kb_is_refreshed_by_hand(moving: Cli) -> None:
     assert (found["written"], found["differing"], found["reembedded"]) == (0, 0, None)
     assert found["sampled"] > 0
     assert found["lowest_cosine"] > 0.99
-    assert "fresh: 0 missing vectors filled in" in moving("reembed", "--refresh").out
+    assert "0 missing vectors filled in" in moving("reembed", "--refresh").out
+
+
+@pytest.mark.parametrize("wasted", [("--force",), ("--grace-days", "3")])
+@pytest.mark.parametrize("way", ["--refresh", "--status"])
+def test_what_would_not_act_is_refused(moving: Cli, way: str, wasted: tuple[str, ...]) -> None:
+    refused = moving("reembed", way, *wasted)
+    assert (refused.code, refused.err) == (
+        2,
+        f"error: {way} takes no --force or --grace-days\nhint: leave those out\n",
+    )
 
 
 def test_the_status_of_refreshing_is_shown(moving: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,17 +163,20 @@ async def test_without_the_vector_store_words_still_answer(
     assert "Vector store unavailable" in caplog.text
 
 
-@pytest.mark.req("R-REL-01")
-async def test_what_a_vector_store_has_to_say_about_its_answer_is_told() -> None:
-    class Bridged(Index):
-        async def search(self, *asked: Any, **options: Any) -> list[Candidate]:
-            remark("qdrant is away, the ledger answers")
-            return await super().search(*asked, **options)
+class Bridged(Index):
+    async def search(self, *asked: Any, **options: Any) -> list[Candidate]:
+        remark("qdrant is away, the ledger answers")
+        return await super().search(*asked, **options)
 
-    search = make_pipeline(SHELF, Bridged(candidates("a#0")), Index(candidates("b#0")))
+
+@pytest.mark.req("R-REL-01")
+@pytest.mark.parametrize("arm", ["dense", "lexical"])
+async def test_what_a_store_has_to_say_about_its_answer_is_told(arm: str) -> None:
+    dense, lexical = (Bridged if arm == name else Index for name in ("dense", "lexical"))
+    search = make_pipeline(SHELF, dense(candidates("a#0")), lexical(candidates("b#0")))
     result = await search.search("default", KB, ask())
     assert {hit.chunk_id for hit in result.hits} == {"a#0", "b#0"}
-    assert result.degraded == ("dense: qdrant is away, the ledger answers",)
+    assert result.degraded == (f"{arm}: qdrant is away, the ledger answers",)
 
 
 async def test_a_failure_of_the_word_index_is_told() -> None:

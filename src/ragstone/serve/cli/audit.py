@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 AGO = re.compile(r"(\d{1,5})([mhdw])")
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+MOST_SHOWN = 16
+"""Characters of an id that tell it from the others; --json has all of them."""
 COLOURS = {"denied": "red", "failed": "red", "begun": "yellow"}
 Action = Annotated[
     str | None,
@@ -85,19 +87,35 @@ def _draw(out: Console, entries: Sequence[AuditEntry]) -> None:
     if not entries:
         out.print("Nothing is recorded.")
         return
-    drawn = table(
-        "when (UTC)", "who", "tenant", "action", "outcome", "what", "kb", "count", "detail", right=["count"]
-    )
-    for one in entries:
-        drawn.add_row(
-            f"{one.moment:%Y-%m-%d %H:%M:%S}",
-            text(one_line(one.actor) or "–"),
-            one.tenant or "–",
-            one.action,
-            text(one.outcome, COLOURS.get(one.outcome, "")),
-            text(one_line(one.target)),
-            text(one_line(one.kb)),
-            f"{one.count:,}" if one.count else "",
-            text(one_line(one.detail)),
-        )
+    tenants = {one.tenant for one in entries}
+    columns = {
+        "when (UTC)": [_moment(one.moment) for one in entries],
+        "who": [one.actor or "–" for one in entries],
+        "tenant": [one.tenant or "–" for one in entries] if len(tenants) > 1 else [],
+        "action": [one.action for one in entries],
+        "what": [one.target[:MOST_SHOWN] for one in entries],
+        "kb": [one.kb for one in entries],
+        "count": [f"{one.count:,}" if one.count else "" for one in entries],
+        "outcome": [_outcome(one) for one in entries],
+    }
+    used = {name: values for name, values in columns.items() if any(values)}
+    drawn = table(*used, right=["count"])
+    for column in drawn.columns:
+        column.no_wrap = True
+    for one, row in zip(entries, zip(*used.values(), strict=True), strict=True):
+        cells = [text(one_line(value)) for value in row]
+        cells[-1] = text(one_line(row[-1]), COLOURS.get(one.outcome, ""))
+        drawn.add_row(*cells)
     out.print(drawn)
+
+
+def _moment(moment: datetime) -> str:
+    """The day only where it is not today."""
+    from ragstone.core.clock import now
+
+    return f"{moment:%H:%M:%S}" if moment.date() == now().date() else f"{moment:%Y-%m-%d %H:%M}"
+
+
+def _outcome(entry: AuditEntry) -> str:
+    """A denial needs no reason."""
+    return f"{entry.outcome}: {entry.detail}" if entry.detail and entry.outcome == "failed" else entry.outcome

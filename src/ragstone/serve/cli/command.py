@@ -95,13 +95,17 @@ def _execute(options: Common, body: Body, arguments: dict[str, Any]) -> int:
 
 
 def _user() -> str:
-    """Who started the program; by number where the machine has no name for them."""
-    import getpass
+    """Who started the program, as the system knows them: what the environment says, anybody can set."""
+    if not hasattr(os, "getuid"):
+        import getpass
+
+        return getpass.getuser()
+    import pwd
 
     try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return str(os.getuid()) if hasattr(os, "getuid") else ""
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
 
 
 @contextmanager

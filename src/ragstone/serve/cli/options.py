@@ -90,7 +90,13 @@ class Common:
 
     def as_typed(self) -> str:
         """The options that say where to work, as they would be typed again."""
-        given = {"data-dir": self.data_dir, "tenant": self.tenant, "kb": self.kb, "config": self.config}
+        given = {
+            "data-dir": self.data_dir,
+            "tenant": self.tenant,
+            "kb": self.kb,
+            "profile": self.profile,
+            "config": self.config,
+        }
         return "".join(f" --{name} {shlex.quote(str(value))}" for name, value in given.items() if value)
 
 

@@ -91,6 +91,7 @@ async def reembed(
     """
     ways = {"rollback": rollback, "cleanup": cleanup, "discard": discard, "spaces": spaces}
     _check(model, mode, queries, **ways, refresh=refresh, status=status)
+    _check_waste("--refresh" if refresh else "--status" if status else "", force, grace_days)
     if spaces:
         return await _list(session)
     if refresh:
@@ -144,6 +145,11 @@ def _check(model: str | None, mode: str | None, queries: Path | None, **ways: bo
         raise InputError(f"{' and '.join(chosen)} do not go together", hint="choose one of them")
     if chosen and (model or mode or queries):
         raise InputError(f"{chosen[0]} takes no --model, --mode or --queries", hint="leave those out")
+
+
+def _check_waste(way: str, force: bool, grace_days: int) -> None:
+    if way and (force or grace_days != GRACE_DAYS):
+        raise InputError(f"{way} takes no --force or --grace-days", hint="leave those out")
 
 
 async def _list(session: Session) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ragstone.serve.cli.exits import FAILURE, OK
-from ragstone.serve.cli.output import counted, moment, one_line, text
+from ragstone.serve.cli.output import moment, one_line, text
 from ragstone.serve.cli.progress import fill_progress
 from ragstone.serve.cli.session import Session
 
@@ -67,9 +67,9 @@ def status_json(status: RefreshStatus) -> dict[str, Any]:
 
 def _draw(out: Console, report: RefreshReport) -> None:
     looked = report.freshness
-    out.print(text(one_line(f"{report.outcome}: {report}.")))
+    out.print(text(one_line(f"{report}.")))
     if looked.lowest is not None:
-        out.print(f"Compared {counted(looked.sampled, 'vector')}; lowest cosine {looked.lowest:.4f}.")
+        out.print(f"The least alike of them has a cosine of {looked.lowest:.4f}.")
 
 
 def _draw_status(out: Console, status: RefreshStatus) -> None:
@@ -77,7 +77,7 @@ def _draw_status(out: Console, status: RefreshStatus) -> None:
     facts = {
         "every": f"{status.settings.every}; also on: {triggers}",
         "next": moment(status.next_at) if status.next_at else "not by itself",
-        "last": f"{moment(status.last.created_at)}, {status.last.state}" if status.last else "never",
+        "by worker": f"{moment(status.last.created_at)}, {status.last.state}" if status.last else "never",
         "found": one_line("; ".join(status.last.progress.remarks)) if status.last else "",
         "error": one_line(status.last.error) if status.last else "",
     }

@@ -6,7 +6,6 @@ ledger. While the engine is behind or away, what the ledger's own database has a
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from ragstone.core.analyzer import analyze_query
@@ -17,7 +16,6 @@ from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place, WordProvider, Words
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.sqlite_dialect import SqliteDialect
 from ragstone.stores.lexical import postgres_fts
@@ -25,9 +23,8 @@ from ragstone.stores.lexical.beside import KeptBeside
 from ragstone.stores.lexical.sparse import words_asked
 from ragstone.stores.lexical.sqlite import search_fts
 from ragstone.stores.residents import Residents
-from ragstone.stores.vectors.derived import SPARE, DerivedIndex, is_enough
+from ragstone.stores.vectors.derived import DerivedIndex
 
-logger = logging.getLogger(__name__)
 MAX_TERMS = 64
 
 
@@ -72,21 +69,14 @@ class QdrantLexicalIndex:
     ) -> list[Candidate] | None:
         """The best of the engine that the ledger lets through; None when it cannot give as many as there may be."""
         inside = where if self._mirror.can_filter(where) else None
-        most = self._provider.capabilities.max_k
-        asked = min(k + SPARE, most)
-        while True:
-            found = await self._provider.search_words(place, words, asked, inside)
-            live = await self._ledger.read(
-                tenant, index_feed.live_among, kb, [one.chunk_id for one in found], where
-            )
-            kept = sorted(
-                (one for one in found if one.chunk_id in live), key=lambda one: (-one.score, one.chunk_id)
-            )
-            if len(found) < asked or is_enough(found, kept, k):
-                return kept[:k]
-            if asked >= most:
-                return kept[:k] if len(kept) >= k else None
-            asked = min(4 * asked, most)
+        found, cut = await self._mirror.found_live(
+            tenant,
+            kb,
+            k,
+            where,
+            lambda asked: self._provider.search_words(place, words, asked, inside),
+        )
+        return None if cut and len(found) < k else found
 
 
 def _search_own(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -31,6 +31,8 @@ from ragstone.stores.vectors.places import place_of, place_of_mark
 __all__ = ["BATCH", "DerivedIndex", "fields_of", "place_of"]
 
 logger = logging.getLogger(__name__)
+Search = Callable[[int], Awaitable[list[Candidate]]]
+"""Asks the engine for so many."""
 SPARE = 10
 """How many more than wanted are asked for at first, for those that drop out."""
 SAME = 1e-6
@@ -157,25 +159,34 @@ class DerivedIndex:
         k: int,
         where: Filter | None,
     ) -> list[Candidate]:
+        kept, _ = await self.found_live(
+            tenant, kb, k, where, lambda asked: self._provider.search(place, vector, asked, where)
+        )
+        if len(kept) < k and len(kept) < await self._ledger.read(
+            tenant, index_feed.count_live, kb, space, where
+        ):
+            logger.info("%s missed chunks that exist; the ledger answers instead", self._provider.name)
+            return await self._ledger.read(tenant, index_feed.nearest, kb, space, vector, k, where)
+        return kept
+
+    async def found_live(
+        self, tenant: str, kb: KnowledgeBase, k: int, where: Filter | None, search: Search
+    ) -> tuple[list[Candidate], bool]:
+        """The best k that the engine finds and the ledger lets through; and whether the engine could not give more."""
         most = self._provider.capabilities.max_k
         asked = min(k + SPARE, most)
         while True:
-            found = await self._provider.search(place, vector, asked, where)
+            found = await search(asked)
             live = await self._ledger.read(
                 tenant, index_feed.live_among, kb, [one.chunk_id for one in found], where
             )
             kept = sorted(
                 (one for one in found if one.chunk_id in live), key=lambda one: (-one.score, one.chunk_id)
             )
-            if len(found) < asked or asked >= most or is_enough(found, kept, k):
-                break
+            enough = len(found) < asked or _is_enough(found, kept, k)
+            if enough or asked >= most:
+                return kept[:k], not enough
             asked = min(4 * asked, most)
-        if len(kept) < k and len(kept) < await self._ledger.read(
-            tenant, index_feed.count_live, kb, space, where
-        ):
-            logger.info("%s missed chunks that exist; the ledger answers instead", self._provider.name)
-            return await self._ledger.read(tenant, index_feed.nearest, kb, space, vector, k, where)
-        return kept[:k]
 
     async def _catch_up(self, tenant: str, place: Place) -> bool:
         """Settle before a search, if that is due; whether there is nothing left to wait for.
@@ -228,7 +239,8 @@ class DerivedIndex:
                 # An engine that is away is so for everybody; what it refuses, it refuses this tenant.
                 whose = ALL if isinstance(error, StoreError | RemoteError) else tenant_id
                 self._resting[whose] = self._clock() + REST_SECONDS
-                self._trouble[whose] = str(error) or type(error).__name__
+                remedy = f" ({error.hint})" if isinstance(error, RagstoneError) and error.hint else ""
+                self._trouble[whose] = (str(error) or type(error).__name__) + remedy
             raise
         finally:
             self._follower.forget_prepared(tenant_id)
@@ -284,7 +296,7 @@ def fields_of(where: Filter) -> Iterable[str]:
             yield where.field
 
 
-def is_enough(found: Sequence[Candidate], kept: Sequence[Candidate], k: int) -> bool:
+def _is_enough(found: Sequence[Candidate], kept: Sequence[Candidate], k: int) -> bool:
     """Whether the best k are sure: found by an engine, and kept by the ledger."""
     # Among equals at the cut, which ones came is the engine's whim: all are needed to take them in order of id.
     return len(kept) >= k and kept[k - 1].score - found[-1].score > SAME

@@ -13,7 +13,10 @@ UPDATE jobs SET stored = size WHERE kind = 'document' AND {original} IS NOT NULL
     AND (CASE WHEN state = 'completed' THEN {kept} AND NOT EXISTS ({newer} AND n.state = 'completed')
         ELSE NOT EXISTS ({newer}) END)
 """
-NEWER = "SELECT 1 FROM jobs n WHERE n.tenant_id = jobs.tenant_id AND n.document_id = jobs.document_id AND n.seq > jobs.seq"
+NEWER = (
+    "SELECT 1 FROM jobs n WHERE n.tenant_id = jobs.tenant_id AND n.document_id = jobs.document_id "
+    "AND n.seq > jobs.seq"
+)
 
 
 def upgrade() -> None:
