@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
@@ -36,6 +38,31 @@ async def external_ids(ledger: SqliteLedger) -> list[str]:
     kb = await ledger.kb("default", "default")
     assert kb is not None
     return sorted(one.external_id for one in await ledger.documents("default", kb))
+
+
+async def test_a_write_that_fails_when_nobody_waits_any_more_is_logged(
+    ledger: SqliteLedger, caplog: pytest.LogCaptureFixture
+) -> None:
+    await put(ledger, make_version("kept"))
+    begun, go_on = threading.Event(), threading.Event()
+    unseen: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unseen.append(context["message"]))
+
+    def refused(*_: object) -> None:
+        begun.set()
+        go_on.wait()
+        raise StoreError("no longer yours")
+
+    task = asyncio.create_task(ledger.write("default", refused))
+    await asyncio.to_thread(begun.wait)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    go_on.set()
+    await put(ledger, make_version("next"))
+    gc.collect()
+    assert unseen == []
+    assert "came to nothing: no longer yours" in caplog.text
 
 
 async def test_a_task_cancelled_between_writes_leaves_nothing(ledger: SqliteLedger) -> None:

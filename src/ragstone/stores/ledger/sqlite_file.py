@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import itertools
+import logging
 import os
 import sqlite3
 import threading
@@ -20,6 +21,7 @@ from ragstone.core.readers import Readers, closed
 from ragstone.stores.ledger.sqlite_dialect import SqliteConnection
 from ragstone.stores.migrations import Schema, is_current, upgrade
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 BUSY_SECONDS = 60
 _openings = itertools.count(1)
@@ -104,7 +106,12 @@ class SqliteFile:
             return result
 
         async with self.turn:
-            return await asyncio.shield(self.write(whole))
+            writing = asyncio.ensure_future(self.write(whole))
+            try:
+                return await asyncio.shield(writing)
+            except asyncio.CancelledError:
+                writing.add_done_callback(_tell_of_failure)
+                raise
 
     def read_later(self, work: Callable[[SqliteConnection], object]) -> None:
         """Read on a reader's thread while the caller goes on; closing waits for it."""
@@ -213,3 +220,8 @@ def _operational(path: Path, error: sqlite3.OperationalError) -> StoreError:
 
 def _full(path: Path, text: str) -> StoreFull:
     return StoreFull(f"{path.name}: {text}", hint="free some space; nothing that was acknowledged is lost")
+
+
+def _tell_of_failure(writing: asyncio.Future[Any]) -> None:
+    if not writing.cancelled() and (error := writing.exception()):
+        logger.warning("what was written for someone who no longer waited came to nothing: %s", error)
