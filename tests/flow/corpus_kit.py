@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ragstone import Ragstone
-from ragstone.core.corpora import BuildRequest
+from ragstone import Item, Ragstone
+from ragstone.core.corpora import BuildRequest, draft_prefix
 from ragstone.stores.chunk_metadata import load_metadata
 from ragstone.stores.lexical.bm25_file import load_index
 from ragstone.testing.fakes import FakeEmbedder
@@ -60,3 +60,16 @@ def files(stone: Ragstone, under: Path = Path("data/indices")) -> tuple[set[str]
 def live_ids(stone: Ragstone, kb: str = NAME, **options: Any) -> set[str]:
     documents = stone.documents(kb=kb, **options)
     return {one.id for document in documents for one in stone.chunks(document.id, **options)}
+
+
+def leave_draft(stone: Ragstone, collection: str = NAME) -> str:
+    """What a build that was killed leaves in the ledger; its name."""
+    name = draft_prefix(collection) + "01234567"
+
+    async def left() -> None:
+        async with stone.engine._parts.ledger.transaction("default") as tx:
+            await tx.open_kb(name, draft=True)
+
+    stone._run(left())
+    stone.ingest_items([Item("corpus", "x", "x", "Left by a crash.")], kb=name)
+    return name

@@ -386,5 +386,20 @@ async def test_a_collection_that_is_replaced_or_renamed_is_recorded(engine: Engi
     done, begun = await engine.audit(action="kb.delete")
     assert (begun.outcome, done.outcome, done.target, done.count) == ("begun", "done", "corpus_embeddings", 1)
     await engine.corpora.rename("corpus_embeddings", "stones")
-    (renamed,) = await engine.audit(action="kb.rename")
+    renamed, intended = await engine.audit(action="kb.rename")
+    assert (intended.outcome, renamed.outcome) == ("begun", "done")
     assert (renamed.kb, renamed.target) == ("corpus_embeddings", "stones")
+
+
+async def test_what_is_gone_is_not_recorded_as_failed(engine: Engine) -> None:
+    async def retire() -> None:
+        async with engine._parts.gate.audit.carrying_out("default", "document.retire", ["a", "b"]) as deed:
+            deed.did("a", 1)
+            raise StoreFull("the disk is full")
+
+    with pytest.raises(StoreFull):
+        await retire()
+    ends = {
+        one.target: one.outcome for one in await _entries(engine, "document.retire") if one.outcome != "begun"
+    }
+    assert ends == {"a": "done", "b": "failed"}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conformance import postgres_server
@@ -17,19 +20,22 @@ from tests.flow.corpus_kit import (
     NEW,
     OLD,
     files,
+    leave_draft,
     live_ids,
     texts,
 )
 
 from ragstone import Item, Ragstone
-from ragstone.core.corpora import draft_prefix
+from ragstone.core.corpora import draft_prefix, is_draft
 from ragstone.core.errors import (
     CollectionExists,
     InputError,
     NotFoundError,
     StoreBusy,
+    StoreError,
 )
 from ragstone.core.types import KnowledgeBase
+from ragstone.stores.activity_rows import TABLES
 from ragstone.stores.corpus_files import FilePair
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -105,7 +111,7 @@ def test_a_build_whose_work_was_removed_replaces_nothing(
     async def removed(tenant: str, kb: KnowledgeBase, _: FilePair) -> None:
         async with stone.engine._parts.ledger.transaction(tenant) as tx:
             await tx.delete_kb(kb.name)
-            await tx.open_kb(kb.name)
+            await tx.open_kb(kb.name, draft=True)
 
     monkeypatch.setattr(stone.engine.corpora, "_validate", removed)
     with pytest.raises(StoreBusy, match="another build") as caught:
@@ -117,10 +123,8 @@ def test_a_build_whose_work_was_removed_replaces_nothing(
 
 def test_what_a_build_left_is_removed_by_the_next(stone: Ragstone) -> None:
     stone.corpora.build(BUILD)
-    stone.ingest_items([Item("corpus", "x", "x", "Left by a crash.")], kb=draft_prefix(NAME) + "01234567")
-    stone.ingest_items(
-        [Item("corpus", "x", "x", "Of another collection.")], kb=draft_prefix("other") + "01234567"
-    )
+    leave_draft(stone, NAME)
+    leave_draft(stone, "other")
     shutil.copy("data/indices/chunks.json", "data/indices/chunks.json.next1234")
     stone.corpora.build(AGAIN)
     assert [kb.name for kb in stone.kbs()] == [draft_prefix("other") + "01234567", NAME]
@@ -182,3 +186,127 @@ def test_a_collection_in_postgresql(tmp_path: Path, fake_model: FakeEmbedder) ->
         assert [kb.name for kb in stone.kbs()] == [NAME]
         stone.corpora.rename(NAME, "game")
         assert live_ids(stone, "game") == ids
+
+
+def test_a_deletion_does_not_remove_what_another_machine_builds(stone: Ragstone) -> None:
+    stone.corpora.build(BUILD)
+    draft = leave_draft(stone)
+    stone.ingest_items([Item("test", "x", "x", "Something else.")], kb="other")
+    assert stone.delete(stone.documents(kb="other")[0].id)
+    stone.delete_kb("other")
+    assert [kb.name for kb in stone.kbs()] == [draft, NAME]
+
+
+@pytest.mark.parametrize("moment", ["embedding", "writing"])
+def test_a_build_whose_work_was_removed_says_so(
+    stone: Ragstone, fake_model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    stone.corpora.build(BUILD)
+    ids = live_ids(stone)
+    holder: Any = fake_model if moment == "embedding" else stone.engine.corpora._upkeep
+    name = "embed" if moment == "embedding" else "write_aside"
+    original = getattr(holder, name)
+
+    async def removed(*args: Any) -> Any:
+        ledger = stone.engine._parts.ledger
+        for kb in await ledger.kbs("default"):
+            if is_draft(kb.name):
+                async with ledger.transaction("default") as tx:
+                    await tx.delete_kb(kb.name)
+        return await original(*args)
+
+    monkeypatch.setattr(holder, name, removed)
+    Path("data/corpus.txt").write_text(NEW)
+    with pytest.raises(StoreBusy, match=r"another build of collection .* removed this one's work"):
+        stone.corpora.build(AGAIN)
+    monkeypatch.undo()
+    assert live_ids(stone) == ids
+
+
+def test_a_deletion_does_not_fail_with_the_files(stone: Ragstone, caplog: pytest.LogCaptureFixture) -> None:
+    stone.corpora.build(BUILD)
+    lock = Path(f"data/indices/.{NAME}.lock")
+    lock.unlink()
+    lock.mkdir()  # as in a folder that is not ours
+    assert stone.delete(stone.documents(kb=NAME)[0].id)
+    assert [one.outcome for one in stone.audit(action="document.delete")] == ["done", "begun"]
+    assert f"the files of collection '{NAME}' are not up to date" in caplog.text
+    with pytest.raises(StoreError, match="Is a directory") as caught:
+        stone.corpora.build(AGAIN)
+    assert "doctor --repair" in caught.value.hint
+
+
+def test_what_is_no_collections_folder_is_passed_over(stone: Ragstone) -> None:
+    result = stone.corpora.build(replace(BUILD, collection="game"))
+    folder = Path(result.metadata_path).parent.parent
+    (folder / ".DS_Store").write_text("x")
+    (folder / "notes").write_text("x")
+    stone.delete(stone.documents(kb="game")[0].id)
+    assert files(stone, folder / "game") == (set(), set())
+
+
+def test_files_that_cannot_be_put_in_place_do_not_undo_a_build(
+    stone: Ragstone, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stone.corpora.build(BUILD)
+    Path("data/corpus.txt").write_text(NEW)
+
+    def full(*_: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ragstone.stores.corpus_files.put_in_place", full)
+        result = stone.corpora.build(AGAIN)
+    assert (result.total_chunks, result.metadata_path) == (3, "data/indices/chunks.json")
+    assert "No space left on device" in caplog.text
+    assert stone.corpora.health().metadata == "stale"
+    assert "griffin" in " ".join(texts(stone))
+    stone.ingest_items([Item("test", "x", "x", "Something else.")], kb="other")
+    stone.delete(stone.documents(kb="other")[0].id)
+    ids = live_ids(stone)
+    assert files(stone) == (ids, ids)
+
+
+def test_only_builds_call_a_kb_like_their_drafts(stone: Ragstone) -> None:
+    stone.corpora.build(BUILD)
+    name = draft_prefix(NAME) + "01234567"
+    for refused in (
+        lambda: stone.ingest_items([Item("test", "x", "x", "Something.")], kb=name),
+        lambda: stone.intake.upload(b"Something.", "x.txt", kb=name),
+        lambda: stone.corpora.rename(NAME, name),
+        lambda: stone.corpora.build(replace(BUILD, collection=name)),
+    ):
+        with pytest.raises(InputError, match="like a collection that is being built"):
+            refused()
+    near = draft_prefix(NAME) + "mine"
+    stone.ingest_items([Item("test", "x", "x", "Something.")], kb=near)
+    stone.corpora.build(AGAIN)
+    assert [kb.name for kb in stone.kbs()] == [near, NAME]
+
+
+def test_who_looks_at_a_chunk_is_recorded(stone: Ragstone) -> None:
+    stone.corpora.build(BUILD)
+    hit = stone.search("dragon", kb=NAME).hits[0]
+    assert stone.corpora.chunk(hit.chunk_id)
+    assert stone.corpora.chunk("0" * 32) is None
+    assert [(one.outcome, one.target, one.kb) for one in stone.audit(action="document.read")] == [
+        ("denied", "0" * 32, ""),
+        ("done", hit.document_id, NAME),
+    ]
+
+
+def test_what_was_asked_of_a_collection_that_is_replaced_is_forgotten(stone: Ragstone) -> None:
+    stone.corpora.build(BUILD)
+    assert "mill" in stone.ask("Where does the dragon sleep?", conversation="c", kb=NAME).answer
+    hit = stone.search("dragon", kb=NAME).hits[0]
+    stone.feedback("dragon", [hit.chunk_id], kb=NAME)
+    stone.activity.add_golden("dragon", [hit.document_id], kb=NAME)
+    Path("data/corpus.txt").write_text(NEW)
+    stone.corpora.build(AGAIN)
+    (file,) = Path("data/activity").glob("*.db")
+    with closing(sqlite3.connect(file)) as db:
+        rows = [db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES]
+        assert rows == [0] * len(TABLES)
+        assert db.execute("SELECT question, answer FROM turns").fetchall() == [
+            ("Where does the dragon sleep?", "")
+        ]

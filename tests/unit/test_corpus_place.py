@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import os
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.settings import Settings
+from ragstone.corpora import place
 from ragstone.corpora.place import find_corpus
 
 
@@ -22,7 +26,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def found(path: str, root: str | None = None, tenant: str = "default", data_dir: str = "data") -> str:
     settings = Settings.model_validate({"data_dir": data_dir, "ingestion": {"corpus_root": root}})
-    return find_corpus(settings, tenant, path).path.read_text()
+    with closing(find_corpus(settings, tenant, path)) as corpus:
+        return corpus.found.path.read_text()
 
 
 @pytest.mark.parametrize(
@@ -33,8 +38,9 @@ def test_a_corpus_in_the_data_root_is_found(folder: Path, path: str) -> None:
 
 
 def test_a_corpus_has_its_path_under_the_root_as_name(folder: Path) -> None:
-    corpus = find_corpus(Settings(data_dir=Path("data")), "default", str(folder / "data/corpus/deep.txt"))
-    assert (corpus.relative, corpus.shown) == ("corpus/deep.txt", "corpus/deep.txt")
+    path = str(folder / "data/corpus/deep.txt")
+    with closing(find_corpus(Settings(data_dir=Path("data")), "default", path)) as corpus:
+        assert (corpus.found.relative, corpus.found.shown) == ("corpus/deep.txt", "corpus/deep.txt")
 
 
 @pytest.mark.req("R-SEC-15")
@@ -109,7 +115,7 @@ def test_a_tenant_reads_in_a_folder_of_its_own(folder: Path) -> None:
         found("x", tenant="../acme")
 
 
-@pytest.mark.parametrize("path", ["", "a\0b"])
+@pytest.mark.parametrize("path", ["", ".", "./", "a\0b", "\ud800.txt"])
 def test_no_path_at_all_is_refused(folder: Path, path: str) -> None:
     with pytest.raises(InputError, match="no corpus path"):
         found(path)
@@ -124,3 +130,43 @@ def test_what_is_not_there_is_not_found(folder: Path, path: str) -> None:
 def test_a_name_that_is_too_long_is_an_error_of_ours(folder: Path) -> None:
     with pytest.raises((NotFoundError, InputError)):
         found(f"{'x' * 5000}.txt")
+
+
+@pytest.mark.req("R-SEC-15")
+@pytest.mark.parametrize("swapped", ["corpus", "corpus/deep.txt"])
+def test_what_was_looked_at_is_what_is_read(folder: Path, swapped: str) -> None:
+    outside = folder / "outside"
+    outside.mkdir()
+    (outside / "deep.txt").write_text("a secret")
+    with closing(find_corpus(Settings(data_dir=Path("data")), "default", "corpus/deep.txt")) as corpus:
+        (folder / "data" / swapped).rename(folder / "moved")
+        (folder / "data" / swapped).symlink_to(outside / "deep.txt" if swapped.endswith("txt") else outside)
+        assert (folder / "data/corpus/deep.txt").read_text() == "a secret"
+        assert corpus.found.path.read_text() == "data/corpus/deep.txt"
+
+
+@pytest.mark.req("R-SEC-15")
+@pytest.mark.parametrize("swapped", ["corpus", "corpus/deep.txt"])
+def test_a_link_that_turns_up_after_the_path_was_checked_is_not_followed(
+    folder: Path, swapped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = folder / "outside"
+    outside.mkdir()
+    (outside / "deep.txt").write_text("a secret")
+    original = place._may_be_read
+
+    def checked(*args: Any) -> bool:
+        allowed = original(*args)
+        (folder / "data" / swapped).rename(folder / "moved")
+        (folder / "data" / swapped).symlink_to(outside / "deep.txt" if swapped.endswith("txt") else outside)
+        return allowed
+
+    monkeypatch.setattr(place, "_may_be_read", checked)
+    with pytest.raises((InputError, NotFoundError)):
+        found("corpus/deep.txt")
+
+
+def test_a_pipe_is_no_corpus_and_is_not_waited_for(folder: Path) -> None:
+    os.mkfifo(folder / "data" / "pipe.txt")
+    with pytest.raises(NotFoundError):
+        found("pipe.txt")

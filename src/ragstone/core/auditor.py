@@ -30,14 +30,14 @@ async def nobody(_: str) -> str:
 
 
 @dataclass(slots=True)
-class Removal:
-    """What a deletion has removed so far, by target."""
+class Deed:
+    """What has been done so far of something that cannot be undone, by target."""
 
-    removed: dict[str, tuple[int, Mapping[str, int]]] = field(default_factory=dict)
+    done: dict[str, tuple[int, Mapping[str, int]]] = field(default_factory=dict)
 
-    def did(self, target: str, documents: int, counts: Mapping[str, int] | None = None) -> None:
-        """Say that a target is gone, with how many documents and what else."""
-        self.removed[target] = documents, counts or {}
+    def did(self, target: str, documents: int = 0, counts: Mapping[str, int] | None = None) -> None:
+        """Say that it is done to a target, with how many documents and what else."""
+        self.done[target] = documents, counts or {}
 
 
 class Auditor:
@@ -90,6 +90,15 @@ class Auditor:
         if entry and self._trail:
             await self._trail.record([entry])
 
+    async def came_about(
+        self, tenant: str, action: str, target: str = "", *, kb: str = "", count: int = 0
+    ) -> None:
+        """Record a change that nothing can take back; if that fails it is logged, for the change stands."""
+        try:
+            await self.changed(tenant, action, target, kb=kb, count=count)
+        except RagstoneError as error:
+            logger.warning("%s of tenant '%s' is not in the audit record: %s", action, tenant, error)
+
     async def entries(
         self, tenant: str, *, action: str | None = None, since: datetime | None = None, limit: int = 100
     ) -> list[AuditEntry]:
@@ -119,29 +128,30 @@ class Auditor:
         await self._ended([entry])
 
     @asynccontextmanager
-    async def removing(
+    async def carrying_out(
         self, tenant: str, action: str, targets: Sequence[str], kb: str = ""
-    ) -> AsyncIterator[Removal]:
-        """Record that something is removed: before it begins, and once more with what is gone, or that it failed."""
-        removal = Removal()
+    ) -> AsyncIterator[Deed]:
+        """Record that something is removed or renamed: before it begins, and once more when it is done or failed."""
+        deed = Deed()
         begun = [await self._entry(tenant, action, "begun", target=one, kb=kb) for one in targets]
         made = [entry for entry in begun if entry]
         if self._trail:
             await self._trail.record(made)
         try:
-            yield removal
+            yield deed
         except RagstoneError as error:
-            await self._ended([_ended(one, "failed", removal, error.code) for one in made])
+            failed = [_ended(one, "failed", deed, error.code) for one in made if one.target not in deed.done]
+            await self._ended([*failed, *_done(made, deed)])
             raise
-        await self._ended([_ended(one, "done", removal) for one in made if one.target in removal.removed])
+        await self._ended(_done(made, deed))
 
     async def _ended(self, entries: Sequence[AuditEntry]) -> None:
         try:
             if self._trail:
                 await self._trail.record(entries)
         except RagstoneError as error:
-            # That it was begun is on the disk. What is gone is gone, and must not be reported as still there.
-            logger.warning("the audit record does not say how a deletion ended: %s", error)
+            # That it was begun is on the disk. What is done is done, and must not be reported as failed.
+            logger.warning("the audit record does not say how something ended: %s", error)
 
     async def _note(self, tenant: str, action: str, outcome: Outcome, **facts: Any) -> None:
         if self._trail is None:
@@ -160,6 +170,10 @@ class Auditor:
         return AuditEntry(now(), identity, tenant, actor(), action, outcome, **facts) if identity else None
 
 
-def _ended(begun: AuditEntry, outcome: Outcome, removal: Removal, detail: str = "") -> AuditEntry:
-    documents, counts = removal.removed.get(begun.target, (0, {}))
+def _done(begun: Sequence[AuditEntry], deed: Deed) -> list[AuditEntry]:
+    return [_ended(one, "done", deed) for one in begun if one.target in deed.done]
+
+
+def _ended(begun: AuditEntry, outcome: Outcome, deed: Deed, detail: str = "") -> AuditEntry:
+    documents, counts = deed.done.get(begun.target, (0, {}))
     return replace(begun, moment=now(), outcome=outcome, count=documents, counts=counts, detail=detail)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ragstone.core.ids import content_hash, opaque_id
+from ragstone.core.errors import InputError
+from ragstone.core.ids import check_name, content_hash, opaque_id
 from ragstone.core.types import Json, LiveChunk, Metadata
 
 COLLECTION = "corpus_embeddings"
@@ -85,6 +86,11 @@ class CollectionHealth:
     metadata: FileState
 
 
+def is_draft_of(collection: str, name: str) -> bool:
+    """Whether a kb of that name is this collection being built."""
+    return is_draft(name) and name.startswith(draft_prefix(collection))
+
+
 def draft_prefix(collection: str) -> str:
     """How the names of kbs begin in which a collection is being built."""
     return f"building-{collection[:38]}-{content_hash(collection)[:6]}-"
@@ -93,6 +99,16 @@ def draft_prefix(collection: str) -> str:
 def is_draft(name: str) -> bool:
     """Whether a kb of that name is a collection that is being built."""
     return DRAFT.fullmatch(name) is not None
+
+
+def check_kb_name(name: str) -> str:
+    """Return a name that a kb may be given, or refuse it; builds remove what is called like their drafts."""
+    if is_draft(check_name(name, "knowledge base")):
+        raise InputError(
+            f"knowledge base '{name}' would be called like a collection that is being built",
+            hint="choose a name that does not begin with building-",
+        )
+    return name
 
 
 def draft_name(collection: str) -> str:

@@ -6,6 +6,7 @@ RagstoneError
 │   ├── FilterError        a filter is malformed or too large
 │   └── CollectionExists   a knowledge base of that name is there already
 ├── NotFoundError          an id that does not exist for this tenant
+│   └── KbGone             a knowledge base was renamed or deleted while it was worked on
 ├── QuotaExceeded          the tenant has used up what it may use
 ├── TenantSuspended        nothing is done for this tenant until it is resumed
 ├── ParseError             a file cannot be turned into text
@@ -65,6 +66,11 @@ class CollectionExists(InputError):
 
 class NotFoundError(RagstoneError):
     code = "not_found"
+
+
+class KbGone(NotFoundError):
+    code = "kb_gone"
+    retryable = True
 
 
 class QuotaExceeded(RagstoneError):
@@ -175,3 +181,12 @@ def unknown_kb(name: str, tenant: str) -> NotFoundError:
     if tenant != "default":
         whose, hint = f" in tenant '{tenant}'", f"{hint} --tenant {tenant}; all there are: ragstone tenants"
     return NotFoundError(f"there is no knowledge base '{name}' yet{whose}", hint=hint)
+
+
+def kb_gone(name: str, new_name: str | None) -> KbGone:
+    """What to raise for a knowledge base that is called otherwise by now, or is not there any more."""
+    what, where = f"renamed to '{new_name}'" if new_name else "deleted", new_name or name
+    return KbGone(
+        f"knowledge base '{name}' was {what} meanwhile",
+        hint=f"ingest again with: ragstone ingest PATH --kb {where}",
+    )

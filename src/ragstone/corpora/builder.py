@@ -12,47 +12,52 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from ragstone.core.corpora import (
+    COLLECTION,
     EXISTS,
     BuildRequest,
     BuildResult,
     ChunkMetadata,
     CollectionHealth,
     FileState,
+    check_kb_name,
     draft_name,
 )
 from ragstone.core.errors import (
     CollectionExists,
     InputError,
+    KbGone,
     ModelError,
     NotFoundError,
     RagstoneError,
     StoreBusy,
     StoreError,
-    unknown_kb,
 )
-from ragstone.core.ids import check_name
 from ragstone.core.settings import Settings
-from ragstone.core.types import IngestReport, KnowledgeBase
+from ragstone.core.types import Document, IngestReport, KnowledgeBase
 from ragstone.corpora.pipeline import BuildPipelines, read_corpus
-from ragstone.corpora.place import find_corpus
+from ragstone.corpora.place import Corpus, find_corpus
+from ragstone.corpora.renaming import Renaming
 from ragstone.gate import Gate
-from ragstone.stores.corpus_files import FilePair, default_collection
+from ragstone.ingest.sources.corpus import SOURCE_TYPE
+from ragstone.stores.corpus_files import FilePair
 from ragstone.stores.corpus_rows import live_chunk_ids, tenant_id_of, vector_count
 from ragstone.stores.corpus_upkeep import FileUpkeep
 from ragstone.stores.vectors.places import place_of
 
 if TYPE_CHECKING:
     from ragstone.activity import Activity
-    from ragstone.ingest.sources.walk import Found
     from ragstone.ingest.tally import OnProgress
     from ragstone.stores.opening import Stores
 
 logger = logging.getLogger(__name__)
 OVERWRITE = "add --overwrite, or name another collection with --kb NAME"
 UNTOUCHED = "nothing was replaced"
+READ = "document.read"
+PAGE = 500
 
 
 class CorpusBuilder:
@@ -74,6 +79,7 @@ class CorpusBuilder:
         self._upkeep = upkeep
         self._gate = gate
         self._activity = activity
+        self._renaming = Renaming(stores, upkeep, gate, activity)
 
     async def build(
         self, request: BuildRequest, *, tenant: str | None = None, on_progress: OnProgress | None = None
@@ -82,18 +88,20 @@ class CorpusBuilder:
         started = time.perf_counter()
         owner, name = self._tenant(tenant), self._name(request.collection)
         await self._gate.write(owner)
-        found = await asyncio.to_thread(find_corpus, self._settings, owner, request.corpus_path)
-        await self._refuse_existing(owner, name, request)
-        async with self._ledger.transaction(owner) as tx:
-            await tx.existing([])  # a tenant that is new has an id from here on
-        pair = await self._upkeep.pair(owner, name)
-        with pair.locked():
-            await self._upkeep.tidy(owner, pair)
+        with closing(
+            await asyncio.to_thread(find_corpus, self._settings, owner, request.corpus_path)
+        ) as corpus:
             await self._refuse_existing(owner, name, request)
-            try:
-                kb, chunks = await self._built(owner, pair, found, request, on_progress)
-            finally:
-                await asyncio.shield(self._cleared(owner, pair))
+            async with self._ledger.transaction(owner) as tx:
+                await tx.existing([])  # a tenant that is new has an id from here on
+            pair = await self._upkeep.pair(owner, name)
+            with pair.locked():
+                await self._upkeep.tidy(owner, pair, drafts=True)
+                await self._refuse_existing(owner, name, request)
+                try:
+                    kb, chunks = await self._built(owner, pair, corpus, request, on_progress)
+                finally:
+                    await asyncio.shield(self._cleared(owner, pair))
         return _result(kb, pair, chunks, time.perf_counter() - started)
 
     async def health(self, collection: str | None = None, *, tenant: str | None = None) -> CollectionHealth:
@@ -113,66 +121,72 @@ class CorpusBuilder:
         self, chunk_id: str, collection: str | None = None, *, tenant: str | None = None
     ) -> ChunkMetadata | None:
         """The metadata of a live chunk by its id; None when there is no such chunk in the collection."""
-        owner = self._tenant(tenant)
+        owner, audit = self._tenant(tenant), self._gate.audit
         await self._gate.read(owner)
         kb = await self._ledger.kb(owner, self._name(collection))
         found = (await self._ledger.chunks(owner, kb, [chunk_id])).get(chunk_id) if kb else None
-        return ChunkMetadata.of(found) if found else None
+        if kb is None or found is None:
+            await audit.denied(owner, READ, chunk_id)
+            return None
+        await audit.saw(owner, READ, target=found.document_id, kb=kb.name)
+        return ChunkMetadata.of(found)
 
     async def rename(self, collection: str, name: str, *, tenant: str | None = None) -> KnowledgeBase:
-        """Give a kb another name; what is in it, its sources, jobs and files go along."""
+        """Give a kb another name; what is in it, its sources, jobs and files go along.
+
+        The same again finishes what was cut short.
+        """
         owner = self._tenant(tenant)
         await self._gate.write(owner)
-        found = await self._ledger.kb(owner, collection)
-        if found is None:
-            raise unknown_kb(collection, owner)
-        origin = await asyncio.to_thread((await self._upkeep.pair(owner, collection)).origin)
-        async with self._ledger.transaction(owner) as tx:
-            renamed = await tx.rename_kb(found, name)
-        if renamed.name == found.name:
-            return renamed
-        await self._gate.audit.changed(owner, "kb.rename", name, kb=collection)
-        await self._activity().rename_kb(owner, collection, name)
-        if origin and origin.kb_id == found.id:
-            await self._upkeep.rewrite(owner, renamed, await self._upkeep.pair(owner, name))
-            await self.refresh(owner)
-        return renamed
+        return await self._renaming.rename(owner, collection, name)
 
     async def refresh(self, tenant: str) -> None:
-        """Bring the files of a tenant's collections in step with what is live."""
+        """Bring the files of a tenant's collections in step with what is live; what cannot be done is logged."""
         await self._upkeep.refresh(tenant)
 
     async def _built(
         self,
         owner: str,
         pair: FilePair,
-        found: Found,
+        corpus: Corpus,
         request: BuildRequest,
         on_progress: OnProgress | None,
     ) -> tuple[KnowledgeBase, list[ChunkMetadata]]:
         async with self._ledger.transaction(owner) as tx:
-            draft = await tx.open_kb(draft_name(pair.collection))
-        async with self._pipelines.opened(owner, request) as pipeline:
-            items = read_corpus(found, self._settings.limits)
-            report = await pipeline.run(owner, draft.name, items, on_progress)
-        _check(report)
-        filled = await self._ledger.kb(owner, draft.name)
-        if filled is None or filled.id != draft.id:
-            raise _taken_over(pair.collection)
-        chunks = await self._upkeep.write_aside(owner, filled, pair)
-        await self._validate(owner, filled, pair)
-        live = await self._swapped(owner, filled, pair.collection, overwrite=request.overwrite)
-        await asyncio.to_thread(pair.install)
+            draft = await tx.open_kb(draft_name(pair.collection), draft=True)
+        try:
+            async with self._pipelines.opened(owner, request) as pipeline:
+                items = read_corpus(corpus.found, self._settings.limits)
+                report = await pipeline.run(owner, draft, items, on_progress)
+            filled = await self._still_there(owner, draft)
+            _check(report)
+            chunks = await self._upkeep.write_aside(owner, filled, pair)
+            await self._validate(owner, filled, pair)
+            live = await self._swapped(owner, filled, pair.collection, overwrite=request.overwrite)
+        except KbGone as error:
+            raise _taken_over(pair.collection) from error
+        try:
+            await asyncio.to_thread(pair.install)
+        except StoreError as error:
+            # It is live. `corpus show` says that the files are stale, and the next refresh puts them in place.
+            logger.warning("the files of collection '%s' are not up to date: %s", pair.collection, error)
         return live, chunks
+
+    async def _still_there(self, owner: str, draft: KnowledgeBase) -> KnowledgeBase:
+        """The kb of a build as it is now; `KbGone` when another build removed it."""
+        async with self._ledger.transaction(owner) as tx:
+            return await tx.present(draft)
 
     async def _validate(self, owner: str, kb: KnowledgeBase, pair: FilePair) -> None:
         """See to it that every chunk is in the ledger, among the vectors and in both files."""
+        kb = await self._still_there(owner, kb)
         live = await self._ledger.read(owner, live_chunk_ids, kb)
         vectors = [await self._ledger.read(owner, vector_count, kb)]
         if self._mirror and kb.space:
             place = place_of(await self._ledger.read(owner, tenant_id_of), kb.space)
             vectors.append(await self._mirror.provider.count(place))
         if not live or set(vectors) != {len(live)}:
+            await self._still_there(owner, kb)
             raise StoreError(f"of {len(live)} chunks {min(vectors)} have a vector", hint=UNTOUCHED)
         if await asyncio.to_thread(pair.waiting_ids) != (live, live):
             raise StoreError("the files do not hold what the ledger does", hint=UNTOUCHED)
@@ -181,37 +195,57 @@ class CorpusBuilder:
         self, owner: str, draft: KnowledgeBase, name: str, *, overwrite: bool
     ) -> KnowledgeBase:
         """Give the collection's name to the kb that was built, and remove what had it."""
-        replaces = overwrite and await self._ledger.kb(owner, name) is not None
+        replaced = await self._ledger.kb(owner, name) if overwrite else None
+        replaces = replaced is not None
+        documents = [one.id for one in await self._documents(owner, replaced)] if replaced else []
         try:
-            async with self._gate.audit.removing(owner, "kb.delete", [name] * replaces, name) as removal:
+            async with self._gate.audit.carrying_out(owner, "kb.delete", [name] * replaces, name) as removal:
                 async with self._ledger.transaction(owner) as tx:
                     gone = await tx.delete_kb(name) if overwrite else 0
                     live = await tx.rename_kb(draft, name)
                 removal.did(name, gone)
-                return live
         except CollectionExists as error:
             raise CollectionExists(EXISTS, hint=OVERWRITE) from error
         except NotFoundError as error:
             raise _taken_over(name) from error
+        if documents:
+            await self._activity().forget(owner, documents=documents)  # logs what it cannot do
+        return live
+
+    async def _documents(self, owner: str, kb: KnowledgeBase) -> list[Document]:
+        found: list[Document] = []
+        while page := await self._ledger.documents(
+            owner, kb, after=found[-1].id if found else "", limit=PAGE
+        ):
+            found += page
+        return found
 
     async def _cleared(self, owner: str, pair: FilePair) -> None:
         try:
-            await self._upkeep.tidy(owner, pair)
+            await self._upkeep.tidy(owner, pair, drafts=True)
         except RagstoneError as error:
             # The next build does it; what this one has to say must not be lost over it.
             logger.warning("what a build left of '%s' is still there: %s", pair.collection, error)
 
     async def _refuse_existing(self, owner: str, name: str, request: BuildRequest) -> None:
-        if not request.overwrite and await self._ledger.kb(owner, name):
+        """Refuse to replace what is there unasked, or what was never built from a corpus."""
+        there = await self._ledger.kb(owner, name)
+        if there is None:
+            return
+        if not request.overwrite:
             raise CollectionExists(EXISTS, hint=OVERWRITE)
+        sources = {document.source for document in await self._documents(owner, there)}
+        if sources and SOURCE_TYPE not in sources:
+            raise InputError(
+                f"knowledge base '{name}' was not built from a corpus",
+                hint="name another collection with --kb NAME, or delete this one first",
+            )
 
     def _tenant(self, tenant: str | None) -> str:
         return self._settings.tenant if tenant is None else tenant
 
     def _name(self, collection: str | None) -> str:
-        return check_name(
-            default_collection(self._settings) if collection is None else collection, "collection"
-        )
+        return check_kb_name(COLLECTION if collection is None else collection)
 
 
 def _check(report: IngestReport) -> None:

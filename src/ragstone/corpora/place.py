@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from ragstone.core.errors import InputError, NotFoundError
@@ -13,29 +16,76 @@ from ragstone.stores.corpus_files import DATA, USUAL
 CORPUS, CORPORA = "corpus", "corpora"
 """Folders in the data folder: of the default tenant, and with one folder for each other tenant."""
 HINT = "put it into the folder that ingestion.corpus_root names, by default the data folder; or give --root FOLDER"
+OPEN = Path("/proc/self/fd")
+"""Where what a process has open can be read, whatever has become of its path."""
 
 
-def find_corpus(settings: Settings, tenant: str, corpus_path: str) -> Found:
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A corpus that is open: what is read is what was looked at, even if its path leads elsewhere by now."""
+
+    found: Found
+    descriptor: int
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self.descriptor)
+
+
+def find_corpus(settings: Settings, tenant: str, corpus_path: str) -> Corpus:
     """The corpus at a path, which is absolute or under the root and may begin with `data/` for the root.
 
     A path that leads out of the root is refused before anything is said about what is there.
     """
-    if not corpus_path or "\0" in corpus_path:
-        raise InputError("there is no corpus path", hint="name a text file")
+    given = _given(corpus_path)
     root = real(_root(settings, tenant))
-    inside = [path for path in _meant(root, PurePath(corpus_path)) if _may_be_read(settings, root, path)]
+    inside = [path for path in _meant(root, given) if _may_be_read(settings, root, path)]
     if not inside:
         raise InputError(f"the corpus {corpus_path!r} is outside of the data root", hint=HINT)
     for path in inside:
+        relative = path.relative_to(root)
         try:
-            if path.is_file():
-                shown = as_text(path.relative_to(root).as_posix())
-                return Found(path, shown, shown)
+            descriptor = _opened(root, relative)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
         except OSError as error:
             raise InputError(
                 f"the corpus {corpus_path!r:.200} cannot be looked at: {error.strerror}"
             ) from error
+        if descriptor is not None:
+            shown = as_text(relative.as_posix())
+            return Corpus(Found(OPEN / str(descriptor), shown, shown), descriptor)
     raise NotFoundError(f"there is no corpus {corpus_path!r} in the data root", hint=HINT)
+
+
+def _given(corpus_path: str) -> PurePath:
+    given = PurePath(corpus_path)
+    try:
+        os.fsencode(corpus_path)
+        if given.parts and "\0" not in corpus_path:
+            return given
+    except UnicodeEncodeError:
+        pass  # no file can be called that
+    raise InputError(f"{corpus_path!r:.200} is no corpus path", hint="name a text file")
+
+
+def _opened(root: Path, relative: Path) -> int | None:
+    """Open a file beneath the root, following no link: a folder on the way may have become one. None if it is none."""
+    *folders, name = relative.parts
+    at = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for folder in folders:
+            below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+            os.close(at)
+            at = below
+        # A pipe that nobody writes to would be waited for.
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
+    finally:
+        os.close(at)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    return None
 
 
 def _root(settings: Settings, tenant: str) -> Path:

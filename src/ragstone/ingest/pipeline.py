@@ -11,9 +11,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from ragstone.core.errors import LeaseLost, NotFoundError, RagstoneError
+from ragstone.core.errors import KbGone, LeaseLost, NotFoundError, RagstoneError
 from ragstone.core.ids import content_hash
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Embedder
@@ -32,6 +32,7 @@ from ragstone.ingest.parts import LedgerParts
 from ragstone.ingest.prepare import Prepared, Preparer, attached, made_from, unusable
 from ragstone.ingest.resemblance import Resemblances, marked
 from ragstone.ingest.scan import scan
+from ragstone.ingest.scope import Scope
 from ragstone.ingest.store import store
 from ragstone.ingest.tally import OnProgress, Tally, at_stage
 from ragstone.ingest.task import Family, Group, Task
@@ -70,25 +71,28 @@ class IngestPipeline:
     async def run(
         self,
         tenant: str,
-        kb_name: str,
+        kb_name: str | KnowledgeBase,
         items: Iterable[Item | Failure | Task],
         on_progress: OnProgress | None = None,
         *,
         listings: Sequence[Listing] = (),
         settle: Settle = _nobody,
     ) -> IngestReport:
-        """Ingest all items; one that fails is reported and the rest go on."""
+        """Ingest all items; one that fails is reported and the rest go on.
+
+        A kb that is given as such has to be there already.
+        """
         tally = Tally(on_progress, sizes=ChunkSizes.asked_by(self._limits))
         await self._gate.write(tenant)
         kb = await self._kb(tenant, kb_name, make=settle is _nobody)
+        scope = Scope(self._ledger, tenant, kb)
         await self._choice.embedder(tenant, kb)
         run = _Run(
             self._ledger,
             self._preparer,
-            WaveEmbedder(self._ledger, self._choice, self._gate, tenant, kb_name, tally),
+            WaveEmbedder(scope, self._choice, self._gate, tally),
             self._verifier,
-            tenant,
-            kb_name,
+            scope,
             tally,
             Belt(),
             Endings(self._ledger, tenant, tally, settle),
@@ -108,7 +112,8 @@ class IngestPipeline:
         finally:
             producer.cancel()
             await asyncio.gather(producer, return_exceptions=True)
-        await arrivals.end()
+        if not run.gone:
+            await arrivals.end()
         report = tally.report(await self._ledger.stats(tenant, kb))
         logger.info(
             "ingested %d, failed %d in %.1f s",
@@ -118,7 +123,9 @@ class IngestPipeline:
         )
         return report
 
-    async def _kb(self, tenant: str, name: str, *, make: bool) -> KnowledgeBase:
+    async def _kb(self, tenant: str, name: str | KnowledgeBase, *, make: bool) -> KnowledgeBase:
+        if isinstance(name, KnowledgeBase):
+            return await Scope(self._ledger, tenant, name).now()
         if not make:
             found = await self._ledger.kb(tenant, name)
             if found is None:
@@ -136,8 +143,7 @@ class _Run:
     preparer: Preparer
     embedder: WaveEmbedder
     verifier: Verifier
-    tenant: str
-    kb_name: str
+    scope: Scope
     tally: Tally
     belt: Belt
     endings: Endings
@@ -146,6 +152,12 @@ class _Run:
     gate: Admission
     tenant_id: str
     """Whose name `tenant` was when the run began."""
+    gone: list[KbGone] = field(default_factory=list)
+    """Why nothing more can be stored, once that is so."""
+
+    @property
+    def tenant(self) -> str:
+        return self.scope.tenant
 
     async def produce(self, entries: Iterable[Entry], arrivals: Arrivals) -> None:
         """Read, sort, extract and cut until the entries end."""
@@ -195,6 +207,8 @@ class _Run:
         recipe = made_from(content_hash(task.item.content), self.preparer.recipe(task.item))
         parts = LedgerParts(self.ledger, self.tenant, task, recipe)
         uri = task.item.uri
+        if self.gone:
+            return _lost(task, self.gone[0])
         try:
             await expect_room(self.gate, self.tenant, task)
             if self.scan_command and isinstance(task.item.content, bytes):
@@ -291,17 +305,29 @@ class _Run:
                 if before:
                     await before
                 return
-            embedded = await self.embedder.embed(fitting)
-            if before:
-                await before
-            await self._check_tenant()
-            embedded = await self.embedder.in_step(fitting, embedded)
-            stored = await store(self.ledger, self.tenant, self.kb_name, fitting, embedded, self.tally)
+            try:
+                embedded = await self.embedder.embed(fitting)
+                if before:
+                    await before
+                await self._check_tenant()
+                embedded = await self.embedder.in_step(fitting, embedded)
+                stored = await store(self.ledger, self.tenant, self.scope.kb, fitting, embedded, self.tally)
+            except KbGone as error:
+                # Under its name there may be another kb by now: nothing of this run is to go there.
+                self.gone.append(error)
+                for document in fitting:
+                    await self.endings.failed(document.task, _lost(document.task, error))
+                return
         for document in stored:
             await self.endings.stored(document)
-        await self.verifier.check(self.tenant, self.kb_name, fitting, embedded, stored, self.tally)
+        await self.verifier.check(self.tenant, self.scope.kb, fitting, embedded, stored, self.tally)
 
     async def _check_tenant(self) -> None:
         # Under a name that was given away since, another tenant would be made, or written to.
         if await self.gate.write(self.tenant) != self.tenant_id:
             raise NotFoundError(f"tenant '{self.tenant}' was renamed or deleted meanwhile")
+
+
+def _lost(task: Task, error: KbGone) -> Failure:
+    task.group.retryable = error.retryable
+    return Failure(task.item.uri, error.code, f"{task.item.uri}: {error}; {error.hint}")

@@ -16,19 +16,22 @@ from ragstone.ingest.tally import Tally
 
 
 async def store(
-    ledger: Ledger, tenant: str, kb_name: str, wave: Sequence[Prepared], embedded: Embedded, tally: Tally
+    ledger: Ledger,
+    tenant: str,
+    kb: KnowledgeBase,
+    wave: Sequence[Prepared],
+    embedded: Embedded,
+    tally: Tally,
 ) -> list[Prepared]:
     """Write a wave; the documents that are live now. Left out is what was deleted or cancelled meanwhile."""
     with tally.times.measure("store", len(wave)) as out:
-        ahead = (
-            await _stage_ahead(ledger, tenant, kb_name, wave, embedded, tally) if ledger.mirrored else None
-        )
+        ahead = await _stage_ahead(ledger, tenant, kb, wave, embedded, tally) if ledger.mirrored else None
         async with ledger.transaction(tenant) as tx:
             wanted = await _wanted(tx, wave)
             if ahead:
                 wanted = await _activate_left(tx, ahead, wave, wanted)
             else:
-                staged = await _stage(tx, kb_name, wave, wanted, embedded, tally)
+                staged = await _stage(tx, kb, wave, wanted, embedded, tally)
                 await tx.activate_all(staged.kb, staged.chosen(wanted))
             await tx.complete_all(_finished(wave))
         out.append(len(wanted))
@@ -59,12 +62,17 @@ class _Staged:
 
 
 async def _stage_ahead(
-    ledger: Ledger, tenant: str, kb_name: str, wave: Sequence[Prepared], embedded: Embedded, tally: Tally
+    ledger: Ledger,
+    tenant: str,
+    kb: KnowledgeBase,
+    wave: Sequence[Prepared],
+    embedded: Embedded,
+    tally: Tally,
 ) -> _Staged:
     """What goes live in one place goes live in all: an index elsewhere has it before anyone can ask for it."""
     async with ledger.transaction(tenant) as tx:
         wanted = await _wanted(tx, wave)
-        staged = await _stage(tx, kb_name, wave, wanted, embedded, tally)
+        staged = await _stage(tx, kb, wave, wanted, embedded, tally)
     versions = staged.chosen(wanted)
     try:
         await ledger.prepare(tenant, staged.kb, versions)
@@ -95,13 +103,13 @@ async def _activate_left(
 
 async def _stage(
     tx: Transaction,
-    kb_name: str,
+    opened: KnowledgeBase,
     wave: Sequence[Prepared],
     wanted: Sequence[Prepared],
     embedded: Embedded,
     tally: Tally,
 ) -> _Staged:
-    kb = await tx.open_kb(kb_name)
+    kb = await tx.present(opened)
     vectors = embedded.vectors
     foreign: Matrix | None = None
     if vectors is not None and kb.space and kb.space.model != embedded.model:

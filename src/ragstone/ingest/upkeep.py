@@ -43,7 +43,9 @@ class Upkeep:
         tenants: TenantBook | None = None,
         audit: Auditor | None = None,
         start_refresh: Callable[[str], Awaitable[None]] | None = None,
+        prune: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
+        """`prune` removes what is remembered of a tenant's documents that are gone, and raises nothing."""
         self._ledger = ledger
         self._queue = queue
         self._book = book
@@ -54,6 +56,7 @@ class Upkeep:
         self._audit = audit or Auditor()
         self._spaces = spaces
         self._start_refresh = start_refresh
+        self._prune = prune
         self._swept: dict[str, float] = {}
         self._finished = float("-inf")
 
@@ -94,7 +97,10 @@ class Upkeep:
             await self._book.ran(tenant, record.id, str(error), following)
             raise
         if report.removed:
-            await self._audit.changed(tenant, "document.gone", record.name, kb=job.kb, count=report.removed)
+            await self._audit.came_about(
+                tenant, "document.gone", record.name, kb=job.kb, count=report.removed
+            )
+            await self.prune(tenant)
         await self._book.ran(tenant, record.id, "", following)
         await self._queue.ring(tenant)
         return report
@@ -110,6 +116,7 @@ class Upkeep:
             self._swept[tenant] = time.monotonic()
             await self._ledger.sweep(tenant)
             await self._retire(tenant)
+            await self.prune(tenant)
             if self._spaces:
                 await self._spaces.clean(tenant)
         if self._spaces:
@@ -118,6 +125,11 @@ class Upkeep:
             await self._start_refresh(tenant)
         if self._webhook:
             await self._tell(self._webhook, tenant)
+
+    async def prune(self, tenant: str) -> None:
+        """Let go of what is remembered of documents that are gone."""
+        if self._prune:
+            await self._prune(tenant)
 
     async def reread(self, tenant: str, kb: str) -> int:
         """Queue a look from the beginning at every source of a kb but those that are paused; how many."""
@@ -140,7 +152,7 @@ class Upkeep:
             return
         before = now() - timedelta(days=found.retention_days)
         while old := await self._tenants.expired(tenant, before):
-            async with self._audit.removing(tenant, "document.retire", old) as removal:
+            async with self._audit.carrying_out(tenant, "document.retire", old) as removal:
                 for document_id in old:
                     async with self._ledger.transaction(tenant) as tx:
                         gone = await tx.delete(document_id)

@@ -56,15 +56,15 @@ class Verifier:
     async def check(
         self,
         tenant: str,
-        kb_name: str,
+        opened: KnowledgeBase,
         wave: Sequence[Prepared],
         embedded: Embedded,
         stored: Sequence[Prepared],
         tally: Tally,
     ) -> None:
         """Ask for some of what a wave has stored: all of a single upload, a sample of a batch."""
-        kb = await self._ledger.kb(tenant, kb_name)
-        if kb is None:
+        kb = await self._ledger.kb(tenant, opened.name)
+        if kb is None or kb.id != opened.id:
             return
         sample = {id(document) for document in stored[:VERIFIED_PER_WAVE]}
         comparable = kb.space is not None and kb.space.model == embedded.model

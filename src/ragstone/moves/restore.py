@@ -93,7 +93,7 @@ class Restorer:
     async def open(self, facts: KbFacts) -> OpenedKb:
         """The kb of that name with its Spaces, made if it does not exist."""
         async with self._ledger.transaction(self._tenant) as tx:
-            kb = await tx.open_kb(facts.name)
+            kb = await tx.open_kb(facts.name, draft=True)
             await tx.run(restore_facts.date_kb, kb, facts.created_at)
             opened = OpenedKb(*await tx.run(restore_spaces, kb, facts.spaces, follow=bool(self._origin)))
             await self._sign(tx)

@@ -30,8 +30,8 @@ async def check_corpora(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
         pairs = await asyncio.to_thread(stores.corpora.all_of, tenant.name, tenant.id)
         built += len(pairs)
         untrue = await _untrue(stores, tenant)
-        if untrue and repair:
-            await upkeep.refresh(tenant.name)
+        if repair:
+            await upkeep.refresh(tenant.name, drafts=True)
             left = await _untrue(stores, tenant)
             findings += [_finding(tenant, one, repaired=one not in left) for one in untrue]
         else:

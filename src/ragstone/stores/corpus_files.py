@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragstone.core.corpora import COLLECTION, ChunkMetadata
-from ragstone.core.errors import NotFoundError, StoreBusy, StoreCorrupt
-from ragstone.core.ids import check_name
+from ragstone.core.errors import NotFoundError, StoreBusy, StoreCorrupt, StoreError
+from ragstone.core.ids import NAME, check_name
 from ragstone.core.settings import Settings
 from ragstone.stores.chunk_metadata import load_metadata, save_metadata
 from ragstone.stores.ledger.folders import remove_folder
@@ -28,11 +28,6 @@ DATA = "data"
 """What the data folder is called in paths of the settings, wherever it is."""
 USUAL = "default", COLLECTION
 """Tenant and collection whose files are where the settings say. Fixed, or `--kb` would lead to another one's files."""
-
-
-def default_collection(settings: Settings) -> str:
-    """What a collection is called when nobody says otherwise: the kb of the settings, if they name one."""
-    return COLLECTION if settings.kb == "default" else settings.kb
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +75,10 @@ class FilePair:
 
     def install(self) -> None:
         """Put in place what waits: the collection that it is of is live."""
-        for aside, path in ((self.next_index, self.index), (self.next_metadata, self.metadata)):
-            if aside.exists():
-                put_in_place(aside, path)
+        with _told():
+            for aside, path in ((self.next_index, self.index), (self.next_metadata, self.metadata)):
+                if aside.exists():
+                    put_in_place(aside, path)
 
     def settle(self, tenant_id: str, kb_id: int | None) -> None:
         """Finish what a crash cut short if the live kb is the one that waits, else undo it."""
@@ -90,21 +86,25 @@ class FilePair:
         origin = _origin(self.next_index) or (None if self.next_index.exists() else self.origin())
         if waiting and origin is not None and (origin.tenant_id, origin.kb_id) == (tenant_id, kb_id):
             self.install()
-        for path in (self.index, self.metadata):
-            # Also what was not written to its end, under names that nobody looks for.
-            for left in path.parent.glob(f"{path.name}{ASIDE}*"):
-                left.unlink(missing_ok=True)
+        with _told():
+            for path in (self.index, self.metadata):
+                # Also what was not written to its end, under names that nobody looks for.
+                for left in path.parent.glob(f"{path.name}{ASIDE}*"):
+                    left.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Remove both; the index, which says whose they are, last."""
-        for path in reversed(self._all()):
-            path.unlink(missing_ok=True)
+        with _told():
+            for path in reversed(self._all()):
+                path.unlink(missing_ok=True)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Be the only one that builds this collection; however this process ends, the lock ends with it."""
-        self.index.parent.mkdir(parents=True, exist_ok=True)
-        with (self.index.parent / f".{self.collection}.lock").open("ab") as lock:
+        with _told():
+            self.index.parent.mkdir(parents=True, exist_ok=True)
+            lock = (self.index.parent / f".{self.collection}.lock").open("ab")
+        with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
@@ -137,9 +137,11 @@ class CorpusFiles:
 
     def all_of(self, tenant: str, tenant_id: str) -> list[FilePair]:
         """The files that a tenant has."""
-        names = {path.name for path in self._folders(tenant_id) for path in path.glob("*")}
-        names |= {USUAL[1]} if tenant == USUAL[0] else set()
-        return [pair for name in sorted(names) if (pair := self.of(tenant, tenant_id, name)).exist]
+        with _told():
+            there = {path.name for folder in self._folders(tenant_id) for path in folder.glob("*")}
+            names = {name for name in there if NAME.fullmatch(name)}  # a file manager leaves files of its own
+            names |= {USUAL[1]} if tenant == USUAL[0] else set()
+            return [pair for name in sorted(names) if (pair := self.of(tenant, tenant_id, name)).exist]
 
     async def forget(self, tenant_id: str) -> None:
         """Remove all files of a tenant."""
@@ -155,6 +157,18 @@ class CorpusFiles:
     def _folders(self, tenant_id: str) -> set[Path]:
         name = check_name(tenant_id, "tenant id")
         return {found for path in (self._index, self._metadata) if (found := path.parent / name).is_dir()}
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Say what cannot be read or written, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"the files of a collection cannot be read or written: {error}",
+            hint="make room, and see that the folder is yours; then run: ragstone doctor --repair",
+        ) from error
 
 
 def _in_data(data_dir: Path, path: Path) -> Path:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from contextlib import suppress
 
-from ragstone.core.corpora import ChunkMetadata, draft_prefix
+from ragstone.core.corpora import ChunkMetadata, is_draft, is_draft_of
 from ragstone.core.errors import RagstoneError, StoreBusy
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.corpus_files import CorpusFiles, FilePair
@@ -30,21 +30,32 @@ class FileUpkeep:
         """The files of a collection, which need not be there."""
         return self._files.of(tenant, await self._ledger.read(tenant, tenant_id_of), collection)
 
-    async def refresh(self, tenant: str) -> None:
-        """Bring the files of all collections of a tenant in step; those of a kb that is gone go."""
+    async def refresh(self, tenant: str, *, drafts: bool = False) -> None:
+        """Bring the files of all collections of a tenant in step; those of a kb that is gone go.
+
+        With `drafts` also what builds left behind goes. A build on another machine is not seen from here, so only
+        somebody who asks for it does that. What cannot be done is logged: no search depends on the files.
+        """
         try:
             tenant_id = await self._ledger.read(tenant, tenant_id_of)
+            pairs = await asyncio.to_thread(self._files.all_of, tenant, tenant_id)
         except UnknownTenant:
             return
-        for pair in await asyncio.to_thread(self._files.all_of, tenant, tenant_id):
-            # Whoever builds this one sees to its files at the end.
-            with suppress(StoreBusy), pair.locked():
-                await self.tidy(tenant, pair)
+        except RagstoneError as error:
+            logger.warning("the files of collections of '%s' were not looked at: %s", tenant, error)
+            return
+        for pair in pairs:
+            try:
+                # Whoever builds this one sees to its files at the end.
+                with suppress(StoreBusy), pair.locked():
+                    await self.tidy(tenant, pair, drafts=drafts)
+            except RagstoneError as error:
+                logger.warning("the files of collection '%s' are not up to date: %s", pair.collection, error)
 
-    async def tidy(self, tenant: str, pair: FilePair) -> None:
+    async def tidy(self, tenant: str, pair: FilePair, *, drafts: bool) -> None:
         """Remove what builds left, finish what they began, and write the files anew if they are not true."""
-        for kb in await self._ledger.kbs(tenant):
-            if kb.name.startswith(draft_prefix(pair.collection)):
+        for kb in await self._ledger.kbs(tenant) if drafts else ():
+            if is_draft_of(pair.collection, kb.name):
                 async with self._ledger.transaction(tenant) as tx:
                     await tx.delete_kb(kb.name)
         tenant_id = await self._ledger.read(tenant, tenant_id_of)
@@ -53,17 +64,30 @@ class FileUpkeep:
         if not await asyncio.to_thread(pair.is_of, tenant_id):
             return
         if live is None:
-            await asyncio.to_thread(pair.remove)
+            if await self._handed_on(tenant, pair):
+                await asyncio.to_thread(pair.remove)
         elif await self._is_stale(tenant, live, pair):
             await self.rewrite(tenant, live, pair)
 
-    async def rewrite(self, tenant: str, kb: KnowledgeBase, pair: FilePair) -> None:
+    async def _handed_on(self, tenant: str, pair: FilePair) -> bool:
+        """Write the files of a kb that has another name now where they belong; False if that has to be tried again."""
+        origin = await asyncio.to_thread(pair.origin)
+        for kb in await self._ledger.kbs(tenant) if origin else ():
+            if origin and kb.id == origin.kb_id and not is_draft(kb.name):
+                new = await self.pair(tenant, kb.name)
+                with new.locked():
+                    return await self.rewrite(tenant, kb, new)
+        return True
+
+    async def rewrite(self, tenant: str, kb: KnowledgeBase, pair: FilePair) -> bool:
         """Write the files of a kb as it is; if that cannot be, it is logged: no search depends on them."""
         try:
             await self.write_aside(tenant, kb, pair)
             await asyncio.to_thread(pair.install)
         except RagstoneError as error:
             logger.warning("the files of collection '%s' are not up to date: %s", kb.name, error)
+            return False
+        return True
 
     async def write_aside(self, tenant: str, kb: KnowledgeBase, pair: FilePair) -> list[ChunkMetadata]:
         """Write both files of a kb beside those in place; the chunks that are in them."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.flow.corpus_kit import leave_draft
 from tests.serve.cli.conftest import Cli
 
+from ragstone import Ragstone
 from ragstone.core.corpora import draft_prefix
 
 TEXT = "The dragon sleeps under the mill. The miller pays in barley."
@@ -47,7 +49,7 @@ def test_build_tells_people(cli: Cli, corpus: Path) -> None:
     ran = cli("corpus", "build", "corpus.txt", *DATA)
     assert ran.out.startswith("Built 'corpus_embeddings': 1 chunk in ")
     assert "data/indices/chunks.json" in ran.out
-    assert 'ragstone search "…" --kb corpus_embeddings' in ran.out
+    assert 'next: ragstone search "…" --data-dir data --kb corpus_embeddings' in ran.err
 
 
 @pytest.mark.req("R-ING-25", "R-ING-26")
@@ -73,8 +75,11 @@ def test_overwrite_has_to_be_asked_for(cli: Cli, corpus: Path) -> None:
 
 
 @pytest.mark.req("R-SEC-15")
-def test_a_corpus_elsewhere_needs_its_root_named(cli: Cli, corpus: Path, tmp_path: Path) -> None:
+def test_a_root_that_is_set_holds_for_everybody(
+    cli: Cli, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Path("book.txt").write_text(TEXT)
+    monkeypatch.setenv("RAGSTONE_INGESTION__CORPUS_ROOT", str(corpus.parent))
     ran = cli("corpus", "build", "book.txt", *DATA)
     assert ran.code == 2
     assert "outside of the data root" in ran.err
@@ -82,15 +87,37 @@ def test_a_corpus_elsewhere_needs_its_root_named(cli: Cli, corpus: Path, tmp_pat
     assert cli("corpus", "build", "book.txt", *DATA, "--root", ".").code == 0
 
 
+def test_whoever_types_a_path_need_not_say_where_it_is(cli: Cli, corpus: Path) -> None:
+    Path("book.txt").write_text(TEXT)
+    assert cli("corpus", "build", "book.txt", *DATA).code == 0
+    wrong = cli("corpus", "build", "book.txt", *DATA, "--root", "nowhere")
+    assert (wrong.code, wrong.err.splitlines()[0]) == (2, "error: there is no folder nowhere")
+    folder = cli("corpus", "build", ".", *DATA)
+    assert (folder.code, folder.err.splitlines()[0]) == (2, "error: . is a folder")
+
+
+def test_the_kb_of_the_settings_is_not_replaced(
+    cli: Cli, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGSTONE_KB", "handbook")
+    assert cli("ingest", corpus, *DATA).code == 0
+    assert cli("corpus", "build", "corpus.txt", *DATA, "--overwrite").code == 0
+    assert {one["name"] for one in cli("kb", "list", *DATA, "--json").json["kbs"]} == {
+        "handbook",
+        "corpus_embeddings",
+    }
+    refused = cli("corpus", "build", "corpus.txt", *DATA, "--overwrite", "--kb", "handbook")
+    assert refused.code == 2
+    assert refused.err.splitlines()[0] == "error: knowledge base 'handbook' was not built from a corpus"
+
+
 @pytest.mark.req("R-REL-23")
 def test_nothing_there_yet_is_said(cli: Cli, corpus: Path) -> None:
     assert cli("ingest", corpus, *DATA).code == 0
     ran = cli("corpus", "show", *DATA)
     assert ran.code == 4
-    assert ran.out.splitlines() == [
-        "There is no collection 'corpus_embeddings' yet.",
-        "ragstone corpus build PATH",
-    ]
+    assert ran.out == "There is no collection 'corpus_embeddings' yet.\n"
+    assert "hint: ragstone corpus build PATH --data-dir data" in ran.err
     stores = cli("doctor", *DATA, "--json").json["stores"]
     assert ("collections", "files", "ok", "none was built from a corpus") in [
         (one["store"], one["what"], one["state"], one["detail"]) for one in stores
@@ -106,8 +133,8 @@ def test_doctor_finds_files_that_are_gone_and_builds_that_were_cut_short(cli: Cl
     cli("corpus", "build", "corpus.txt", *DATA)
     assert collections() == [("files", "ok")]
     Path("data/indices/chunks.json").unlink()
-    draft = draft_prefix("corpus_embeddings") + "01234567"
-    cli("ingest", corpus, "--kb", draft, *DATA)
+    with Ragstone(data_dir="data") as stone:
+        leave_draft(stone)
     assert collections() == [("files", "warn"), ("builds", "warn")]
     assert cli("corpus", "show", *DATA, "--json").json["metadata"] == "missing"
     assert cli("search", "dragon", "--kb", "corpus_embeddings", *DATA).code == 0
@@ -130,3 +157,6 @@ def test_a_kb_gets_another_name(filled: Cli) -> None:
     assert ran.code == 4
     assert "there is no knowledge base 'default'" in ran.err
     assert filled("kb", "rename", "handbook", "Not A Name").code == 2
+    refused = filled("kb", "rename", "handbook", draft_prefix("x") + "01234567")
+    assert refused.code == 2
+    assert "like a collection that is being built" in refused.err

@@ -12,7 +12,7 @@ from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.sources.archives import MEGABYTE, is_archive_file, list_archive, read_archive
 from ragstone.ingest.sources.mailboxes import is_mailbox, read_mailbox
-from ragstone.ingest.sources.walk import Found, as_text
+from ragstone.ingest.sources.walk import Found
 
 
 def is_container(name: str) -> bool:
@@ -56,7 +56,7 @@ def list_documents(found: Found, origin: Item, limits: LimitSettings) -> Iterato
 
 def _dated(found: Found, origin: Item, facts: os.stat_result) -> Item:
     modified = datetime.fromtimestamp(facts.st_mtime, UTC).replace(microsecond=0)
-    metadata = {**origin.metadata, "filename": as_text(found.path.name), "modified_date": modified}
+    metadata = {**origin.metadata, "filename": found.relative.rpartition("/")[2], "modified_date": modified}
     return replace(origin, metadata=metadata, modified_at=modified)
 
 

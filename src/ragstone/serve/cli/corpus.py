@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ragstone.core.errors import NotFoundError
+from ragstone.core.errors import InputError, NotFoundError
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.output import counted, text
 from ragstone.serve.cli.progress import ingest_progress
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.corpora import BuildResult, CollectionHealth
+    from ragstone.core.settings import Settings
 
 
 async def build_corpus(
@@ -43,12 +44,14 @@ async def build_corpus(
     """
     from ragstone.core.corpora import BuildRequest
 
-    settings = session.settings(**{"ingestion.corpus_root": root and str(root)})
+    settings = _rooted(session, Path(path), root)
     request = BuildRequest(_named(path), session.options.kb, overwrite, chunk_size, chunk_overlap, model)
     async with session.engine(settings, create=True) as engine:
         with ingest_progress(session, 1) as on_progress:
             result = await engine.corpora.build(request, on_progress=on_progress)
     session.show(asdict(result), lambda out: _draw_result(out, result))
+    where = replace(session.options, kb=result.vector_db_collection).as_typed()
+    session.remark("next", f'ragstone search "…"{where}')
 
 
 async def show_corpus(session: Session) -> int:
@@ -56,6 +59,8 @@ async def show_corpus(session: Session) -> int:
     async with session.engine() as engine:
         health = await engine.corpora.health(session.options.kb)
     session.show(asdict(health), lambda out: _draw_health(out, health))
+    if not health.exists:
+        session.remark("hint", f"ragstone corpus build PATH{session.options.as_typed()}")
     return OK if health.exists else NOTHING_FOUND
 
 
@@ -74,6 +79,19 @@ async def show_chunk(
     session.show(shown, lambda out: _draw(out, {key: str(value) for key, value in shown.items()}))
 
 
+def _rooted(session: Session, path: Path, root: Path | None) -> Settings:
+    """The settings with the folder that may be read from."""
+    if root is not None and not root.is_dir():
+        raise InputError(f"there is no folder {root}", hint="--root names the folder that the corpus is in")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder", hint="name one file; ragstone ingest takes folders")
+    settings = session.settings(**{"ingestion.corpus_root": root and str(root)})
+    if settings.ingestion.corpus_root is None and path.is_file():
+        # Whoever types a path may read what is there; the root is for those who only send one.
+        return session.settings(**{"ingestion.corpus_root": str(path.absolute().parent)})
+    return settings
+
+
 def _named(path: str) -> str:
     """A path as it is meant here: from where one stands, if it leads somewhere."""
     return str(Path(path).absolute()) if Path(path).exists() else path
@@ -89,13 +107,11 @@ def _draw_result(out: Console, result: BuildResult) -> None:
         "metadata": result.metadata_path,
     }
     _draw(out, facts)
-    out.print(text(f'ragstone search "…" --kb {name}', "cyan"))
 
 
 def _draw_health(out: Console, health: CollectionHealth) -> None:
     if not health.exists:
         out.print(f"There is no collection '{health.collection}' yet.")
-        out.print(text("ragstone corpus build PATH", "cyan"))
         return
     facts = {
         "collection": health.collection,

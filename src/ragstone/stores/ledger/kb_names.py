@@ -17,10 +17,7 @@ def rename_kb(connection: Connection, tenant_id: str, kb: KnowledgeBase, name: s
     if found.name == name:
         return found
     if read_kb(connection, tenant_id, name):
-        raise CollectionExists(
-            f"there is a knowledge base '{name}' already",
-            hint=f"choose another name, or remove it with: ragstone kb delete {name}",
-        )
+        raise name_taken(name)
     running = connection.execute(
         "SELECT count(*) FROM jobs WHERE tenant_id = ? AND kb_id = ? AND state = 'running'",
         (tenant_id, kb.id),
@@ -35,3 +32,11 @@ def rename_kb(connection: Connection, tenant_id: str, kb: KnowledgeBase, name: s
         "UPDATE knowledge_bases SET name = ? WHERE tenant_id = ? AND id = ?", (name, tenant_id, kb.id)
     )
     return replace(found, name=name)
+
+
+def name_taken(name: str) -> CollectionExists:
+    """What to raise when there is a kb of that name."""
+    return CollectionExists(
+        f"there is a knowledge base '{name}' already",
+        hint=f"choose another name, or remove it with: ragstone kb delete {name}",
+    )

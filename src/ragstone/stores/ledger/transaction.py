@@ -8,6 +8,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
+from ragstone.core.corpora import check_kb_name
 from ragstone.core.erasure import Target
 from ragstone.core.ids import check_name
 from ragstone.core.jobs import Job, JobProgress, NewJob, Ticket
@@ -84,9 +85,12 @@ class SqlTransaction:
             # After the commit: should this process die between the two, the next sweep finds the files.
             await asyncio.to_thread(self._drop_originals)
 
-    async def open_kb(self, name: str) -> KnowledgeBase:
+    async def open_kb(self, name: str, *, draft: bool = False) -> KnowledgeBase:
         check_name(name, "knowledge base")
-        return await self._run(writes.open_kb, self._unit.indexes, name)
+        return await self._run(writes.open_kb, self._unit.indexes, name, draft=draft)
+
+    async def present(self, kb: KnowledgeBase) -> KnowledgeBase:
+        return await self._run(writes.present, kb)
 
     async def open_space(self, kb: KnowledgeBase, model: str, dimension: int) -> KnowledgeBase:
         self._check_dimension(dimension)
@@ -113,7 +117,7 @@ class SqlTransaction:
         return len(await self._run(writes.delete_kb, self._unit.indexes, name))
 
     async def rename_kb(self, kb: KnowledgeBase, name: str) -> KnowledgeBase:
-        check_name(name, "knowledge base")
+        check_kb_name(name)
         return await self._run(kb_names.rename_kb, kb, name)
 
     async def delete_source(self, kb: KnowledgeBase, name: str) -> int:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 
 from ragstone.core.clock import canonical, now
-from ragstone.core.errors import ModelMismatch, NotFoundError
+from ragstone.core.corpora import check_kb_name
+from ragstone.core.errors import ModelMismatch, NotFoundError, kb_gone
 from ragstone.core.types import Json, KnowledgeBase, NewVersion
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
@@ -26,11 +27,15 @@ from ragstone.stores.ledger.version_rows import (
 Indexes = Sequence[ColocatedIndex]
 
 
-def open_kb(connection: Connection, tenant_id: str, indexes: Indexes, name: str) -> KnowledgeBase:
+def open_kb(
+    connection: Connection, tenant_id: str, indexes: Indexes, name: str, *, draft: bool = False
+) -> KnowledgeBase:
     """The kb of that name, made if it does not exist."""
     found = read_kb(connection, tenant_id, name)
     if found:
         return found
+    if not draft:
+        check_kb_name(name)
     inserted = connection.execute(
         "INSERT INTO knowledge_bases (tenant_id, name, created_at) VALUES (?, ?, ?) RETURNING id",
         (tenant_id, name, canonical(now())),
@@ -253,10 +258,13 @@ def _qualified(which: str) -> str:
 
 
 def present(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> KnowledgeBase:
-    """The kb as it is now."""
+    """The kb as it is now; `KbGone` when it is not what its name stands for any more."""
     found = read_kb(connection, tenant_id, kb.name)
     if found is None or found.id != kb.id:
-        raise NotFoundError(f"knowledge base '{kb.name}' was deleted meanwhile", hint="ingest again")
+        row = connection.execute(
+            "SELECT name FROM knowledge_bases WHERE tenant_id = ? AND id = ?", (tenant_id, kb.id)
+        ).fetchone()
+        raise kb_gone(kb.name, row[0] if row else None)
     return found
 
 

@@ -1,0 +1,72 @@
+"""kill -9 at any point of a renaming: the same command again finishes it, and nothing that was asked is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.faults import corpus_process, rename_process
+
+from ragstone import Ragstone
+from ragstone.core.corpora import BuildRequest
+from ragstone.testing.fakes import FakeEmbedder
+
+OLD, NEW = "corpus_embeddings", "game"
+QUESTION = "Where does the dragon sleep?"
+POINTS = {
+    "what was asked half moved": "ragstone.corpora.renaming:merge_kb+",
+    "what was asked moved": "ragstone.stores.ledger.kb_names:rename_kb",
+    "the kb half renamed": "ragstone.stores.ledger.kb_names:rename_kb+",
+    "the kb renamed": "ragstone.corpora.renaming:Renaming._follow",
+    "one file in place": "ragstone.stores.corpus_files:put_in_place+",
+    "the files in place": "ragstone.stores.corpus_files:FilePair.remove",
+    "all but the record": "ragstone.core.auditor:_ended",
+}
+
+
+@pytest.fixture(autouse=True)
+def _own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: FakeEmbedder())
+
+
+def asked(stone: Ragstone, kb: str) -> tuple[int, int, int, int]:
+    """Votes, golden queries, turns and searches that are kept of a kb."""
+    activity = stone.activity
+    turns = len(activity.turns("c", kb=kb))
+    return (len(activity.votes(kb=kb)), len(activity.golden(kb=kb)), turns, len(activity.searches(kb=kb)))
+
+
+@pytest.mark.parametrize("point", POINTS.values(), ids=POINTS)
+def test_a_renaming_that_is_killed(point: str) -> None:
+    Path("data").mkdir()
+    Path("data/corpus.txt").write_text("The dragon sleeps under the mill.")
+    with corpus_process.engine("sqlite") as stone:
+        stone.corpora.build(BuildRequest("corpus.txt"))
+        stone.ask(QUESTION, conversation="c", kb=OLD)
+        hit = stone.search("dragon", kb=OLD).hits[0]
+        stone.feedback("dragon", [hit.chunk_id], kb=OLD)
+        stone.activity.add_golden("dragon", [hit.document_id], kb=OLD)
+    command = [sys.executable, rename_process.__file__, point]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    with corpus_process.engine("sqlite") as stone:
+        names = [kb.name for kb in stone.kbs()]
+        assert names in ([OLD], [NEW])
+        again = names == [OLD]
+        if again:  # and goes on to be asked
+            stone.ask(QUESTION, conversation="c", kb=OLD)
+            stone.feedback("dragon", [hit.chunk_id], "up", kb=OLD)
+        assert stone.corpora.rename(OLD, NEW).name == NEW
+        assert asked(stone, NEW) == (1, 1, 1 + again, 2 + again)
+        assert asked(stone, OLD) == (0, 0, 0, 0)
+        assert stone.activity.votes(kb=NEW)[0].vote == ("up" if again else "used")
+        health = stone.corpora.health(NEW)
+        assert (health.bm25_index, health.metadata) == ("loaded", "loaded")
+        assert next(one.outcome for one in stone.audit(action="kb.rename")) == "done"
+        assert not Path("data/indices/bm25_index.pkl").exists()
