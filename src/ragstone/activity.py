@@ -25,6 +25,7 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LLM
 from ragstone.core.settings import Settings
 from ragstone.gate import Gate
+from ragstone.pruning import Pruning
 from ragstone.query.request import checked_choice, checked_count, checked_query
 from ragstone.stores import activity_rows as rows
 from ragstone.stores.activity import ActivityFiles
@@ -60,6 +61,7 @@ class Activity:
         self._gate = gate
         self._llm = llm
         self._settings = settings
+        self._pruning = Pruning(ledger, files, gate)
         self.conversations = Conversations(ledger, files, gate, settings.activity.days)
 
     async def note(
@@ -290,6 +292,11 @@ class Activity:
             await self._files.run(await self._gate.identity(tenant), forget, None)
         except RagstoneError as error:
             logger.warning("what was asked of a document or kb that is gone is still kept: %s", error)
+
+    async def prune(self, tenant: str) -> None:
+        """Remove what tells of documents that are gone or were replaced; if it cannot, it is logged, not raised."""
+        await self._log.flush()
+        await self._pruning.prune(tenant)
 
     async def rename_kb(self, tenant: str, old: str, new: str) -> None:
         """Keep what was asked of a kb under its new name; if it cannot, it is logged, not raised."""

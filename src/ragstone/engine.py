@@ -100,13 +100,10 @@ class Engine(SearchableLibrary):
         """The answer to what was asked, remembered in its conversation."""
         if not talk.name:
             return answer
-        read = [hit.document_id for hit in hits if source_kind(hit) == "documents"]
+        read = [hit for hit in hits if source_kind(hit) == "documents"]
         text = answer.answer if answer.status != "no_evidence" else ""
-        note = await self.activity.conversations.add(
-            talk.name, self._tenant(tenant), self._name(kb), talk.query, text, read
-        )
-        notes = (*answer.degraded, note) if note else answer.degraded
-        return replace(answer, question=talk.query, degraded=notes)
+        notes = await self._kept(talk, text, read, tenant, kb)
+        return replace(answer, question=talk.query, degraded=(*answer.degraded, *notes))
 
     async def _saw_answer(self, answer: Answer, tenant: str | None, kb: str | None) -> None:
         """Have it recorded that an answer was given for which nothing was searched."""

@@ -305,9 +305,10 @@ class Intake:
         there = await self._ledger.belongings(owner, found, name) if found else {}
         if found and not keep_documents:
             gone = sum(bool(hashed) for _, hashed in there.values())
-            async with self._gate.audit.removing(owner, "source.delete", [name], scope) as removal:
+            async with self._gate.audit.carrying_out(owner, "source.delete", [name], scope) as removal:
                 async with self._ledger.transaction(owner) as tx:
                     await tx.delete_source(found, name)
+                await self._upkeep.prune(owner)
                 removal.did(name, gone)
             return gone
         await self._book.remove(owner, record.id)

@@ -77,7 +77,9 @@ class Library:
         pipeline, owner, name = self._parts.pipeline(self._model), self._tenant(tenant), self._name(kb)
         report = await pipeline.run(owner, name, items, on_progress, listings=listings)
         if report.removed:
-            await self._parts.gate.audit.changed(owner, "document.gone", kb=name, count=report.removed)
+            await self._parts.gate.audit.came_about(owner, "document.gone", kb=name, count=report.removed)
+        if report.removed or report.updated:
+            await self.activity.prune(owner)
         return report
 
     async def ingest_urls(
@@ -201,10 +203,13 @@ class Library:
         if await self._parts.ledger.status(owner, document_id) is None:
             await audit.denied(owner, "document.delete", document_id)
             return False
-        async with audit.removing(owner, "document.delete", [document_id]) as removal:
+        brought = await self._parts.ledger.children(owner, document_id)
+        async with audit.carrying_out(owner, "document.delete", [document_id]) as removal:
             async with self._parts.ledger.transaction(owner) as tx:
                 gone = await tx.delete(document_id)
-            await self._parts.activity().forget(owner, documents=[document_id])
+            await self.activity.forget(owner, documents=[document_id])
+            if brought:  # what came in with it went with it, whatever else that had brought
+                await self.activity.prune(owner)
             await self.corpora.refresh(owner)
             removal.did(document_id, int(gone))
         return gone
@@ -214,7 +219,7 @@ class Library:
         owner = await self._owner(tenant)
         if await self._parts.ledger.kb(owner, kb) is None:
             return 0
-        async with self._parts.gate.audit.removing(owner, "kb.delete", [kb], kb) as removal:
+        async with self._parts.gate.audit.carrying_out(owner, "kb.delete", [kb], kb) as removal:
             async with self._parts.ledger.transaction(owner) as tx:
                 gone = await tx.delete_kb(kb)
             await self._parts.activity().forget(owner, kb=kb)

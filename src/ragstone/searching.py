@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -13,7 +13,7 @@ from ragstone.core.activity import Turn
 from ragstone.core.errors import NotFoundError, RagstoneError
 from ragstone.core.query_settings import Fusion
 from ragstone.core.settings import Settings
-from ragstone.core.types import Explanation, KnowledgeBase, Mode, SearchResult
+from ragstone.core.types import Explanation, Hit, KnowledgeBase, Mode, SearchResult
 from ragstone.core.web import MOST_WEB_RESULTS, WebFindings, no_web_search
 from ragstone.library import Library
 from ragstone.parts import Parts
@@ -38,6 +38,8 @@ class Talk:
     name: str = ""
     """Of the conversation; empty where there is none."""
     earlier: tuple[Turn, ...] = ()
+    note: str = ""
+    """Why what was said before is not known, if so."""
 
 
 class SearchableLibrary(Library):
@@ -84,24 +86,27 @@ class SearchableLibrary(Library):
         found = await self._remembered("search", talk, Wish(mode is not None, web), how, tenant, kb)
         if not talk.name:
             return found
-        read = [hit.document_id for hit in found.hits]
-        note = await self.activity.conversations.add(
-            talk.name, self._tenant(tenant), self._name(kb), found.query, "", read
-        )
-        return replace(found, degraded=(*found.degraded, note)) if note else found
+        return replace(found, degraded=(*found.degraded, *await self._kept(talk, "", found.hits, tenant, kb)))
+
+    async def _kept(
+        self, talk: Talk, answer: str, hits: Sequence[Hit], tenant: str | None, kb: str | None
+    ) -> list[str]:
+        """Keep a turn of a conversation; what was amiss with it before or is now."""
+        add = self.activity.conversations.add
+        note = await add(talk.name, self._tenant(tenant), self._name(kb), talk.query, answer, hits)
+        return [one for one in (talk.note, note) if one]
 
     async def _talk(self, query: str, conversation: str | None, tenant: str | None, kb: str | None) -> Talk:
         """What is asked, in the light of what was said before."""
         if conversation is None:
             return Talk(query, query, query)
         from ragstone.answer.follow_up import follow_up
-        from ragstone.conversation import REMEMBERED
 
         owner, most = self._tenant(tenant), self.settings.limits.query_chars
         words = checked_query(query, most)
-        turns = await self.activity.conversations.turns(conversation, owner, self._name(kb), REMEMBERED)
+        turns, note = await self.activity.conversations.last(conversation, owner, self._name(kb))
         told = follow_up(words, [turn.question for turn in turns], most)
-        return Talk(words, told.search, told.question, conversation, turns)
+        return Talk(words, told.search, told.question, conversation, turns, note)
 
     async def _remembered(
         self,

@@ -79,6 +79,7 @@ def open_engine(settings: Settings | None = None) -> Engine:
                 closing,
                 refresher,
                 triggers,
+                activity,
             )
         ),
         reembedder=reembedder,
@@ -163,6 +164,7 @@ def _intake(
     closing: list[Closing],
     refresher: Callable[[], Refresher],
     triggers: Callable[[], Triggers],
+    activity: Callable[[], Activity],
 ) -> Intake:
     from ragstone.fetch import Fetcher
     from ragstone.ingest.fill import SpaceFiller, SpaceUpkeep
@@ -193,6 +195,7 @@ def _intake(
         audit=gate.audit,
         spaces=spaces,
         start_refresh=triggers().start_due,
+        prune=lambda tenant: activity().prune(tenant),
     )
 
     async def refresh(tenant: str, job: Job, tell: Callable[[JobProgress], None]) -> str:

@@ -161,7 +161,9 @@ CALLS: dict[str, Call] = {
 }
 
 
-OWN_BUSINESS = {"is_on", "activity.note", "activity.forget", "activity.rename_kb", "corpora.refresh"}
+OWN_BUSINESS = {"is_on", "corpora.refresh"} | {
+    f"activity.{name}" for name in ("note", "forget", "prune", "rename_kb")
+}
 """What only the engine itself calls, after it has looked at the tenant."""
 
 

@@ -23,7 +23,8 @@ _actor: ContextVar[str] = ContextVar("ragstone_actor", default="")
 @contextmanager
 def acting_as(name: str) -> Iterator[None]:
     """Have what is done in the block recorded under this name; an inner block goes before an outer one."""
-    token = _actor.set(name)
+    # It is shown on terminals and in logs later on.
+    token = _actor.set("".join(one if one.isprintable() else "\ufffd" for one in name[:NAME_CHARS]))
     try:
         yield
     finally:

@@ -25,8 +25,12 @@ from ragstone.core.types import (
 class Transaction(Protocol):
     """A unit of work: all of it commits, or none of it."""
 
-    async def open_kb(self, name: str) -> KnowledgeBase:
-        """The kb of that name, made if it does not exist."""
+    async def open_kb(self, name: str, *, draft: bool = False) -> KnowledgeBase:
+        """The kb of that name, made if it does not exist; one for a build to work in only as a `draft`."""
+        ...
+
+    async def present(self, kb: KnowledgeBase) -> KnowledgeBase:
+        """The kb as it is now; `KbGone` when it was renamed or deleted."""
         ...
 
     async def open_space(self, kb: KnowledgeBase, model: str, dimension: int) -> KnowledgeBase:
@@ -214,6 +218,10 @@ class Ledger(Protocol):
 
     async def existing(self, tenant: str, document_ids: Sequence[str]) -> set[str]:
         """Those of the documents that there are, live or not yet."""
+        ...
+
+    async def live_chunks(self, tenant: str, chunk_ids: Sequence[str]) -> set[str]:
+        """Those of the chunks that are still live: ids are never used again, so the others were replaced or removed."""
         ...
 
     async def children(self, tenant: str, document_id: str) -> list[str]:

@@ -38,6 +38,12 @@ class ActivityFiles:
             return otherwise
         return await asyncio.to_thread(_run, self._path(tenant_id), work)
 
+    async def read(self, tenant_id: str, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
+        """The same for what only reads: it waits for nobody who writes."""
+        if not tenant_id or not self._path(tenant_id).exists():
+            return otherwise
+        return await asyncio.to_thread(_run, self._path(tenant_id), work, begin="BEGIN")
+
     async def write(self, tenant_id: str, work: Callable[[sqlite3.Connection], T]) -> T:
         """The same, in a file that is made if there is none."""
         return await asyncio.to_thread(_run, self._path(tenant_id), work, make=True)
@@ -50,12 +56,18 @@ class ActivityFiles:
         return self._folder / f"{check_name(tenant_id, 'tenant id')}.db"
 
 
-def _run(path: Path, work: Callable[[sqlite3.Connection], T], *, make: bool = False) -> T:
+def _run(
+    path: Path,
+    work: Callable[[sqlite3.Connection], T],
+    *,
+    make: bool = False,
+    begin: str = "BEGIN IMMEDIATE",
+) -> T:
     with _explained(path), translated(path):
         if make and not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # never readable by others
-        with closing(_connect(path)) as connection, _transaction(connection):
+        with closing(_connect(path)) as connection, _transaction(connection, begin):
             return work(connection)
 
 
@@ -99,8 +111,8 @@ def _prepare(connection: sqlite3.Connection, tenant_id: str) -> None:
 
 
 @contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+    connection.execute(begin)
     try:
         yield
         connection.execute("COMMIT")

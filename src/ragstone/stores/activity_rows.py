@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +25,18 @@ SEARCH = (
     "internet_results_count, embedding_time_ms, success, error_message"
 )
 """The columns of a search that are written; `activity_schema` has other names for some of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToldOf:
+    """Documents, passages that answers were made from, and kbs."""
+
+    documents: set[str]
+    chunks: set[str]
+    kbs: set[str] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(self.documents or self.chunks or self.kbs)
 
 
 def add_searches(db: sqlite3.Connection, searches: Iterable[LoggedSearch], oldest: datetime) -> None:
@@ -183,6 +196,44 @@ def document_ids(db: sqlite3.Connection, kb: str) -> list[str]:
     ]
 
 
+def told_of(db: sqlite3.Connection) -> ToldOf:
+    """What a tenant's file tells of. A kb that was only asked for in vain never was one."""
+    kbs = "SELECT kb FROM votes UNION SELECT kb FROM golden UNION SELECT kb FROM turns "
+    return ToldOf(
+        set().union(*(_distinct(db, table, "document_id") for table in TABLES)),
+        _distinct(db, "turn_documents", "chunk_id") - {""},
+        {row[0] for row in db.execute(kbs + "UNION SELECT kb FROM searches WHERE success = 1")},
+    )
+
+
+def _distinct(db: sqlite3.Connection, table: str, column: str) -> set[str]:
+    """From one value of an index to the next: a document may have been shown a hundred thousand times."""
+    following = f"(SELECT MIN({column}) FROM {table} WHERE {column} > one)"
+    rows = db.execute(
+        f"WITH RECURSIVE its(one) AS (SELECT MIN({column}) FROM {table} UNION ALL "
+        f"SELECT {following} FROM its WHERE one IS NOT NULL) SELECT one FROM its WHERE one IS NOT NULL"
+    )
+    return {row[0] for row in rows}
+
+
+def forget_gone(db: sqlite3.Connection, gone: ToldOf) -> None:
+    """Remove what tells of documents, of passages and of kbs that are gone.
+
+    A kb without a document that is left was deleted; another one has a new name, under which it will be found.
+    """
+    forget_documents(db, sorted(gone.documents))
+    _empty_answers(db, "chunk_id", sorted(gone.chunks))
+    for kb in sorted(gone.kbs):
+        left = db.execute(
+            "SELECT 1 FROM votes WHERE kb = ?1 UNION ALL SELECT 1 FROM golden WHERE kb = ?1 UNION ALL "
+            "SELECT 1 FROM searches s JOIN shown h ON h.search_id = s.id WHERE s.kb = ?1 UNION ALL "
+            "SELECT 1 FROM turns t JOIN turn_documents d ON d.turn_id = t.id WHERE t.kb = ?1 LIMIT 1",
+            (kb,),
+        ).fetchone()
+        if left is None:
+            forget_kb(db, kb)
+
+
 def count_documents(db: sqlite3.Connection, ids: Sequence[str]) -> int:
     """Rows that tell of these documents."""
     return sum(
@@ -197,10 +248,20 @@ def forget_documents(db: sqlite3.Connection, ids: Sequence[str]) -> None:
 
     Of searches and questions only that they brought them goes.
     """
-    made_from = "SELECT turn_id FROM turn_documents WHERE document_id = ?"
-    db.executemany(f"UPDATE turns SET answer = '' WHERE id IN ({made_from})", [(one,) for one in ids])
+    _empty_answers(db, "document_id", ids)
     for table in TABLES:
         db.executemany(f"DELETE FROM {table} WHERE document_id = ?", [(one,) for one in ids])
+
+
+def _empty_answers(db: sqlite3.Connection, column: str, ids: Iterable[str]) -> None:
+    for one in ids:
+        turns = [
+            row[0] for row in db.execute(f"SELECT turn_id FROM turn_documents WHERE {column} = ?", (one,))
+        ]
+        db.executemany("UPDATE turns SET answer = '' WHERE id = ?", [(turn,) for turn in turns])
+        db.executemany(
+            "UPDATE turn_documents SET chunk_id = '' WHERE turn_id = ?", [(turn,) for turn in turns]
+        )
 
 
 def erase_documents(db: sqlite3.Connection, ids: Sequence[str]) -> None:

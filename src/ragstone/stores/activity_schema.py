@@ -85,10 +85,13 @@ CREATE INDEX IF NOT EXISTS turns_by_moment ON turns (moment);
 CREATE TABLE IF NOT EXISTS turn_documents (
     turn_id INTEGER NOT NULL REFERENCES turns ON DELETE CASCADE,
     document_id TEXT NOT NULL,
+    chunk_id TEXT NOT NULL,
     PRIMARY KEY (turn_id, document_id)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS turn_documents_by_document ON turn_documents (document_id);
+CREATE INDEX IF NOT EXISTS turn_documents_by_chunk ON turn_documents (chunk_id);
 """
+"""`chunk_id` is a passage of the version that the answer was made from; empty where there is no answer."""
 
 
 def bring_up_to_date(connection: sqlite3.Connection, tenant_id: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from datetime import datetime
+from itertools import zip_longest
 
 from ragstone.core.activity import Turn
 from ragstone.core.clock import canonical
@@ -22,9 +23,10 @@ def add_turn(db: sqlite3.Connection, turn: Turn, oldest: datetime) -> None:
         "INSERT INTO turns (moment, kb, conversation, question, answer) VALUES (?, ?, ?, ?, ?)",
         (canonical(turn.moment), turn.kb, turn.conversation, turn.question, turn.answer),
     )
+    read = zip_longest(turn.document_ids, turn.chunk_ids, fillvalue="")
     db.executemany(
-        "INSERT OR IGNORE INTO turn_documents (turn_id, document_id) VALUES (?, ?)",
-        [(cursor.lastrowid, one) for one in turn.document_ids],
+        "INSERT OR IGNORE INTO turn_documents (turn_id, document_id, chunk_id) VALUES (?, ?, ?)",
+        [(cursor.lastrowid, *one) for one in read],
     )
     db.execute("DELETE FROM turns WHERE moment < ?", (canonical(oldest),))
     db.execute(
@@ -45,14 +47,20 @@ def read_turns(
     )
     values = (kb, conversation, canonical(oldest), limit)
     documents: dict[int, list[str]] = defaultdict(list)
-    for turn_id, document_id in db.execute(
-        f"SELECT d.turn_id, d.document_id FROM ({chosen}) t JOIN turn_documents d ON d.turn_id = t.id "
+    chunks: dict[int, list[str]] = defaultdict(list)
+    for turn_id, document_id, chunk_id in db.execute(
+        f"SELECT d.turn_id, d.document_id, d.chunk_id FROM ({chosen}) t JOIN turn_documents d ON d.turn_id = t.id "
         "ORDER BY d.document_id",
         values,
     ):
         documents[turn_id].append(document_id)
+        if chunk_id:
+            chunks[turn_id].append(chunk_id)
     return [
-        Turn(datetime.fromisoformat(moment), kb, conversation, question, answer, tuple(documents[turn_id]))
+        Turn(
+            *(datetime.fromisoformat(moment), kb, conversation, question, answer),
+            *(tuple(documents[turn_id]), tuple(chunks[turn_id])),
+        )
         for turn_id, moment, question, answer in reversed(db.execute(chosen, values).fetchall())
     ]
 

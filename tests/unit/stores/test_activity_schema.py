@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core.activity import LoggedSearch
+from ragstone.core.activity import LoggedSearch, Turn
 from ragstone.core.analysis import QueryAnalysis
 from ragstone.core.errors import StoreError
 from ragstone.core.types import Hit, SearchResult, Stage
 from ragstone.core.web import WebResult
-from ragstone.stores import activity_rows
+from ragstone.stores import activity_rows, turn_rows
 from ragstone.stores.activity import ActivityFiles
 from ragstone.stores.activity_log import SearchLog
 from ragstone.stores.activity_schema import VERSION
@@ -133,6 +133,11 @@ async def test_a_file_of_the_first_version_goes_on(files: ActivityFiles, tmp_pat
     assert await files.run("t1", activity_rows.count_all, 0) == 4
     with closing(sqlite3.connect(tmp_path / "activity" / "t1.db")) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
+    told = await files.read("t1", activity_rows.told_of, activity_rows.ToldOf(set(), set()))
+    assert (told.documents, told.chunks, told.kbs) == ({"d1"}, set(), {"kb"})
+    turn = Turn(START, "kb", "talk", "q", "a", ("d1", "d2"), ("c1", "c2"))
+    await files.write("t1", lambda db: turn_rows.add_turn(db, turn, START))
+    assert await files.read("t1", lambda db: turn_rows.read_turns(db, "kb", "talk", START), []) == [turn]
 
 
 async def test_an_older_ragstone_may_have_set_the_version_back(files: ActivityFiles, tmp_path: Path) -> None:

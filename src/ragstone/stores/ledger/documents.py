@@ -34,6 +34,19 @@ def existing(connection: Connection, tenant_id: str, document_ids: Sequence[str]
     return found
 
 
+def live_chunks(connection: Connection, tenant_id: str, chunk_ids: Sequence[str]) -> set[str]:
+    """Those of the chunks that are of a live version."""
+    found: set[str] = set()
+    for part in in_parts(list(dict.fromkeys(chunk_ids))):
+        rows = connection.execute(
+            "SELECT c.id FROM chunks c JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id "
+            f"AND d.version = c.version WHERE c.tenant_id = ? AND c.id IN ({marks(part)})",
+            (tenant_id, *part),
+        )
+        found.update(identity for (identity,) in rows)
+    return found
+
+
 def identities(
     connection: Connection, tenant_id: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
 ) -> dict[str, str]:

@@ -219,6 +219,9 @@ class SqlLedger(ABC):
     async def existing(self, tenant: str, document_ids: Sequence[str]) -> set[str]:
         return await self.read(tenant, documents.existing, document_ids)
 
+    async def live_chunks(self, tenant: str, chunk_ids: Sequence[str]) -> set[str]:
+        return await self.read(tenant, documents.live_chunks, chunk_ids)
+
     async def children(self, tenant: str, document_id: str) -> list[str]:
         return await self.read(tenant, status.children, document_id)
 
