@@ -298,16 +298,6 @@ class Activity:
         await self._log.flush()
         await self._pruning.prune(tenant)
 
-    async def rename_kb(self, tenant: str, old: str, new: str) -> None:
-        """Keep what was asked of a kb under its new name; if it cannot, it is logged, not raised."""
-        try:
-            await self._log.flush()
-            await self._files.run(
-                await self._gate.identity(tenant), lambda db: rows.rename_kb(db, old, new), None
-            )
-        except RagstoneError as error:
-            logger.warning("what was asked of '%s' is still kept under that name: %s", old, error)
-
     async def _labels(self, tenant: str | None, kb: str | None) -> Labels:
         from ragstone.evaluate.activity import labels_of
 

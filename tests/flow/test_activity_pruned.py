@@ -15,6 +15,7 @@ from ragstone import Engine, Item, Settings, open_engine, pruning
 from ragstone.core.answers import AnswerReady
 from ragstone.stores import activity as activity_files
 from ragstone.stores.activity import ActivityFiles
+from ragstone.stores.renamed_activity import merge_kb
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
 
 SAID = "six in the morning"
@@ -269,7 +270,8 @@ async def test_what_was_asked_of_a_kb_that_is_being_renamed_stays(engine: Engine
     async with engine._parts.ledger.transaction("default") as tx:
         await tx.rename_kb(kb, "port")
     await engine.activity.prune("default")
-    await engine.activity.rename_kb("default", "default", "port")
+    identity = await engine._parts.gate.identity("default")
+    await engine.activity._files.run(identity, lambda db: merge_kb(db, "default", "port"), None)
     (turn,) = await engine.activity.turns("talk", kb="port")
     assert SAID in turn.answer
     assert len(await engine.activity.golden(kb="port")) == 1

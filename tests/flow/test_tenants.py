@@ -161,9 +161,7 @@ CALLS: dict[str, Call] = {
 }
 
 
-OWN_BUSINESS = {"is_on", "corpora.refresh"} | {
-    f"activity.{name}" for name in ("note", "forget", "prune", "rename_kb")
-}
+OWN_BUSINESS = {"is_on", "corpora.refresh"} | {f"activity.{name}" for name in ("note", "forget", "prune")}
 """What only the engine itself calls, after it has looked at the tenant."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragstone.core.activity import Feedback, Gap, GoldenQuery, LoggedSearch, SearchReport, Turn
+from ragstone.core.activity import Feedback, Gap, GoldenQuery, LoggedSearch, SearchReport
 from ragstone.core.clock import canonical
 from ragstone.core.types import Json
 
@@ -53,18 +53,6 @@ def logged_json(one: LoggedSearch, relevance: float | None) -> JsonObject:
         "embedding_time_ms": one.embedding_time_ms,
         "success": one.success,
         "error_message": one.error_message,
-    }
-
-
-def turn_json(turn: Turn) -> JsonObject:
-    """A question within a conversation."""
-    return {
-        "moment": canonical(turn.moment),
-        "kb": turn.kb,
-        "conversation": turn.conversation,
-        "question": turn.question,
-        "answer": turn.answer,
-        "document_ids": list(turn.document_ids),
     }
 
 

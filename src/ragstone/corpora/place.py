@@ -16,7 +16,7 @@ from ragstone.stores.corpus_files import DATA, USUAL
 CORPUS, CORPORA = "corpus", "corpora"
 """Folders in the data folder: of the default tenant, and with one folder for each other tenant."""
 HINT = "put it into the folder that ingestion.corpus_root names, by default the data folder; or give --root FOLDER"
-OPEN = Path("/proc/self/fd")
+OPEN = Path("/dev/fd")
 """Where what a process has open can be read, whatever has become of its path."""
 
 

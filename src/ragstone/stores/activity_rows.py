@@ -286,13 +286,6 @@ def forget_kb(db: sqlite3.Connection, kb: str) -> None:
         db.execute(f"DELETE FROM {table} WHERE kb = ?", (kb,))
 
 
-def rename_kb(db: sqlite3.Connection, old: str, new: str) -> None:
-    """What was asked of a kb goes on under its new name, in place of what there was under that."""
-    for table in OF_A_KB:
-        db.execute(f"DELETE FROM {table} WHERE kb = ?", (new,))
-        db.execute(f"UPDATE {table} SET kb = ? WHERE kb = ?", (new, old))
-
-
 def count_all(db: sqlite3.Connection) -> int:
     """Rows of a tenant."""
     return sum(int(db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]) for table in OF_A_KB)
