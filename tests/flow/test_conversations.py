@@ -217,3 +217,22 @@ async def test_a_cached_answer_is_not_given_to_another_conversation(
             await engine.ask(first, conversation=name)
             told[name] = (await engine.ask(question, conversation=name)).answer
     assert told["a"] != told["b"]
+
+
+async def test_each_follow_up_is_answered_by_its_own_words(data_dir: Path) -> None:
+    """With the model itself: a short question of its own is what the next one leans on, not the first of all."""
+    text = (
+        "# Ferry\n\nThe ferry leaves at nine. On Sundays it leaves at ten.\n\n"
+        "# Fares\n\nA dog travels free. A bicycle costs 4 euros. A car costs 20 euros.\n"
+    )
+    asked = {
+        "When does the ferry leave?": "The ferry leaves at nine.",
+        "And on Sundays?": "On Sundays it leaves at ten.",
+        "How much does a bicycle cost?": "A bicycle costs 4 euros.",
+        "And a car?": "A car costs 20 euros.",
+        "And dogs?": "A dog travels free.",
+    }
+    async with open_engine(Settings(data_dir=data_dir)) as engine:
+        await engine.ingest_items([Item("test", "ferry", "ferry.md", text, media_type="text/markdown")])
+        told = {question: await engine.ask(question, conversation="talk") for question in asked}
+    assert {question: answer.sentences[0].text for question, answer in told.items()} == asked

@@ -26,9 +26,8 @@ class FollowUp:
 def follow_up(question: str, earlier: Sequence[str], most_chars: int) -> FollowUp:
     """A question after earlier ones, oldest first.
 
-    "it" and the like are replaced by what an earlier question was about. Else a question of few words is searched
-    for together with the last one that stands by itself; and answered with it, where it is no question of its own
-    ("And on Sundays?").
+    "it" and the like are replaced by what an earlier question was about. Else a few words that are no question of their
+    own ("And on Sundays?") are searched for together with the last one that is, and answered by themselves.
     """
     basis, told = "", FollowUp(question, question)
     for one in (*earlier, question):
@@ -45,12 +44,14 @@ def _resolved(question: str, basis: str, most_chars: int) -> FollowUp:
         return FollowUp(question, question)
     if pointed != question:
         return FollowUp(pointed, pointed, alone=False)
-    whole = asks(question) and bool(_telling(question)) and not points_back(question)
-    return FollowUp(joined, question if whole else joined, alone=False)
+    own = _telling(question) and not points_back(question)
+    # Answered by its own words where it has any: a sentence about the one before would be found as well.
+    return FollowUp(joined, question if own else joined, alone=False)
 
 
 def _leans(question: str) -> bool:
-    return points_back(question) or len(_telling(question)) < ENOUGH_WORDS
+    told = len(_telling(question))
+    return points_back(question) or not told or (told < ENOUGH_WORDS and not asks(question))
 
 
 def _telling(question: str) -> set[str]:
