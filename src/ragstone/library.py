@@ -192,10 +192,10 @@ class Library:
     async def _read(self, owner: str, document_id: str, found: bool) -> None:
         """Have recorded that a document was read, or asked for and not there: one may also have no chunks yet."""
         there = found or await self._parts.ledger.status(owner, document_id) is not None
-        audit = self._parts.gate.audit
-        await (
-            audit.saw(owner, READ, target=document_id) if there else audit.denied(owner, READ, document_id)
-        )
+        if there:
+            await self._parts.gate.audit.saw(owner, READ, target=document_id)
+        else:
+            await self._parts.gate.audit.denied(owner, READ, document_id)
 
     async def delete(self, document_id: str, *, tenant: str | None = None) -> bool:
         """Remove a document with everything derived from it; False when there is none."""
@@ -207,11 +207,11 @@ class Library:
         async with audit.carrying_out(owner, "document.delete", [document_id]) as removal:
             async with self._parts.ledger.transaction(owner) as tx:
                 gone = await tx.delete(document_id)
+            removal.did(document_id, int(gone))
             await self.activity.forget(owner, documents=[document_id])
             if brought:  # what came in with it went with it, whatever else that had brought
                 await self.activity.prune(owner)
             await self.corpora.refresh(owner)
-            removal.did(document_id, int(gone))
         return gone
 
     async def delete_kb(self, kb: str, *, tenant: str | None = None) -> int:
@@ -222,9 +222,9 @@ class Library:
         async with self._parts.gate.audit.carrying_out(owner, "kb.delete", [kb], kb) as removal:
             async with self._parts.ledger.transaction(owner) as tx:
                 gone = await tx.delete_kb(kb)
-            await self._parts.activity().forget(owner, kb=kb)
-            await self.corpora.refresh(owner)
             removal.did(kb, gone)
+            await self.activity.forget(owner, kb=kb)
+            await self.corpora.refresh(owner)
         return gone
 
     async def erase(

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from tests.conformance.qdrant_grpc import grpc_in_front_of
 
-from ragstone.core.analyzer import analyze, analyze_query
-from ragstone.core.filters import Filter, matches
+from ragstone.core.analyzer import analyze_query
+from ragstone.core.filters import Filter
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
 from ragstone.core.settings import Adapter
@@ -25,7 +25,7 @@ from ragstone.stores.residents import Residents
 from ragstone.stores.vectors.derived import DerivedIndex
 from ragstone.stores.vectors.qdrant import QdrantProvider
 from ragstone.testing.builders import DIMENSION, MODEL
-from ragstone.testing.lexical_suite import LexicalSuite
+from ragstone.testing.lexical_suite import LexicalSuite, texts_of
 from ragstone.testing.oracles import K1, B, bm25
 from ragstone.testing.qdrant_double import QdrantDouble
 
@@ -82,13 +82,7 @@ class WordsSuite(LexicalSuite):
         k: int,
         where: Filter | None = None,
     ) -> None:
-        texts: dict[str, list[str]] = {}
-        allowed = set()
-        for document in await ledger.documents("default", kb, limit=1000):
-            for one in await ledger.document_chunks("default", document.id):
-                texts[one.id] = analyze(one.chunk.contextual)
-                if matches(where, document.metadata):
-                    allowed.add(one.id)
+        texts, allowed = await texts_of(ledger, kb, where)
         ours = {name for name in bm25(analyze_query(query), texts) if name in allowed}
         near = {name: score for name, score in plus_one(analyze_query(query), texts).items() if name in ours}
         found = [one.chunk_id for one in await index.search("default", kb, query, k, where)]

@@ -107,14 +107,22 @@ class LexicalSuite(KeywordSuite):
         k: int,
         where: Filter | None = None,
     ) -> None:
-        texts: dict[str, list[str]] = {}
-        allowed = set()
-        for document in await ledger.documents("default", kb, limit=1000):
-            for one in await ledger.document_chunks("default", document.id):
-                texts[one.id] = analyze(one.chunk.contextual)
-                if matches(where, document.metadata):
-                    allowed.add(one.id)
+        texts, allowed = await texts_of(ledger, kb, where)
         scores = bm25(analyze_query(query), texts)
         expected = {name: score for name, score in scores.items() if name in allowed}
         for _ in range(2):
             check_ranking(await index.search("default", kb, query, k, where), expected, k, TOLERANCE)
+
+
+async def texts_of(
+    ledger: Ledger, kb: KnowledgeBase, where: Filter | None
+) -> tuple[dict[str, list[str]], set[str]]:
+    """The analysed text of every live chunk by its id, and those that a filter lets through."""
+    texts: dict[str, list[str]] = {}
+    allowed = set()
+    for document in await ledger.documents("default", kb, limit=1000):
+        for one in await ledger.document_chunks("default", document.id):
+            texts[one.id] = analyze(one.chunk.contextual)
+            if matches(where, document.metadata):
+                allowed.add(one.id)
+    return texts, allowed
