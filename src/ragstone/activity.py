@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 from ragstone.conversation import Conversations
 from ragstone.core.activity import (
+    Conversation,
     Feedback,
     Gap,
     GoldenQuery,
@@ -71,8 +72,8 @@ class Activity:
         try:
             if identity := await self._gate.identity(tenant):
                 self._log.note(tenant, identity, kb, result, conversation, error)
-        except RagstoneError as error:
-            logger.warning("a search was not logged: %s", error)
+        except RagstoneError as problem:
+            logger.warning("a search was not logged: %s", problem)
 
     async def vote(
         self,
@@ -141,6 +142,13 @@ class Activity:
             ),
             [],
         )
+
+    async def list_conversations(
+        self, *, limit: int = 100, tenant: str | None = None, kb: str | None = None
+    ) -> list[Conversation]:
+        """The conversations about a kb, the last one first."""
+        checked_count("limit", limit, most=10_000)
+        return await self.conversations.all(self._tenant(tenant), self._kb(kb), limit)
 
     async def turns(
         self, conversation: str, *, tenant: str | None = None, kb: str | None = None

@@ -71,7 +71,7 @@ class SpaceComparer:
         raise InputError(
             f"no label of {labelled.name} names a document of knowledge base '{kb.name}', "
             f"the first being {next(iter(sorted(known)))!r:.80}",
-            hint="a label is the id or the uri of a document: ragstone documents --json shows them",
+            hint="a label is the id or the uri of a document, which `ragstone documents --json` shows",
         )
 
     async def _generated(self, tenant: str, kb: KnowledgeBase) -> Dataset | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from ragstone.core.activity import Turn
+from ragstone.core.activity import Conversation, Turn
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, RagstoneError, StoreError
 from ragstone.core.ledger import Ledger
@@ -39,6 +39,14 @@ class Conversations:
         self._gate = gate
         self._kept = timedelta(days=days)
         self._pruning = Pruning(ledger, files, gate)
+
+    async def all(self, tenant: str, kb: str, limit: int) -> list[Conversation]:
+        """The conversations that there are, the last one first."""
+        await self._gate.read(tenant)
+        identity, oldest = await self._gate.identity(tenant), now() - self._kept
+        return await self._files.read(
+            identity, lambda db: turn_rows.read_conversations(db, kb, oldest, limit), []
+        )
 
     async def turns(
         self, name: str, tenant: str, kb: str, limit: int = turn_rows.MOST_OF_ONE

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragstone.blocking.run import Run
-from ragstone.core.activity import Feedback, Gap, GoldenQuery, LoggedSearch, SearchReport, Turn, Vote
+from ragstone.core.activity import (
+    Conversation,
+    Feedback,
+    Gap,
+    GoldenQuery,
+    LoggedSearch,
+    SearchReport,
+    Turn,
+    Vote,
+)
 
 if TYPE_CHECKING:
     from ragstone.activity import Activity
@@ -30,6 +39,9 @@ class BlockingActivity:
 
     def searches(self, **options: Any) -> list[LoggedSearch]:
         return self._run(self._activity.searches(**options))
+
+    def list_conversations(self, **options: Any) -> list[Conversation]:
+        return self._run(self._activity.list_conversations(**options))
 
     def turns(self, conversation: str, **options: Any) -> tuple[Turn, ...]:
         return self._run(self._activity.turns(conversation, **options))

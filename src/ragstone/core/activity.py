@@ -157,6 +157,17 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Conversation:
+    """What there is of a conversation."""
+
+    name: str
+    kb: str
+    turns: int
+    began: datetime
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """A question within a conversation, and what was answered."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+REPAIR = "ragstone doctor --repair"
 FindingState = Literal["ok", "warn", "fail"]
 
 

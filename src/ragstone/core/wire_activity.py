@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragstone.core.activity import Feedback, Gap, GoldenQuery, LoggedSearch, SearchReport
+from ragstone.core.activity import Conversation, Feedback, Gap, GoldenQuery, LoggedSearch, SearchReport, Turn
 from ragstone.core.clock import canonical
 from ragstone.core.types import Json
 
@@ -19,6 +19,27 @@ def feedback_json(one: Feedback) -> JsonObject:
         "document_id": one.document_id,
         "vote": one.vote,
         "voter": one.voter,
+    }
+
+
+def conversation_json(one: Conversation) -> JsonObject:
+    """What there is of a conversation."""
+    return {
+        "name": one.name,
+        "kb": one.kb,
+        "turns": one.turns,
+        "began": canonical(one.began),
+        "last": canonical(one.last),
+    }
+
+
+def turn_json(turn: Turn) -> JsonObject:
+    """A question of a conversation with its answer."""
+    return {
+        "moment": canonical(turn.moment),
+        "question": turn.question,
+        "answer": turn.answer,
+        "document_ids": list(turn.document_ids),
     }
 
 

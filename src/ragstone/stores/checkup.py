@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ragstone.core.checkup import Finding
+from ragstone.core.checkup import REPAIR, Finding
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import RagstoneError
 from ragstone.core.tenants import Tenant
@@ -24,7 +24,6 @@ from ragstone.stores.left_stores import check_left_stores
 if TYPE_CHECKING:
     from ragstone.stores.opening import Stores
 
-REPAIR = "ragstone doctor --repair"
 EXPIRED = "FROM reservations WHERE expires_at < ?"
 
 

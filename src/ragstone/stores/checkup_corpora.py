@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ragstone.core.checkup import Finding
+from ragstone.core.checkup import REPAIR, Finding
 from ragstone.core.corpora import is_draft
 from ragstone.core.tenants import Tenant
 from ragstone.stores.corpus_rows import live_chunk_ids
@@ -17,7 +17,6 @@ from ragstone.stores.residents import Residents
 if TYPE_CHECKING:
     from ragstone.stores.opening import Stores
 
-REPAIR = "ragstone doctor --repair"
 MEMORY_MB = 64
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragstone.core.checkup import Finding
+from ragstone.core.checkup import REPAIR, Finding
 from ragstone.core.errors import RagstoneError
 from ragstone.core.tenants import Tenant
 from ragstone.core.types import KnowledgeBase, Space
@@ -18,8 +18,6 @@ from ragstone.stores.vectors.places import place_of, place_of_mark
 if TYPE_CHECKING:
     from ragstone.stores.opening import Stores
     from ragstone.stores.vectors.derived import DerivedIndex
-
-REPAIR = "ragstone doctor --repair"
 
 
 class _Held(NamedTuple):

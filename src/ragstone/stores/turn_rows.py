@@ -7,7 +7,7 @@ from collections import defaultdict
 from datetime import datetime
 from itertools import zip_longest
 
-from ragstone.core.activity import Turn
+from ragstone.core.activity import Conversation, Turn
 from ragstone.core.clock import canonical
 from ragstone.stores.activity_rows import keep_newest
 
@@ -62,6 +62,19 @@ def read_turns(
             *(tuple(documents[turn_id]), tuple(chunks[turn_id])),
         )
         for turn_id, moment, question, answer in reversed(db.execute(chosen, values).fetchall())
+    ]
+
+
+def read_conversations(db: sqlite3.Connection, kb: str, oldest: datetime, limit: int) -> list[Conversation]:
+    """The conversations of a kb that were gone on with since `oldest`, the last one first."""
+    found = db.execute(
+        "SELECT conversation, count(*), min(moment), max(moment) FROM turns WHERE kb = ? AND moment >= ? "
+        "GROUP BY conversation ORDER BY max(id) DESC LIMIT ?",
+        (kb, canonical(oldest), limit),
+    )
+    return [
+        Conversation(name, kb, turns, datetime.fromisoformat(began), datetime.fromisoformat(last))
+        for name, turns, began, last in found
     ]
 
 

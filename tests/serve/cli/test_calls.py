@@ -172,12 +172,12 @@ def test_an_operating_system_error_names_the_file(cli: Cli, monkeypatch: pytest.
     assert (ran.code, ran.err) == (1, "error: /data/control.db: Permission denied\n")
 
 
-@pytest.mark.parametrize("flags", [(), ("--json",)])
-def test_a_reader_that_goes_away_is_no_error(flags: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("words", ["config", "config --json", "nonsense --json", "search --json", "--help"])
+def test_a_reader_that_goes_away_is_no_error(words: str) -> None:
     read, write = os.pipe()
     os.close(read)
     ran = subprocess.run(
-        [sys.executable, "-m", "ragstone", "config", *flags],
+        [sys.executable, "-m", "ragstone", *words.split()],
         stdout=write,
         stderr=subprocess.PIPE,
         text=True,
@@ -237,3 +237,32 @@ def test_control_characters_are_removed_and_line_ends_kept() -> None:
 )
 def test_place(title: str, section: str, page: int | None, shown: str) -> None:
     assert place(title, section, page) == shown
+
+
+def test_the_commands_of_a_hint_work_where_the_command_did(filled: Cli, tmp_path: Path) -> None:
+    where = ("--data-dir", tmp_path / "data of mine", "--tenant", "acme")
+    assert filled("tenants", "create", "acme", *where).code == 0
+    ran = filled("documents", "show", "nothing", *where)
+    assert ran.code == 4
+    typed = f"--data-dir '{tmp_path / 'data of mine'}' --tenant acme"
+    assert f"hint: list them with: ragstone documents {typed}\n" in ran.err
+    told = filled("documents", "show", "nothing", *where, "--json").json["error"]
+    assert told["hint"] == f"list them with: ragstone documents {typed}"
+
+
+@pytest.mark.parametrize(
+    ("hint", "complete"),
+    [
+        ("list them with: ragstone jobs", "list them with: ragstone jobs --tenant acme --kb tides"),
+        (
+            "move it with: ragstone reembed --kb other; or leave it",
+            "move it with: ragstone reembed --kb other --tenant acme; or leave it",
+        ),
+        ("`ragstone doctor` says how it is", "`ragstone doctor --tenant acme --kb tides` says how it is"),
+        ("ragstone doctor --repair", "ragstone doctor --repair --tenant acme --kb tides"),
+        ("ragstone ingest PATH makes it", "ragstone ingest PATH makes it"),
+        ("", ""),
+    ],
+)
+def test_only_whole_commands_of_a_hint_are_completed(hint: str, complete: str) -> None:
+    assert options.Common(tenant="acme", kb="tides").in_place(hint) == complete

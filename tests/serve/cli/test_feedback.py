@@ -9,6 +9,11 @@ if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
 
 
+@pytest.mark.parametrize("words", ["feedback list", "feedback searches", "golden"])
+def test_an_empty_list_says_so_by_its_exit_code(filled: Cli, words: str) -> None:
+    assert filled(*words.split()).code == 4
+
+
 @pytest.mark.req("R-TOL-35")
 def test_votes_are_noted_and_listed(filled: Cli) -> None:
     hits = filled("search", "what does a dog cost", "--json").json["hits"]

@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from ragstone.core.audit import acting_as
-from ragstone.serve.cli.exits import FAILURE, OK, USAGE, tell
+from ragstone.serve.cli.exits import OK, USAGE, nobody_reads, tell
 from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.session import Session
 
@@ -87,11 +87,9 @@ def _execute(options: Common, body: Body, arguments: dict[str, Any]) -> int:
         sys.stdout.flush()
         return OK if code is None else code
     except BrokenPipeError:
-        # Nobody reads any more. What is still buffered must not fail once more when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILURE
+        return nobody_reads()
     except (Exception, KeyboardInterrupt) as error:
-        return tell(error, as_json=options.json, debug=options.debug)
+        return tell(error, as_json=options.json, debug=options.debug, in_place=options.in_place)
 
 
 def _user() -> str:

@@ -17,6 +17,7 @@ import typer
 from ragstone.core.checkup import Finding
 from ragstone.core.errors import InputError, RagstoneError
 from ragstone.serve.cli.exits import FAILURE, OK
+from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.output import text
 from ragstone.serve.cli.session import Session
 
@@ -101,7 +102,7 @@ async def doctor(
             "checks": [asdict(check) for check in checks],
             "stores": [asdict(finding) for finding in stores],
         },
-        lambda out: _draw(out, checks, stores),
+        lambda out: _draw(out, [*checks, *map(_as_check, stores)], session.options),
     )
     return FAILURE if failed else OK
 
@@ -248,14 +249,14 @@ def _existing(folder: Path) -> Path:
     return next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
 
 
-def _draw(out: Console, checks: list[Check], stores: list[Finding]) -> None:
+def _draw(out: Console, checks: list[Check], options: Common) -> None:
     from rich.table import Table
 
     rows = Table.grid(padding=(0, 2, 0, 0))
-    for check in [*checks, *(_as_check(finding) for finding in stores)]:
+    for check in checks:
         rows.add_row(text(check.state, COLOURS[check.state]), check.name, text(check.detail))
         if check.fix:
-            rows.add_row("", "", text(check.fix, "cyan"))
+            rows.add_row("", "", text(options.in_place(check.fix), "cyan"))
     out.print(rows)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import traceback
+from collections.abc import Callable
 
 from ragstone.core.errors import InputError, NotFoundError, RagstoneError, SettingsError
 
@@ -25,12 +28,15 @@ def exit_code(error: RagstoneError) -> int:
             return FAILURE
 
 
-def tell(error: BaseException, *, as_json: bool, debug: bool) -> int:
-    """Report an error that ended a command, and return the exit code."""
+def tell(
+    error: BaseException, *, as_json: bool, debug: bool, in_place: Callable[[str], str] = lambda hint: hint
+) -> int:
+    """Report an error that ended a command, and return the exit code; `in_place` completes the commands of a hint."""
     if debug:
         traceback.print_exception(error)
     match error:
         case RagstoneError():
+            error.hint = in_place(error.hint)
             _tell_error(error, as_json=as_json)
             return exit_code(error)
         case KeyboardInterrupt():
@@ -44,6 +50,14 @@ def tell(error: BaseException, *, as_json: bool, debug: bool) -> int:
             message = f"unexpected {type(error).__name__}: {error}".rstrip(": ")
             tell_words("internal", message, "run it again with --debug to see where", as_json=as_json)
             return FAILURE
+
+
+def nobody_reads() -> int:
+    """The exit code when a pipe was closed; what is still buffered must not fail once more when Python ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
+    return FAILURE
 
 
 def _tell_error(error: RagstoneError, *, as_json: bool) -> None:

@@ -43,13 +43,14 @@ async def add_feedback(
     )
 
 
-async def list_feedback(session: Session, limit: Most = 100) -> None:
+async def list_feedback(session: Session, limit: Most = 100) -> int:
     """List votes on passages, newest first."""
     from ragstone.core.wire_activity import feedback_json
 
     async with session.engine() as engine:
         votes = await engine.activity.votes(limit=limit)
     session.show({"feedback": [feedback_json(one) for one in votes]}, lambda out: _draw_votes(out, votes))
+    return OK if votes else NOTHING_FOUND
 
 
 async def list_searches(
@@ -60,7 +61,7 @@ async def list_searches(
     conversation: Annotated[
         str | None, typer.Option("--conversation", metavar="NAME", help="Only those of this conversation.")
     ] = None,
-) -> None:
+) -> int:
     """List the searches that were made, newest first, with what they asked and what they brought."""
     from ragstone.core.wire_activity import logged_json
 
@@ -71,6 +72,7 @@ async def list_searches(
         relevance = await engine.activity.relevance(found)
     shape = [logged_json(one, known) for one, known in zip(found, relevance, strict=True)]
     session.show({"searches": shape}, lambda out: _draw_searches(out, found))
+    return OK if found else NOTHING_FOUND
 
 
 async def report_feedback(session: Session, days: Days = None) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.core.errors import InputError, NotFoundError
+from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.output import counted, one_line, table, text
 from ragstone.serve.cli.session import Session
 
@@ -16,13 +17,14 @@ if TYPE_CHECKING:
     from ragstone.core.activity import GoldenQuery
 
 
-async def list_golden(session: Session) -> None:
+async def list_golden(session: Session) -> int:
     """List the golden queries of a knowledge base."""
     from ragstone.core.wire_activity import golden_json
 
     async with session.engine() as engine:
         kept = await engine.activity.golden()
     session.show({"golden": [golden_json(one) for one in kept]}, lambda out: _draw(out, kept))
+    return OK if kept else NOTHING_FOUND
 
 
 async def make_golden(

@@ -175,14 +175,12 @@ def _draw_jobs(out: Console, jobs: Sequence[Job], counts: Mapping[str, int]) -> 
     if not jobs:
         out.print("No jobs.")
     else:
-        rows = table("id", "state", "stage", "%", "tries", "what", "error", right=("%", "tries"))
+        rows = table("id", "state", "%", "what", "error", right=("%",), whole=("id", "state"))
         for job in jobs:
             rows.add_row(
                 job.id,
-                text(job.state, COLOURS.get(job.state, "")),
-                job.progress.stage,
+                text(_state(job), COLOURS.get(job.state, "")),
                 "100" if job.state == "completed" else str(job.progress.percent),
-                str(job.attempts),
                 text(one_line(job.uri)),
                 text(one_line(job.error)),
             )
@@ -191,6 +189,12 @@ def _draw_jobs(out: Console, jobs: Sequence[Job], counts: Mapping[str, int]) -> 
         out.print()
         said = (f"{counts[state]:,} {state}" for state in (*WAITING, *ENDED) if counts.get(state))
         out.print(f"In all: {', '.join(said)}.")
+
+
+def _state(job: Job) -> str:
+    """`running: embed`; how often it was tried, if more than once."""
+    stage = f": {job.progress.stage}" if job.state == "running" and job.progress.stage else ""
+    return f"{job.state}{stage}" + (f" ({job.attempts})" if job.attempts > 1 else "")
 
 
 def _draw_notices(out: Console, notices: Sequence[Notice]) -> None:

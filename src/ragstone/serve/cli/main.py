@@ -14,12 +14,13 @@ from ragstone.serve.cli.ask import ask
 from ragstone.serve.cli.audit import audit
 from ragstone.serve.cli.command import command, default_command, help_by_default
 from ragstone.serve.cli.config import config
+from ragstone.serve.cli.conversations import forget_conversation, list_conversations, show_conversation
 from ragstone.serve.cli.corpus import build_corpus, show_chunk, show_corpus
 from ragstone.serve.cli.demo import demo
 from ragstone.serve.cli.doctor import doctor
 from ragstone.serve.cli.documents import delete_documents, list_documents, show_chunks, show_document
 from ragstone.serve.cli.evaluation import evaluate
-from ragstone.serve.cli.exits import tell, tell_words
+from ragstone.serve.cli.exits import nobody_reads, tell, tell_words
 from ragstone.serve.cli.explain import explain
 from ragstone.serve.cli.feedback import (
     add_feedback,
@@ -68,6 +69,7 @@ corpus_app = typer.Typer(help="Build a collection from one corpus file as a whol
 models_app = typer.Typer()
 feedback_app = typer.Typer(help="Say what was of use, and see how search does.")
 golden_app = typer.Typer()
+conversations_app = typer.Typer()
 tenants_app = typer.Typer()
 keys_app = typer.Typer(help="Make keys and bring what is stored under a new one.")
 
@@ -172,6 +174,11 @@ command(feedback_app, "report")(report_feedback)
 command(feedback_app, "dictionary")(learn_dictionary)
 app.add_typer(feedback_app, name="feedback", rich_help_panel=SETUP)
 
+default_command(conversations_app)(list_conversations)
+command(conversations_app, "show")(show_conversation)
+command(conversations_app, "forget")(forget_conversation)
+app.add_typer(conversations_app, name="conversations", rich_help_panel=DATA)
+
 default_command(golden_app)(list_golden)
 command(golden_app, "list")(list_golden)
 command(golden_app, "make")(make_golden)
@@ -194,8 +201,15 @@ def main(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # A file name may hold what no encoding has.
-    as_json, debug = "--json" in arguments, "--debug" in arguments
     app.rich_markup_mode = "rich" if sys.stdout.isatty() else None
+    try:
+        return _called(arguments)
+    except BrokenPipeError:
+        return nobody_reads()
+
+
+def _called(arguments: list[str]) -> int:
+    as_json, debug = "--json" in arguments, "--debug" in arguments
     try:
         code = typer.main.get_command(app).main(arguments, prog_name="ragstone", standalone_mode=False)
     except typer.TyperException as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ import typer
 from ragstone.core.errors import InputError
 
 COMMON = "Common options"
+# A command that a hint names after a colon or between backticks, or is.
+_COMMAND = re.compile(r"(?:(?<=: )|(?<=`)|^(?=ragstone doctor --))ragstone [^;`)]+")
 # The same words as in `ragstone.core`, which costs too much to import for a help page.
 Mode = Literal["fast", "balanced", "thorough"]
 Arms = Literal["hybrid", "dense", "lexical"]
@@ -90,6 +93,19 @@ class Common:
 
     def as_typed(self) -> str:
         """The options that say where to work, as they would be typed again."""
+        return "".join(self._typed().values())
+
+    def in_place(self, hint: str) -> str:
+        """A hint whose commands work where this one did: `…: ragstone jobs` with the options that were given."""
+
+        def with_options(found: re.Match[str]) -> str:
+            command = found[0]
+            missing = (typed for name, typed in self._typed().items() if f" --{name} " not in command)
+            return command + "".join(missing)
+
+        return _COMMAND.sub(with_options, hint)
+
+    def _typed(self) -> dict[str, str]:
         given = {
             "data-dir": self.data_dir,
             "tenant": self.tenant,
@@ -97,7 +113,7 @@ class Common:
             "profile": self.profile,
             "config": self.config,
         }
-        return "".join(f" --{name} {shlex.quote(str(value))}" for name, value in given.items() if value)
+        return {name: f" --{name} {shlex.quote(str(value))}" for name, value in given.items() if value}
 
 
 def read_where(where: str | None) -> dict[str, Any] | None:

@@ -65,8 +65,8 @@ def console(*, stderr: bool = False) -> Console:
     )
 
 
-def table(*columns: str, right: Sequence[str] = ()) -> Table:
-    """An empty table; those named in `right` are numbers. Drawn without a frame when piped."""
+def table(*columns: str, right: Sequence[str] = (), whole: Sequence[str] = ("id",)) -> Table:
+    """An empty table; those in `right` are numbers, no line end cuts those in `whole`. No frame when piped."""
     from rich import box
     from rich.table import Table
 
@@ -77,9 +77,8 @@ def table(*columns: str, right: Sequence[str] = ()) -> Table:
         padding=(0, 1, 0, 0),
     )
     for name in columns:
-        # Ids are there to be copied: they must not be cut by a line end.
         drawn.add_column(
-            name, justify="right" if name in right else "left", overflow="fold", no_wrap=name == "id"
+            name, justify="right" if name in right else "left", overflow="fold", no_wrap=name in whole
         )
     return drawn
 

@@ -216,7 +216,10 @@ def _draw_tenant(out: Console, tenant: Tenant, usage: Usage) -> None:
         shown = f"{amount:,.2f}" if name == "cost_per_month" else f"{amount:,.0f}"
         rows.add_row(name, shown, "–" if limit is None else f"{limit:,g}")
     out.print(rows)
+    if usage.stock.originals:
+        out.print(text(f"of the bytes {usage.stock.originals:,} are original files", "dim"))
     if usage.queued.documents:
-        out.print(f"{counted(usage.queued.documents, 'document')} in the queue")
+        room = f", for which {usage.queued.bytes:,} bytes are set aside" if usage.queued.bytes else ""
+        out.print(f"{counted(usage.queued.documents, 'document')} in the queue{room}")
     for key, value in tenant.settings.items():
         out.print(text(f"{key} = {value}"))
