@@ -17,6 +17,7 @@ from ragstone.comparing import SpaceComparer
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, ModelError, NotFoundError, StoreBusy, unknown_kb
 from ragstone.core.ledger import Ledger
+from ragstone.core.model_types import model_name
 from ragstone.core.protocols import Embedder
 from ragstone.core.spaces import GRACE_DAYS, ReembedMode, SpaceBook, SpaceRecord
 from ragstone.core.types import KnowledgeBase, Space
@@ -110,7 +111,7 @@ class Reembedder:
         _check_days(grace_days)
         labelled = await asyncio.to_thread(load_queries, queries) if queries else None
         kb = await self._kb(tenant, kb_name)
-        embedder = await self._embedders.named(model.partition("@")[0]) if model else self._embedders.own
+        embedder = await self._embedders.named(model_name(model)) if model else self._embedders.own
         wanted, dimension = await _identity(embedder)
         chosen = mode or ("incremental" if kb.space and kb.space.model == wanted else "full")
         filled = Filled()

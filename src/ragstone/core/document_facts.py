@@ -66,8 +66,3 @@ def tags_of(metadata: Mapping[str, Json]) -> tuple[str, ...]:
     if isinstance(tags, str):
         return (tags,) if tags else ()
     return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ()
-
-
-def model_name(model: str) -> str:
-    """A model by the name that people know, without the revision that a Space is bound to."""
-    return model.partition("@")[0]

@@ -28,6 +28,11 @@ class EmbeddingModel:
         return f"{self.name}@{self.revision}" if self.revision else self.name
 
 
+def model_name(model_id: str) -> str:
+    """A model by the name that people know, without the revision that a Space is bound to."""
+    return model_id.partition("@")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Embeddings:
     """Vectors in the order of the texts, and the model that really made them."""

@@ -36,6 +36,7 @@ from ragstone.core.errors import (
     StoreBusy,
     StoreError,
 )
+from ragstone.core.model_types import model_name
 from ragstone.core.settings import Settings
 from ragstone.core.types import Document, IngestReport, KnowledgeBase
 from ragstone.corpora.pipeline import BuildPipelines, read_corpus
@@ -282,7 +283,7 @@ def _result(kb: KnowledgeBase, pair: FilePair, chunks: list[ChunkMetadata], seco
         bm25_index_path=str(pair.index),
         vector_db_collection=kb.name,
         metadata_path=str(pair.metadata),
-        embedding_model=kb.space.model.split("@")[0],
+        embedding_model=model_name(kb.space.model),
         embedding_dimension=kb.space.dimension,
         duration_seconds=round(seconds, 3),
         statistics={

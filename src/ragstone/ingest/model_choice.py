@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from ragstone.core.errors import ModelMismatch
+from ragstone.core.model_types import model_name
 from ragstone.core.protocols import Embedder
 from ragstone.core.spaces import EmbedderFor, SpaceBook
 from ragstone.core.types import KnowledgeBase
@@ -38,7 +39,7 @@ class ModelChoice:
             return self.own
         if self.book and self.embedder_for and self.configured in await self.book.models(tenant, kb):
             return await self.embedder_for(kb.space.model)
-        wanted, present = (model.split("@")[0] for model in (self.configured, kb.space.model))
+        wanted, present = map(model_name, (self.configured, kb.space.model))
         raise ModelMismatch(
             f"knowledge base '{kb.name}' was built with {kb.space.model}, not with {self.configured}",
             hint=f"move it with: ragstone reembed --model {wanted} --kb {kb.name}; "

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from functools import cached_property
 
 from ragstone.core.errors import ModelMismatch, ModelUnavailable, SettingsError
+from ragstone.core.model_types import model_name
 from ragstone.core.protocols import Embedder
 
 
@@ -61,7 +62,7 @@ class EmbedderShelf:
 
     async def _build_other(self, model: str) -> Embedder:
         try:
-            embedder = await asyncio.to_thread(self._build, model.split("@")[0])
+            embedder = await asyncio.to_thread(self._build, model_name(model))
         except SettingsError as error:
             raise ModelUnavailable(f"this index was built with {model}: {error}", hint=error.hint) from error
         if embedder.model.id != model:

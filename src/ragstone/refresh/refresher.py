@@ -12,6 +12,7 @@ from typing import Literal
 from ragstone.core.errors import ModelError, ModelUnavailable, NotFoundError, unknown_kb
 from ragstone.core.jobs import Job, JobProgress
 from ragstone.core.ledger import Ledger
+from ragstone.core.model_types import model_name
 from ragstone.core.spaces import SpaceBook
 from ragstone.core.types import KnowledgeBase
 from ragstone.gate import Gate
@@ -131,7 +132,7 @@ def described(report: ReembedReport) -> str:
         case "promoted":
             return f"{report.written} vectors were made anew and {what} is live now"
         case "not promoted":
-            name = report.model.partition("@")[0]
+            name = model_name(report.model)
             return (
                 f"{what} finds less than what is live and was not made live; all the same with: "
                 f"ragstone reembed --model {name} --kb {report.kb} --mode full --force"

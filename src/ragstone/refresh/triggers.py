@@ -1,6 +1,6 @@
 """When a kb is refreshed: its schedule says so, the settings name another model, or people find too little.
 
-Workers ask about once an hour. The queue is the only memory: a turn has a name, and a kb has each turn once, however
+Workers ask about once an hour. The queue is the only memory: what is due has a name, and a kb has each once, however
 many workers find it due.
 """
 
@@ -38,13 +38,13 @@ FEWEST_JUDGED = 20
 QUIET = timedelta(days=7)
 """How long nothing more is said or done about the same kb's quality."""
 JUDGE_SECONDS = 24 * 3600.0
-USUAL = {"recall@10": Target(above=0.8, alert=0.6)}
+ALARMING = {"recall@10": Target(above=0.8, alert=0.6)}
 """What is alarming where the settings' `targets` say nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A refresh that is due. A kb has a turn of the same name once."""
+class Due:
+    """A refresh that is due. A kb has one of the same name once."""
 
     name: str
     because: str
@@ -104,15 +104,15 @@ class Triggers:
         for kb in await self._ledger.kbs(tenant):
             if kb.space is None:
                 continue
-            turn = await self._upgrade(tenant, kb, kb.space)
-            if turn and await self._queue_turn(tenant, kb, turn):
+            due = await self._upgrade(tenant, kb, kb.space)
+            if due and await self._queue_due(tenant, kb, due):
                 continue
-            turn = await self._scheduled(tenant, kb)
-            if turn and await self._queue_turn(tenant, kb, turn):
+            due = await self._scheduled(tenant, kb)
+            if due and await self._queue_due(tenant, kb, due):
                 continue
-            turn = await self._poor(tenant, kb) if judges else None
-            if turn:
-                await self._queue_turn(tenant, kb, turn)
+            due = await self._poor(tenant, kb) if judges else None
+            if due:
+                await self._queue_due(tenant, kb, due)
 
     async def status(self, tenant: str, kb_name: str) -> RefreshStatus:
         """How a kb's refreshing stands."""
@@ -122,19 +122,19 @@ class Triggers:
         last = await self._queue.newest(tenant, kb, "reembed")
         return RefreshStatus(kb_name, self._refresh, last, await self._next_at(tenant, kb, last))
 
-    async def _queue_turn(self, tenant: str, kb: KnowledgeBase, turn: Turn) -> bool:
-        """Whether somebody will do it: not if the kb has had this turn, however that ended."""
+    async def _queue_due(self, tenant: str, kb: KnowledgeBase, due: Due) -> bool:
+        """Whether somebody will do it: not if the kb has had this one, however that ended."""
         job = NewJob(
             kind="reembed",
             source="",
-            external_id=turn.name,
+            external_id=due.name,
             uri=f"reembed:{kb.name}",
             priority=Priority.BATCH,
             facts={
-                "because": turn.because,
-                "model": turn.model,
-                "model_id": turn.model_id,
-                "sources": turn.sources,
+                "because": due.because,
+                "model": due.model,
+                "model_id": due.model_id,
+                "sources": due.sources,
             },
             notify=True,
         )
@@ -145,13 +145,13 @@ class Triggers:
         await self._queue.ring(tenant)
         return True
 
-    async def _scheduled(self, tenant: str, kb: KnowledgeBase) -> Turn | None:
+    async def _scheduled(self, tenant: str, kb: KnowledgeBase) -> Due | None:
         last = await self._queue.newest(tenant, kb, "reembed")
-        due = await self._next_at(tenant, kb, last)
-        if due is None or due > now():
+        moment = await self._next_at(tenant, kb, last)
+        if moment is None or moment > now():
             return None
-        because = f"due since {canonical(due)} ({self._refresh.every})"
-        return Turn(f"schedule {canonical(due)}", because, sources=self._refresh.sources)
+        because = f"due since {canonical(moment)} ({self._refresh.every})"
+        return Due(f"schedule {canonical(moment)}", because, sources=self._refresh.sources)
 
     async def _next_at(self, tenant: str, kb: KnowledgeBase, last: Job | None) -> datetime | None:
         """The first time that the schedule names after the last refresh, or after the live Space was made."""
@@ -161,7 +161,7 @@ class Triggers:
         since = [*made, *([last.created_at] if last else [])]
         return next_run(self._refresh.every, max(since)) if since else None
 
-    async def _upgrade(self, tenant: str, kb: KnowledgeBase, live: Space) -> Turn | None:
+    async def _upgrade(self, tenant: str, kb: KnowledgeBase, live: Space) -> Due | None:
         """Once to each model: two workers with different settings must not move a kb to and fro."""
         if "model" not in self._refresh.when:
             return None
@@ -175,7 +175,7 @@ class Triggers:
         if wanted in {space.model for space, _ in await self._book.outline(tenant, kb) if space != live}:
             return None  # somebody has built it already, or has gone back from it
         because = f"the settings name {wanted} instead of {live.model}"
-        return Turn(f"model {wanted}", because, model=name, model_id=wanted)
+        return Due(f"model {wanted}", because, model=name, model_id=wanted)
 
     async def _wanted(self, tenant: str) -> tuple[str, str]:
         """The name and the id of the model that a tenant's settings ask for."""
@@ -184,7 +184,7 @@ class Triggers:
             return name, self._embedders.configured
         return name, (await self._embedders.named(name)).model.id
 
-    async def _poor(self, tenant: str, kb: KnowledgeBase) -> Turn | None:
+    async def _poor(self, tenant: str, kb: KnowledgeBase) -> Due | None:
         report = await self._activity().report(days=QUALITY_DAYS, tenant=tenant, kb=kb.name)
         problem = poor_quality(report, self._settings.targets)
         if not problem:
@@ -193,7 +193,7 @@ class Triggers:
             last = await self._queue.newest(tenant, kb, "reembed")
             if last and last.created_at > now() - QUIET:
                 return None
-            return Turn(f"quality {canonical(now())[:10]}", problem)
+            return Due(f"quality {canonical(now())[:10]}", problem)
         hint = f"look closer with: ragstone reembed --refresh --kb {kb.name}; ragstone gaps; ragstone tune"
         await self._queue.warn(tenant, f"quality:{kb.name}", f"{problem}; {hint}", quiet_since=now() - QUIET)
         return None
@@ -204,7 +204,7 @@ def poor_quality(report: SearchReport, targets: Mapping[str, Target]) -> str:
     if report.judged < FEWEST_JUDGED:
         return ""
     figures = {"recall@10": report.recall_at_10, "p@5": report.precision_at_5}
-    bounds = {**USUAL, **targets}
+    bounds = {**ALARMING, **targets}
     said = [
         f"{name} is {figure:.2f} (wanted {bounds[name]}, alarming at {bounds[name].alert:g})"
         for name, figure in figures.items()

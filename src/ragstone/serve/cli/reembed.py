@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ragstone.core.errors import InputError
+from ragstone.core.model_types import model_name
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.output import counted, moment, table, text
 from ragstone.serve.cli.progress import fill_progress
@@ -198,7 +199,7 @@ def _draw(out: Console, report: ReembedReport) -> None:
         out.print(text(f"{report.replaced} was live before; go back with: ragstone reembed --rollback"))
         out.print(
             text(
-                f"Next: set embedding.model to {report.model.split('@')[0]}, for what is ingested from now on."
+                f"Next: set embedding.model to {model_name(report.model)}, for what is ingested from now on."
             )
         )
 

@@ -12,11 +12,11 @@ from ragstone.core.document_facts import (
     TITLE,
     file_type_of,
     filename_of,
-    model_name,
     tags_of,
     text_of,
 )
 from ragstone.core.jobs import DocumentStatus, JobState, Status
+from ragstone.core.model_types import model_name
 from ragstone.core.types import KnowledgeBase, Metadata
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.job_reads import newest_job

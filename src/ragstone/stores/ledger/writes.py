@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from ragstone.core.clock import canonical, now
 from ragstone.core.corpora import check_kb_name
 from ragstone.core.errors import ModelMismatch, NotFoundError, kb_gone
+from ragstone.core.model_types import model_name
 from ragstone.core.types import Json, KnowledgeBase, NewVersion
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
@@ -55,8 +56,8 @@ def open_space(
             raise ModelMismatch(
                 f"knowledge base '{kb.name}' was built with {current.space.model} "
                 f"({current.space.dimension} dimensions), not with {model} ({dimension})",
-                hint=f"move it with: ragstone reembed --model {model.split('@')[0]} --kb {kb.name}; "
-                f"or set embedding.model to {current.space.model.split('@')[0]}",
+                hint=f"move it with: ragstone reembed --model {model_name(model)} --kb {kb.name}; "
+                f"or set embedding.model to {model_name(current.space.model)}",
             )
         return current
     space = connection.execute(

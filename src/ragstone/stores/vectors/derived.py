@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 
 from ragstone.core.errors import ModelMismatch, RagstoneError, RemoteError, StoreError
 from ragstone.core.filters import And, Filter, Not, Or
+from ragstone.core.model_types import model_name
 from ragstone.core.remarks import remark
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import RESERVED, Place, VectorProvider
@@ -87,7 +88,7 @@ class DerivedIndex:
             raise ModelMismatch(
                 f"a query vector of {len(vector)} dimensions cannot search '{kb.name}', "
                 f"which was built with {space.model} ({space.dimension})",
-                hint=f"set embedding.model to {space.model.split('@')[0]}",
+                hint=f"set embedding.model to {model_name(space.model)}",
             )
         place = await self.ready(tenant, space)
         if place is None or not self.can_filter(where):

@@ -14,6 +14,7 @@ import numpy as np
 
 from ragstone.core.errors import ModelMismatch, StoreBusy
 from ragstone.core.filters import Filter
+from ragstone.core.model_types import model_name
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.stores.database import Connection
 from ragstone.stores.feed import LIVE
@@ -55,7 +56,7 @@ class PgVectorIndex:
             raise ModelMismatch(
                 f"a query vector of {len(vector)} dimensions cannot search '{kb.name}', "
                 f"which was built with {space.model} ({space.dimension})",
-                hint=f"set embedding.model to {space.model.split('@')[0]}",
+                hint=f"set embedding.model to {model_name(space.model)}",
             )
         return await self._ledger.read(tenant, self._search, kb, space, vector, k, where)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ragstone.core.errors import ModelMismatch
 from ragstone.core.filters import Filter
+from ragstone.core.model_types import model_name
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.stores.database import Connection
 from ragstone.stores.feed import LIVE, allowed_numbers, catch_up
@@ -44,7 +45,7 @@ class SqliteVectorIndex:
             raise ModelMismatch(
                 f"a query vector of {len(vector)} dimensions cannot search '{kb.name}', "
                 f"which was built with {space.model} ({space.dimension})",
-                hint=f"set embedding.model to {space.model.split('@')[0]}",
+                hint=f"set embedding.model to {model_name(space.model)}",
             )
         found = self._at_once(tenant, space, vector, k) if where is None else None
         if found is not None:
