@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.sources.archives import expand
-from ragstone.ingest.task import Group, Task
+from ragstone.ingest.task import Group, Task, Watch
 
 Entry = Task | Failure | Group
 """A group stands behind the last of its tasks."""
@@ -15,13 +15,15 @@ LOOK_UP = 32
 LOOK_UP_BYTES = 64 * 1024 * 1024
 
 
-def opened(items: Iterable[Item | Failure | Task], limits: LimitSettings) -> Iterator[Entry]:
+def opened(
+    items: Iterable[Item | Failure | Task], limits: LimitSettings, watch: Watch | None = None
+) -> Iterator[Entry]:
     """Tasks in order, each group closed behind its last."""
     for one in items:
         if isinstance(one, Failure):
             yield one
             continue
-        task = one if isinstance(one, Task) else Task(one, Group())
+        task = one if isinstance(one, Task) else Task(one, Group(watch=watch))
         yield from _members(task, limits)
         yield task.group
 

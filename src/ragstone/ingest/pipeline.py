@@ -105,7 +105,7 @@ class IngestPipeline:
         arrivals = Arrivals(self._ledger, self._preparer, tenant, kb, tally, seed=seed)
         for listing in listings:
             await arrivals.expect(listing)
-        producer = asyncio.create_task(run.produce(opened(items, self._limits), arrivals))
+        producer = asyncio.create_task(run.produce(opened(items, self._limits, tally.under_way), arrivals))
         try:
             await run.consume()
             await producer

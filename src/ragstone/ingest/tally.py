@@ -16,12 +16,16 @@ from ragstone.ingest.task import Task
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is; `document` is the one that has just ended."""
+    """How far a run is; `document` has just ended, or is a long one that is at `stage` still."""
 
     done: int
     chunks: int
     failed: int
     document: str
+    stage: str = ""
+    part: int = 0
+    """Pages that are extracted or chunks that are embedded, of as many as `parts`."""
+    parts: int = 0
 
 
 OnProgress = Callable[[Progress], None]
@@ -49,9 +53,13 @@ class Tally:
 
     def ended(self, uri: str) -> None:
         """One more document is through, whatever became of it."""
+        self.under_way(uri)
+
+    def under_way(self, uri: str, stage: str = "", part: int = 0, parts: int = 0) -> None:
+        """A long document is so far; without a stage, it has ended."""
         if self.on_progress:
             done = self.added + self.updated + self.unchanged + self.duplicates + len(self.failed)
-            self.on_progress(Progress(done, self.chunks, len(self.failed), uri))
+            self.on_progress(Progress(done, self.chunks, len(self.failed), uri, stage, part, parts))
 
     def foreign(self, model: str, space: str) -> None:
         """C-07: vectors of a fallback model never enter a Space of another; what is left is search by word."""
@@ -115,9 +123,12 @@ class StageTimes:
 
 
 def at_stage(task: Task, stage: str, **counts: int) -> None:
-    """Note how far a job is. Written down by the worker's next heartbeat."""
+    """Note how far a document is: the worker's next heartbeat writes it down for a job, others are told at once."""
     group = task.group
     if group.ticket is None:
+        for what in ("pages", "chunks"):
+            if group.watch and what in counts:
+                group.watch(task.item.uri, stage, counts[what], counts[f"{what}_total"])
         return
     before = group.progress
     after = replace(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.jobs import JobProgress, Ticket
 from ragstone.core.types import Failure, Item
 
 MOST_REMARKS = 20
+Watch = Callable[[str, str, int, int], None]
+"""Takes a document's address, its stage, and how many parts of how many are done."""
 
 
 @dataclass(slots=True)
@@ -30,6 +33,8 @@ class Group:
     members: set[str] = field(default_factory=set)
     """Documents that are in the archive that this job is about."""
     progress: JobProgress = field(default_factory=JobProgress)
+    watch: Watch | None = None
+    """Is told how far its documents are, where no job is there to tell."""
 
     @property
     def ended(self) -> bool:

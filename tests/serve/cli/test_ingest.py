@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import signal
@@ -11,12 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
+from rich.progress import Progress as Bars
+from rich.progress import TextColumn
 
 from ragstone.core.errors import ModelError
 from ragstone.core.jobs import STAGES
 from ragstone.core.types import Failure, IngestReport, Stage
+from ragstone.ingest.tally import Progress
 from ragstone.serve.cli.ingest_report import together
 from ragstone.serve.cli.ingest_watch import rounds
+from ragstone.serve.cli.progress import IngestBars
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.web_double import Reply, WebDouble, html
 
@@ -341,3 +347,24 @@ async def test_a_path_that_cannot_be_watched_ends_the_watching(
         await anext(turns)
         with pytest.raises(PermissionError):
             await asyncio.wait_for(anext(turns), 20)
+
+
+def test_the_bars_show_how_far_a_long_document_is() -> None:
+    bars = Bars(
+        TextColumn("{task.description} {task.completed} {task.total} {task.fields[note]}", markup=False)
+    )
+    view = IngestBars(bars, total=2)
+
+    def lines() -> list[str]:
+        written = io.StringIO()
+        Console(file=written, width=100).print(bars.make_tasks_table(bars.tasks))
+        return [" ".join(line.split()) for line in written.getvalue().splitlines()]
+
+    view.show(Progress(0, 0, 0, "library/[red]book.pdf", "extract", 50, 1000))
+    assert lines() == ["documents 0 2 0 chunks", "library/[red]book.pdf 50 1000 pages read"]
+    view.show(Progress(0, 0, 0, "library/[red]book.pdf", "extract", 1000, 1000))
+    assert lines() == ["documents 0 2 0 chunks"]
+    view.show(Progress(0, 0, 0, "library/[red]book.pdf", "embed", 64, 2150))
+    assert lines()[1] == "library/[red]book.pdf 64 2150 chunks embedded"
+    view.show(Progress(1, 0, 1, "library/[red]book.pdf"))
+    assert lines() == ["documents 1 2 0 chunks"]

@@ -13,7 +13,7 @@ from tests.unit.ingest.kit import Kit, counts, item
 from ragstone.core.errors import StoreFull
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Document, Failure, Item, Role
-from ragstone.ingest.belt import WAVE_CHUNKS
+from ragstone.ingest.belt import LONG_CHUNKS, WAVE_CHUNKS
 from ragstone.ingest.entries import LOOK_UP
 from ragstone.ingest.tally import Progress
 from ragstone.testing.fakes import FakeEmbedder
@@ -149,6 +149,16 @@ async def test_progress_is_monotone_and_complete(kit: Kit) -> None:
         assert before.chunks <= after.chunks
         assert before.failed <= after.failed
     assert (seen[-1].chunks, seen[-1].failed) == (2 * LOOK_UP, 2)
+
+
+async def test_a_long_document_tells_how_far_it_is(kit: Kit) -> None:
+    long = " ".join(f"Sentence number {number} is here." for number in range(LONG_CHUNKS + 64))
+    seen: list[Progress] = []
+    await kit.run([item("short"), item("long", long)], seen=seen)
+    parts = LONG_CHUNKS + 64
+    told = [(step.stage, step.part, step.parts) for step in seen if step.document == "test/long"]
+    assert told == [*(("embed", part, parts) for part in range(64, parts + 1, 64)), ("", 0, 0)]
+    assert [step.stage for step in seen if step.document == "test/short"] == [""]
 
 
 async def test_a_source_that_breaks_off_surfaces_its_error_and_what_was_stored_stays(kit: Kit) -> None:

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from ragstone.serve.cli.output import console, one_line
+from ragstone.serve.cli.output import console
+from ragstone.serve.cli.progress import short
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 REFRESH_SECONDS = 0.5
 MOST_LINES = 8
 MOST_JOBS = 1_000_000
-WIDTH = 40
 WAITING = ("pending", "running")
 ENDED = ("completed", "failed", "cancelled")
 
@@ -81,16 +81,10 @@ class QueueBars:
 
     def _show_job(self, job: Job) -> None:
         if job.id not in self._lines:
-            self._lines[job.id] = self._bars.add_task(f"  {_short(job.uri)}", total=100, note="")
+            self._lines[job.id] = self._bars.add_task(f"  {short(job.uri)}", total=100, note="")
         note = f"{job.progress.stage or 'waiting'} {job.progress.percent}%"
         self._bars.update(self._lines[job.id], completed=job.progress.percent, note=note)
 
 
 def _among(counts: Mapping[str, int], states: Sequence[str]) -> int:
     return sum(counts.get(state, 0) for state in states)
-
-
-def _short(uri: str) -> str:
-    """The end of a long address: that is where the file's name stands."""
-    line = one_line(uri)
-    return line if len(line) <= WIDTH else f"…{line[1 - WIDTH :]}"

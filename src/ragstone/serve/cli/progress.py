@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ragstone.serve.cli.output import console
+from ragstone.serve.cli.output import console, one_line
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
     from rich.progress import ProgressColumn, TaskID
 
     from ragstone.ingest.fill import FillProgress, OnFill
@@ -17,27 +18,44 @@ if TYPE_CHECKING:
     from ragstone.serve.cli.session import Session
 
 Advance = Callable[[int, int], None]
+WIDTH = 40
 
 
 @contextmanager
 def ingest_progress(session: Session, total: int) -> Iterator[OnProgress | None]:
-    """A bar over documents with the chunks made so far; nothing when nobody watches."""
+    """A bar over documents with the chunks made so far, and how far a long one is; nothing when nobody watches."""
     if not session.shows_progress:
         yield None
         return
     from rich.progress import Progress as Bars
     from rich.progress import TextColumn
 
-    counts = TextColumn("{task.fields[chunks]:,} chunks  {task.fields[rate]}")
-    with Bars(*_columns(), counts, console=console(stderr=True), transient=True) as bars:
-        task = bars.add_task("documents", total=total, chunks=0, rate="")
+    note = TextColumn("{task.fields[note]}", markup=False)
+    with Bars(*_columns(), note, console=console(stderr=True), transient=True) as bars:
+        yield IngestBars(bars, total).show
 
-        def advance(progress: Progress) -> None:
-            spent = bars.tasks[0].elapsed or 0.0
-            rate = f"{progress.chunks / spent:.0f}/s" if progress.chunks and spent else ""
-            bars.update(task, completed=progress.done, chunks=progress.chunks, rate=rate)
 
-        yield advance
+class IngestBars:
+    """What the bars say: how many documents are through, and how far the long ones are."""
+
+    def __init__(self, bars: Bars, total: int) -> None:
+        self._bars = bars
+        self._all = bars.add_task("documents", total=total, note="")
+        self._long: dict[str, TaskID] = {}
+
+    def show(self, progress: Progress) -> None:
+        """Draw the run as it is now."""
+        spent = self._bars.tasks[0].elapsed or 0.0
+        rate = f", {progress.chunks / spent:.0f}/s" if progress.chunks and spent else ""
+        self._bars.update(self._all, completed=progress.done, note=f"{progress.chunks:,} chunks{rate}")
+        name = progress.document
+        if progress.part < progress.parts:
+            if name not in self._long:
+                self._long[name] = self._bars.add_task(f"  {short(name)}", note="")
+            what = "pages read" if progress.stage == "extract" else "chunks embedded"
+            self._bars.update(self._long[name], completed=progress.part, total=progress.parts, note=what)
+        elif name in self._long:
+            self._bars.remove_task(self._long.pop(name))
 
 
 @contextmanager
@@ -99,11 +117,17 @@ def query_progress(session: Session, system: str) -> Iterator[Advance | None]:
         yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
+def short(uri: str) -> str:
+    """The end of a long address: that is where the file's name stands."""
+    line = one_line(uri)
+    return line if len(line) <= WIDTH else f"…{line[1 - WIDTH :]}"
+
+
 def _columns() -> list[ProgressColumn]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
     return [
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=30),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
