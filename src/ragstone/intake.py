@@ -11,7 +11,7 @@ from typing import Any
 from ragstone.core.clock import now
 from ragstone.core.document_facts import checked_facts
 from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
-from ragstone.core.ids import check_name, content_hash, document_id
+from ragstone.core.ids import check_name, content_hash
 from ragstone.core.jobs import (
     DocumentStatus,
     Job,
@@ -27,6 +27,7 @@ from ragstone.core.settings import Settings
 from ragstone.core.types import Failure, Item, KnowledgeBase, Metadata
 from ragstone.gate import Gate
 from ragstone.ingest.arrivals import Arrivals
+from ragstone.ingest.identities import identified
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import Preparer, unusable
 from ragstone.ingest.roll import Roll
@@ -107,23 +108,12 @@ class Intake:
         await self._gate.write(owner)
         async with self._ledger.transaction(owner) as tx:
             scope = await tx.open_kb(name)
-        identity = await self._ledger.identify(owner, scope, SOURCE, item.external_id)
-        if identity is None:
-            identity = await self._new_identity(owner, scope, item.external_id)
+        seed, called = await self._gate.seed(owner), item.external_id
+        identity = (await identified(self._ledger, owner, seed, scope, SOURCE, [called]))[called]
         live = (await self._ledger.find(owner, scope, SOURCE, [item.external_id])).get(item.external_id)
         if not self._preparer().is_current(item, live):
             await self._queue_document(owner, scope, Task(item, Group(), document_id=identity), priority)
         return await self.status(identity, tenant=owner)
-
-    async def _new_identity(self, owner: str, kb: KnowledgeBase, external_id: str) -> str:
-        """The id of an upload that is not known yet; racing ones agree on it."""
-        seed = await self._gate.seed(owner)
-        identity = document_id(seed, kb.name, SOURCE, external_id)
-        if not await self._ledger.existing(owner, [identity]):
-            return identity
-        # Somebody was faster, or a kb that had this name before took the id along to another one.
-        known = await self._ledger.identify(owner, kb, SOURCE, external_id)
-        return known or document_id(f"{seed}/{kb.id}", kb.name, SOURCE, external_id)
 
     async def queue(
         self, *paths: str | Path, tenant: str | None = None, kb: str | None = None

@@ -85,6 +85,7 @@ def receipt_of(document_id: str) -> dict[str, Json]:
 Call = Callable[[Engine, str], Awaitable[Any]]
 CALLS: dict[str, Call] = {
     "audit": lambda engine, _: engine.audit(tenant="acme"),
+    "activity.list_conversations": lambda engine, _: engine.activity.list_conversations(tenant="acme"),
     "activity.turns": lambda engine, _: engine.activity.turns("talk", tenant="acme"),
     "activity.forget_conversation": lambda engine, _: engine.activity.forget_conversation(
         "talk", tenant="acme"

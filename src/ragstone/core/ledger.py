@@ -206,14 +206,10 @@ class Ledger(Protocol):
         """
         ...
 
-    async def identify(self, tenant: str, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
-        """The id of a document by what its source calls it, live or not yet."""
-        ...
-
     async def identities(
         self, tenant: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
     ) -> Mapping[str, str]:
-        """The same for several: ids by external id."""
+        """Ids of documents by what their source calls them, live or not yet."""
         ...
 
     async def existing(self, tenant: str, document_ids: Sequence[str]) -> set[str]:

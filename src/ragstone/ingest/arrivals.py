@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.errors import LeaseLost
-from ragstone.core.ids import content_hash, document_id, opaque_id
+from ragstone.core.ids import content_hash
 from ragstone.core.jobs import Ticket
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.types import KnowledgeBase
+from ragstone.ingest.identities import identified
 from ragstone.ingest.prepare import Preparer
 from ragstone.ingest.tally import Tally
 from ragstone.ingest.task import Task
@@ -104,21 +105,14 @@ class Arrivals:
         """The tasks with the ids that their documents have, or will have."""
         names: dict[tuple[str, str], str] = {}
         for source, ids in _by_source([task for task in tasks if not task.document_id]):
-            there = await self.ledger.identities(self.tenant, self.kb, source, ids)
-            new = {one: self._id(source, one) for one in ids if one not in there}
-            taken = await self.ledger.existing(self.tenant, list(new.values())) if new else set()
-            # A document that was moved away kept the id of its place.
-            new = {one: opaque_id() if identity in taken else identity for one, identity in new.items()}
-            names.update({(source, one): identity for one, identity in {**there, **new}.items()})
+            found = await identified(self.ledger, self.tenant, self.seed or self.tenant, self.kb, source, ids)
+            names.update({(source, one): identity for one, identity in found.items()})
         return [
             task
             if task.document_id
             else replace(task, document_id=names[task.item.source, task.item.external_id])
             for task in tasks
         ]
-
-    def _id(self, source: str, external_id: str) -> str:
-        return document_id(self.seed or self.tenant, self.kb.name, source, external_id)
 
     async def _check(self, tx: Transaction) -> None:
         if self.ticket and not await tx.holds(self.ticket):

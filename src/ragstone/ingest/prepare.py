@@ -218,6 +218,8 @@ def unusable(item: Item) -> Failure | None:
         problem = "" if value else "is missing"
         if value.encode("utf-8", "replace").decode() != value:
             problem = "is not valid Unicode"
+        if "\x00" in value:
+            problem = "holds a NUL character"  # which not every database can keep
         if problem:
             shown = printable(item.uri or item.external_id)
             return Failure(shown, "invalid_input", f"the {what} of '{shown}' {problem}")

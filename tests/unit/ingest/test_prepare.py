@@ -218,6 +218,10 @@ def test_text_without_a_visible_character_is_refused_by_name(text: str) -> None:
             Failure("mail/42", "invalid_input", "the external id of 'mail/42' is not valid Unicode"),
         ),
         (
+            replace(ITEM, external_id="4\x002"),
+            Failure("mail/42", "invalid_input", "the external id of 'mail/42' holds a NUL character"),
+        ),
+        (
             replace(ITEM, uri="mail/\udcff"),
             Failure("mail/\ufffd", "invalid_input", "the uri of 'mail/\ufffd' is not valid Unicode"),
         ),

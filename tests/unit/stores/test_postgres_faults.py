@@ -343,7 +343,8 @@ async def test_what_postgres_cannot_keep_becomes_another_character(ledger: Postg
     assert chunk.metadata == {"x_y": "\ufffd"}
     assert chunk.chunk.end == len(chunk.chunk.text)
     assert await ledger.text("default", version.document_id) == chunk.chunk.text
-    assert await ledger.identify("default", kb, "test", "a\x00b") == version.document_id
+    async with ledger.transaction("default") as tx:
+        assert await tx.identify(kb, "test", "a\x00b") == version.document_id
     await put(ledger, version)
     assert (await ledger.stats("default", kb)).documents == 1
     assert await ledger.kb("default", "no\x00ne") is None

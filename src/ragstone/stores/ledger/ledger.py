@@ -208,9 +208,6 @@ class SqlLedger(ABC):
     ) -> Mapping[str, tuple[str, str]]:
         return await self.read(tenant, status.belongings, kb, source, under)
 
-    async def identify(self, tenant: str, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
-        return await self.read(tenant, status.identify, kb, source, external_id)
-
     async def identities(
         self, tenant: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
     ) -> Mapping[str, str]:
