@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import sys
 from typing import Annotated
@@ -211,7 +212,8 @@ def main(arguments: list[str]) -> int:
 def _called(arguments: list[str]) -> int:
     as_json, debug = "--json" in arguments, "--debug" in arguments
     try:
-        code = typer.main.get_command(app).main(arguments, prog_name="ragstone", standalone_mode=False)
+        program = typer.main.get_command(_needed(arguments))
+        code = program.main(arguments, prog_name="ragstone", standalone_mode=False)
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         hint = f"{context.command_path} --help" if context else "ragstone --help"
@@ -220,3 +222,11 @@ def _called(arguments: list[str]) -> int:
     except typer.Abort as error:
         return tell(KeyboardInterrupt(str(error)), as_json=as_json, debug=debug)
     return code if isinstance(code, int) else 0
+
+
+def _needed(arguments: list[str]) -> typer.Typer:
+    """The program with the command or group that is called and no other: making all of them ready takes its time."""
+    part = copy.copy(app)
+    part.registered_commands = [one for one in app.registered_commands if one.name in arguments[:1]]
+    part.registered_groups = [one for one in app.registered_groups if one.name in arguments[:1]]
+    return part if part.registered_commands or part.registered_groups else app
