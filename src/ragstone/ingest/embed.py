@@ -108,6 +108,7 @@ async def _long(
     rows = dict(known)
     model = space
     dimension = embedder.model.dimension
+    at_stage(document.task, "embed", chunks=0, chunks_total=len(texts))
     for first in range(0, len(texts), SLICE_CHUNKS):
         wanted = [text for text in dict.fromkeys(texts[first : first + SLICE_CHUNKS]) if text not in rows]
         if wanted:

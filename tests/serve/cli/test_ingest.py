@@ -362,8 +362,9 @@ def test_the_bars_show_how_far_a_long_document_is() -> None:
 
     view.show(Progress(0, 0, 0, "library/[red]book.pdf", "extract", 50, 1000))
     assert lines() == ["documents 0 2 0 chunks", "library/[red]book.pdf 50 1000 pages read"]
+    view.show(Progress(0, 0, 0, "library/a page.pdf", "extract", 1, 1))
     view.show(Progress(0, 0, 0, "library/[red]book.pdf", "extract", 1000, 1000))
-    assert lines() == ["documents 0 2 0 chunks"]
+    assert lines() == ["documents 0 2 0 chunks", "library/[red]book.pdf 1000 1000 pages read"]
     view.show(Progress(0, 0, 0, "library/[red]book.pdf", "embed", 64, 2150))
     assert lines()[1] == "library/[red]book.pdf 64 2150 chunks embedded"
     view.show(Progress(1, 0, 1, "library/[red]book.pdf"))

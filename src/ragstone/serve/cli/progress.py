@@ -49,13 +49,14 @@ class IngestBars:
         rate = f", {progress.chunks / spent:.0f}/s" if progress.chunks and spent else ""
         self._bars.update(self._all, completed=progress.done, note=f"{progress.chunks:,} chunks{rate}")
         name = progress.document
-        if progress.part < progress.parts:
+        if not progress.stage:
+            if name in self._long:
+                self._bars.remove_task(self._long.pop(name))
+        elif name in self._long or progress.part < progress.parts:
             if name not in self._long:
                 self._long[name] = self._bars.add_task(f"  {short(name)}", note="")
             what = "pages read" if progress.stage == "extract" else "chunks embedded"
             self._bars.update(self._long[name], completed=progress.part, total=progress.parts, note=what)
-        elif name in self._long:
-            self._bars.remove_task(self._long.pop(name))
 
 
 @contextmanager
