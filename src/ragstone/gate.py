@@ -16,7 +16,7 @@ from ragstone.core.errors import NotFoundError, TenantSuspended
 from ragstone.core.settings import Settings
 from ragstone.core.spending import billed
 from ragstone.core.tenant_settings import PROFILE, applied, is_on
-from ragstone.core.tenants import Tenant, TenantBook
+from ragstone.core.tenants import QuotaName, Reservation, Tenant, TenantBook
 
 FRESH_SECONDS = 1.0
 """How long a change by another process may go unnoticed, so that what nothing limits costs next to nothing."""
@@ -95,14 +95,20 @@ class Gate:
         if not await self.limited(tenant):
             yield
             return
-        reservation = await self._book.reserve(
-            tenant, {"documents": documents, "chunks": chunks, "bytes": size}, queued=queued
-        )
+        wanted: dict[QuotaName, float] = {"documents": documents, "chunks": chunks, "bytes": size}
+        reserving = asyncio.ensure_future(self._book.reserve(tenant, wanted, queued=queued))
         try:
+            await asyncio.shield(reserving)
             yield
         finally:
             # What was stored counts itself from now on; what was not needs no room. Cancelled or not, it is let go.
-            await asyncio.shield(self._book.release(reservation))
+            await asyncio.shield(self._let_go(reserving))
+
+    async def _let_go(self, reserving: asyncio.Future[Reservation]) -> None:
+        """Release what was reserved, also if whoever wanted it was cancelled before it was."""
+        await asyncio.wait([reserving])
+        if not reserving.exception():
+            await self._book.release(reserving.result())
 
     @asynccontextmanager
     async def paying(self, tenant: str) -> AsyncIterator[None]:

@@ -111,7 +111,9 @@ class Intake:
         seed, called = await self._gate.seed(owner), item.external_id
         identity = (await identified(self._ledger, owner, seed, scope, SOURCE, [called]))[called]
         live = (await self._ledger.find(owner, scope, SOURCE, [item.external_id])).get(item.external_id)
-        if not self._preparer().is_current(item, live):
+        _, waiting = (await self._ledger.under_way(owner, [identity])).get(identity, ("", ""))
+        on_its_way = waiting not in ("", content_hash(content))
+        if on_its_way or not self._preparer().is_current(item, live):
             await self._queue_document(owner, scope, Task(item, Group(), document_id=identity), priority)
         return await self.status(identity, tenant=owner)
 
@@ -218,7 +220,8 @@ class Intake:
 
     async def fetch_pages(self, urls: Sequence[str]) -> list[Item | Failure]:
         """Web pages as items, known by their addresses, however they come in."""
-        source = self._build_source("web", WEB, {"urls": list(urls)})
+        # Only who sets up a source may name variables of the environment; an address has no bare brace anyway.
+        source = self._build_source("web", WEB, {"urls": [url.replace("{", "%7B") for url in urls]})
         try:
             return [item async for page in source.fetch(None) for item in page.items]
         finally:
@@ -305,7 +308,8 @@ class Intake:
         await self._gate.audit.changed(owner, "source.remove", name, kb=scope)
         for identity in [identity for identity, hashed in there.values() if not hashed]:
             async with self._ledger.transaction(owner) as tx:
-                await tx.delete(identity)
+                if not await tx.is_live(identity):
+                    await tx.delete(identity)
         return 0
 
     def worker(self, *, only: str | None = None, on_end: OnEnd | None = None) -> Worker:

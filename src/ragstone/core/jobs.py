@@ -245,8 +245,8 @@ class Queue(Protocol):
         """In how many seconds there is something that `claim` may take; None when there is nothing."""
         ...
 
-    async def older_originals(self, tenant: str, jobs: Sequence[Job]) -> list[tuple[str, str]]:
-        """Files that earlier jobs of the same documents brought, by document id and name."""
+    async def spent_originals(self, tenant: str, jobs: Sequence[Job]) -> list[tuple[str, str]]:
+        """Files of these jobs and earlier ones of their documents that nobody needs, by document id and name."""
         ...
 
     async def notices(self, tenant: str, *, unread: bool = False, limit: int = 100) -> list[Notice]: ...

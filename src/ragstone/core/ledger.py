@@ -91,8 +91,20 @@ class Transaction(Protocol):
         """Those of the documents that there are, live or not yet."""
         ...
 
-    async def move(self, document_id: str, external_id: str, uri: str) -> None:
-        """Find the same document under another external id from now on."""
+    async def is_live(self, document_id: str) -> bool:
+        """Whether there is such a document, and a version of it was ever shown."""
+        ...
+
+    async def move(self, document_id: str, external_id: str, uri: str) -> bool:
+        """Find the same document under another external id from now on; False when another one is live there."""
+        ...
+
+    async def supersede(self, job_ids: Sequence[str]) -> None:
+        """Cancel jobs that have not ended: what they were to make is there, or something newer."""
+        ...
+
+    async def is_newest(self, job_id: str, document_id: str) -> bool:
+        """Whether no newer job is about the document."""
         ...
 
     async def enqueue(self, kb: KnowledgeBase, job: NewJob) -> Job:
@@ -214,6 +226,10 @@ class Ledger(Protocol):
 
     async def existing(self, tenant: str, document_ids: Sequence[str]) -> set[str]:
         """Those of the documents that there are, live or not yet."""
+        ...
+
+    async def under_way(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+        """What waits to become of documents: id and content hash of the last job that has not ended, by document."""
         ...
 
     async def live_chunks(self, tenant: str, chunk_ids: Sequence[str]) -> set[str]:

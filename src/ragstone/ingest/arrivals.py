@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.errors import LeaseLost
@@ -77,7 +77,19 @@ class Arrivals:
                 todo.append(replace(task, document_id=known.id, known=True))
             else:
                 todo.append(await self._moved(task))
-        return await self._named(todo), current
+        return await self._ahead(await self._named(todo), current)
+
+    async def _ahead(self, todo: list[Task], current: list[Task]) -> tuple[list[Task], list[Task]]:
+        """The same, if nothing else is on its way: what waits was made from older content, and must not go live."""
+        ids = [task.document_id for task in (*todo, *current) if task.group.ticket is None]
+        waiting = await self.ledger.under_way(self.tenant, ids) if ids else {}
+        if not waiting:
+            return todo, current
+        late = [task for task in current if _is_other(task, waiting)]
+        todo = [*todo, *(replace(task, known=True) for task in late)]
+        return [replace(task, waiting_job=waiting.get(task.document_id, ("", ""))[0]) for task in todo], [
+            task for task in current if not _is_other(task, waiting)
+        ]
 
     async def end(self) -> None:
         """Remove what is gone: neither listed nor seen inside something that is."""
@@ -86,7 +98,9 @@ class Arrivals:
                 continue
             async with self.ledger.transaction(self.tenant) as tx:
                 await self._check(tx)
-                self.tally.removed += await tx.delete(identity)
+                # Another run may have found it at another place, or something else may be here by now.
+                if await tx.identify(self.kb, source, external_id) == identity:
+                    self.tally.removed += await tx.delete(identity)
 
     async def _moved(self, task: Task) -> Task:
         """The same bytes left one place and turned up at another: the document moved, and keeps its id."""
@@ -94,10 +108,15 @@ class Arrivals:
         lost = self._lost.get((item.source, content_hash(item.content))) if self._lost else None
         if task.document_id or not lost:
             return task
-        moved = self._gone.pop((item.source, lost.pop(0)))
+        place = (item.source, lost.pop(0))
+        moved = self._gone[place]
         async with self.ledger.transaction(self.tenant) as tx:
             await self._check(tx)
-            await tx.move(moved, item.external_id, item.uri)
+            # Another run may have moved it already, or may have taken in what is at the new place.
+            still_there = await tx.identify(self.kb, *place) == moved
+            if not still_there or not await tx.move(moved, item.external_id, item.uri):
+                return task
+        del self._gone[place]
         self.tally.moved += 1
         return replace(task, document_id=moved, known=True)
 
@@ -117,6 +136,11 @@ class Arrivals:
     async def _check(self, tx: Transaction) -> None:
         if self.ticket and not await tx.holds(self.ticket):
             raise LeaseLost("another worker has this job by now")
+
+
+def _is_other(task: Task, waiting: Mapping[str, tuple[str, str]]) -> bool:
+    _, hashed = waiting.get(task.document_id, ("", ""))
+    return bool(hashed) and hashed != content_hash(task.item.content)
 
 
 def _by_source(tasks: Sequence[Task]) -> list[tuple[str, list[str]]]:

@@ -34,6 +34,7 @@ async def store(
                 staged = await _stage(tx, kb, wave, wanted, embedded, tally)
                 await tx.activate_all(staged.kb, staged.chosen(wanted))
             await tx.complete_all(_finished(wave))
+            await tx.supersede([one.task.waiting_job for one in wanted if one.task.waiting_job])
         out.append(len(wanted))
     live = {id(document) for document in wanted}
     for document in wave:

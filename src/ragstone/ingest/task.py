@@ -73,5 +73,7 @@ class Task:
     known: bool = False
     """Whether an earlier version of it is live."""
     parent_id: str = ""
+    waiting_job: str = ""
+    """That was to make the document from what was there before: this takes its place."""
     families: tuple[Family, ...] = ()
     """Those it belongs to: that of its parent, and its own if it brings something itself."""

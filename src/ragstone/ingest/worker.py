@@ -7,8 +7,8 @@ import logging
 import os
 import platform
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 
 from ragstone.core.errors import (
     LeaseLost,
@@ -44,8 +44,8 @@ RunRefresh = Callable[[str, Job, Callable[[JobProgress], None]], Awaitable[str]]
 OnEnd = Callable[[str, Job], None]
 """Is told the tenant and the job when one has ended."""
 BESIDE = (
-    # A source may take its time: nobody's documents wait behind it.
-    Slot("sync", "all"),
+    # A source may take its time: nobody's documents wait behind it, nor do the sources of other tenants.
+    *(Slot("sync", "all"),) * 8,
     # Nor does an upload wait until a batch has ended. A last attempt is made by these hands only: then nothing that
     # has killed as many workers is in the same process, and only the guilty one fails.
     Slot("document", "express"),
@@ -87,6 +87,7 @@ class Worker:
         self.name = f"{platform.node()}:{os.getpid()}:{opaque_id()[:6]}"
         self._rota = Rota(queue, min(SWEEP_SECONDS, settings.lease_seconds), settings.attempts, only)
         self._busy = 0
+        self._syncing: set[str] = set()
         self._ended = False
         self._chores_done: dict[str, tuple[int, float]] = {}
 
@@ -107,7 +108,8 @@ class Worker:
             await asyncio.gather(*slots)
         finally:
             for task in (*beside, *slots):
-                task.cancel()
+                if not task.cancelling():  # a second time would end the handing back that the first began
+                    task.cancel()
             await asyncio.gather(*beside, *slots, return_exceptions=True)
 
     async def _run_slot(self, slot: Slot, until_idle: bool) -> None:
@@ -122,6 +124,8 @@ class Worker:
     async def _one_turn(self, slot: Slot, *, tolerant: bool = True) -> bool:
         """Give one tenant a turn; False when there was nothing to do for anyone."""
         for tenant in await self._rota.turns(slot):
+            if slot.kind == "sync" and tenant in self._syncing:
+                continue
             try:
                 if await self._one_claim(tenant, slot):
                     return True
@@ -136,29 +140,56 @@ class Worker:
         return False
 
     async def _one_claim(self, tenant: str, slot: Slot) -> bool:
-        if not await self._rota.has_work(tenant, slot):
-            return False
-        jobs = await self._queue.claim(
-            tenant,
-            self.name,
-            slot.kind,
-            lease_seconds=self._settings.lease_seconds,
-            attempts=self._settings.attempts,
-            most=min(MOST_JOBS, MOST_EXPRESS) if slot.lane == "express" else MOST_JOBS,
-            most_bytes=MOST_BYTES,
-            lane=slot.lane,
-        )
-        if not jobs:
-            return False
-        self._rota.had_turn(tenant)
-        self._busy += 1
-        try:
-            await self._work(tenant, jobs)
-            await self._tell(tenant, jobs)
-        finally:
-            self._busy -= 1
-            self._chores_done.pop(tenant, None)  # something has ended: there may be news to tell
+        with self._one_sync_at_a_time(tenant, slot):
+            if not await self._rota.has_work(tenant, slot):
+                return False
+            jobs = await self._claimed(tenant, slot)
+            if not jobs:
+                return False
+            self._rota.had_turn(tenant)
+            self._busy += 1
+            try:
+                await self._work(tenant, jobs)
+                await self._tell(tenant, jobs)
+            finally:
+                self._busy -= 1
+                self._chores_done.pop(tenant, None)  # something has ended: there may be news to tell
         return True
+
+    @contextmanager
+    def _one_sync_at_a_time(self, tenant: str, slot: Slot) -> Iterator[None]:
+        """Of one tenant: however many slow sources it has, the others' turns come."""
+        if slot.kind == "sync":
+            self._syncing.add(tenant)
+        try:
+            yield
+        finally:
+            if slot.kind == "sync":
+                self._syncing.discard(tenant)
+
+    async def _claimed(self, tenant: str, slot: Slot) -> list[Job]:
+        """What is to be done; whoever is stopped meanwhile hands back what it was given all the same."""
+        claiming = asyncio.ensure_future(
+            self._queue.claim(
+                tenant,
+                self.name,
+                slot.kind,
+                lease_seconds=self._settings.lease_seconds,
+                attempts=self._settings.attempts,
+                most=min(MOST_JOBS, MOST_EXPRESS) if slot.lane == "express" else MOST_JOBS,
+                most_bytes=MOST_BYTES,
+                lane=slot.lane,
+            )
+        )
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            await asyncio.wait([claiming])
+            if not claiming.exception():
+                await asyncio.shield(
+                    _handed_back(Held(self._queue, tenant, claiming.result(), self._settings))
+                )
+            raise
 
     async def _tell(self, tenant: str, jobs: Sequence[Job]) -> None:
         if self._on_end is None:
@@ -188,10 +219,11 @@ class Worker:
             if isinstance(error, ModelUnavailable):
                 raise
         except asyncio.CancelledError:
-            if held.is_void:
-                return  # all of it was cancelled or taken over: there is nothing to hand back
-            await asyncio.shield(held.release())
-            raise
+            if not held.is_void:
+                await asyncio.shield(_handed_back(held))
+            if not held.is_void or _is_stopped():
+                raise
+            # All of it was cancelled or taken over, and that ended the work: there is more to do.
         except Exception as error:
             logger.exception("a defect ended %d jobs", len(jobs))
             await held.give_up(_Defect(f"a defect: {type(error).__name__}: {error!s:.200}"))
@@ -241,16 +273,13 @@ class Worker:
         """What an archive no longer has goes, unless a newer job is about it."""
         for child in await self._ledger.children(tenant, job.document_id):
             if child not in group.members:
-                status = await self._ledger.status(tenant, job.document_id)
-                if status and status.job and status.job.id == job.id:
-                    async with self._ledger.transaction(tenant) as tx:
+                async with self._ledger.transaction(tenant) as tx:
+                    if await tx.is_newest(job.id, job.document_id):
                         await tx.delete(child)
 
     async def _tidy(self, tenant: str, jobs: Sequence[Job]) -> None:
         """Originals that nobody needs any more go: those of earlier versions, and these unless they are to be kept."""
-        spent = [(job.document_id, job.facts["original"]) for job in jobs if not job.facts["keep"]]
-        spent += await self._queue.older_originals(tenant, jobs)
-        if spent:
+        if spent := await self._queue.spent_originals(tenant, jobs):
             await self._ledger.drop_originals(tenant, spent)
 
     async def _do_chores(self) -> None:
@@ -298,6 +327,20 @@ class Worker:
         except Exception:
             # Other tenants' schedules must not end with one tenant's defect.
             logger.exception("a defect ended the chores of a tenant")
+
+
+def _is_stopped() -> bool:
+    """Whether this task itself is to end, and not only what it waits for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def _handed_back(held: Held) -> None:
+    """Hand back what is not done. If that fails the leases tell: a worker that is told to stop stops."""
+    try:
+        await held.release()
+    except RagstoneError as error:
+        logger.warning("jobs were not handed back, and will be taken up when their leases end: %s", error)
 
 
 class _Defect(RagstoneError):

@@ -44,7 +44,7 @@ class Blobs:
     def __init__(self, folder: Path, vault: Vault | None = None, tenant_id: str = "") -> None:
         self._folder = folder
         self._vault = vault or Vault()
-        self._tenant_id = tenant_id or folder.name
+        self.tenant_id = tenant_id or folder.name
 
     def put(self, document_id: str, content: bytes) -> str:
         """Write it down for good: it is there, whole, when this returns its name."""
@@ -170,7 +170,7 @@ class Blobs:
         return self._folder / _safe(document_id) / _safe(name)
 
     def _owner(self, document_id: str, name: str) -> Owner:
-        return Owner(self._tenant_id, "document", document_id, name)
+        return Owner(self.tenant_id, "document", document_id, name)
 
 
 def _create(place: Path) -> int:

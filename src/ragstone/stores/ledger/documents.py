@@ -86,6 +86,24 @@ def in_the_way(connection: Connection, tenant_id: str, document_id: str, externa
     return [identity for (identity,) in rows]
 
 
+def is_taken(connection: Connection, tenant_id: str, document_id: str, external_id: str) -> bool:
+    """Whether another document is at the place that a document is to move to."""
+    row = connection.execute(
+        "SELECT 1 FROM documents WHERE tenant_id = ? AND external_id = ? AND id <> ? "
+        "AND (kb_id, source) = (SELECT kb_id, source FROM documents WHERE tenant_id = ? AND id = ?)",
+        (tenant_id, external_id, document_id, tenant_id, document_id),
+    ).fetchone()
+    return row is not None
+
+
+def is_live(connection: Connection, tenant_id: str, document_id: str) -> bool:
+    """Whether a version of it was ever shown."""
+    row = connection.execute(
+        "SELECT 1 FROM documents WHERE tenant_id = ? AND id = ? AND version > 0", (tenant_id, document_id)
+    ).fetchone()
+    return row is not None
+
+
 def move_document(
     connection: Connection, tenant_id: str, document_id: str, external_id: str, uri: str
 ) -> None:

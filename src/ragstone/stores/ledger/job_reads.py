@@ -10,7 +10,7 @@ from typing import Any
 from ragstone.core.clock import parse_moment
 from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Priority
 from ragstone.core.types import KnowledgeBase
-from ragstone.stores.database import Connection
+from ragstone.stores.database import Connection, in_parts, marks
 
 JOB = (
     "SELECT j.id, j.kind, k.name, j.state, j.priority, j.document_id, j.source, j.external_id, j.uri, "
@@ -52,6 +52,21 @@ def newest_jobs(connection: Connection, tenant_id: str, document_ids: Sequence[s
     """The last job there was for each document."""
     found = {identity: newest_job(connection, tenant_id, identity) for identity in document_ids}
     return {identity: job for identity, job in found.items() if job}
+
+
+def under_way(
+    connection: Connection, tenant_id: str, document_ids: Sequence[str]
+) -> dict[str, tuple[str, str]]:
+    """The id and the content hash of the last job that has not ended, by document."""
+    found: dict[str, tuple[str, str]] = {}
+    for part in in_parts(list(dict.fromkeys(document_ids))):
+        rows = connection.execute(
+            "SELECT document_id, id, content_hash FROM jobs WHERE tenant_id = ? AND state IN ('pending', 'running') "
+            f"AND document_id IN ({marks(part)}) ORDER BY seq",
+            (tenant_id, *part),
+        )
+        found.update({document_id: (job_id, hashed) for document_id, job_id, hashed in rows})
+    return found
 
 
 def read_jobs(

@@ -13,7 +13,7 @@ from dataclasses import fields
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import opaque_id
-from ragstone.core.jobs import Job, JobProgress, JobState, NewJob, Ticket
+from ragstone.core.jobs import ACTIVE, Job, JobProgress, JobState, NewJob, Ticket
 from ragstone.core.types import KnowledgeBase, Metadata
 from ragstone.stores.database import Connection, in_parts, marks, next_number
 from ragstone.stores.ledger.documents import has_document
@@ -51,15 +51,7 @@ def enqueue(
     if job.kind == "reembed" and (there := waiting or _turn(connection, tenant_id, kb, job)):
         return there
     if waiting and job.kind == "document":
-        # Newer content is on its way: whoever works on the old one must not finish it.
-        end_job(
-            connection,
-            tenant_id,
-            waiting.id,
-            "cancelled",
-            "superseded",
-            f"newer content of {waiting.uri} came in",
-        )
+        supersede(connection, tenant_id, [waiting.id])
     if job.document_id:
         _announce(connection, tenant_id, kb, job)
     identity = opaque_id()
@@ -242,6 +234,15 @@ def _notice(connection: Connection, tenant_id: str, job_id: str, message: str, m
         "WHERE tenant_id = ? AND id = ? AND notify = 1",
         (message, moment, tenant_id, job_id),
     )
+
+
+def supersede(connection: Connection, tenant_id: str, job_ids: Sequence[str]) -> None:
+    """Newer content came in: whoever works on the old one must not finish it."""
+    for job_id in job_ids:
+        job = read_job(connection, tenant_id, job_id)
+        if job and job.state in ACTIVE:
+            said = f"newer content of {job.uri} came in"
+            end_job(connection, tenant_id, job_id, "cancelled", "superseded", said)
 
 
 def _active(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job | None:

@@ -216,6 +216,9 @@ class SqlLedger(ABC):
     async def existing(self, tenant: str, document_ids: Sequence[str]) -> set[str]:
         return await self.read(tenant, documents.existing, document_ids)
 
+    async def under_way(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+        return await self.read(tenant, job_reads.under_way, document_ids)
+
     async def live_chunks(self, tenant: str, chunk_ids: Sequence[str]) -> set[str]:
         return await self.read(tenant, documents.live_chunks, chunk_ids)
 
@@ -235,7 +238,15 @@ class SqlLedger(ABC):
 
     async def keep_originals(self, tenant: str, contents: Sequence[tuple[str, bytes]]) -> list[str]:
         blobs = await self.blobs(tenant, make=True)
-        return await asyncio.to_thread(lambda: [blobs.put(*one) for one in contents])
+        names = await asyncio.to_thread(lambda: [blobs.put(*one) for one in contents])
+        state = "SELECT state FROM tenants WHERE id = ?"
+        found = await self.control_read(lambda rows: rows.execute(state, (blobs.tenant_id,)).fetchone(), None)
+        if found is None or found[0] == "deleting":
+            # Whoever deleted it may have looked before this was written.
+            for (document_id, _), name in zip(contents, names, strict=True):
+                await asyncio.to_thread(blobs.remove, document_id, [name])
+            raise UnknownTenant(tenant)
+        return names
 
     async def originals(self, tenant: str, named: Sequence[tuple[str, str]]) -> list[bytes | None]:
         blobs = await self.blobs(tenant)

@@ -73,16 +73,17 @@ def needed(connection: Connection, tenant_id: str, document_id: str) -> set[str]
     return {name for (name,) in rows if name}
 
 
-def older(connection: Connection, tenant_id: str, jobs: Sequence[Job]) -> list[tuple[str, str]]:
-    """Files that earlier jobs of the same documents brought and that they no longer need."""
+def spent(connection: Connection, tenant_id: str, jobs: Sequence[Job]) -> list[tuple[str, str]]:
+    """Files that these jobs and earlier ones of the same documents brought, and that nobody needs any more."""
     found: list[tuple[str, str]] = []
     for job in jobs:
         rows = connection.execute(
             f"SELECT DISTINCT {_original(connection)} FROM jobs WHERE tenant_id = ? AND document_id = ? "
-            "AND seq < (SELECT seq FROM jobs WHERE tenant_id = ? AND id = ?)",
+            "AND seq <= (SELECT seq FROM jobs WHERE tenant_id = ? AND id = ?)",
             (tenant_id, job.document_id, tenant_id, job.id),
-        )
-        found += [(job.document_id, name) for (name,) in rows if name]
+        ).fetchall()
+        kept = needed(connection, tenant_id, job.document_id)
+        found += [(job.document_id, name) for (name,) in rows if name and name not in kept]
     return found
 
 

@@ -106,8 +106,8 @@ class SqlQueue:
     ) -> float | None:
         return await self._ledger.read(tenant, job_reads.next_due, attempts, kind, lane)
 
-    async def older_originals(self, tenant: str, jobs: Sequence[Job]) -> list[tuple[str, str]]:
-        return await self._ledger.read(tenant, originals.older, jobs)
+    async def spent_originals(self, tenant: str, jobs: Sequence[Job]) -> list[tuple[str, str]]:
+        return await self._ledger.read(tenant, originals.spent, jobs)
 
     async def notices(self, tenant: str, *, unread: bool = False, limit: int = 100) -> list[Notice]:
         try:

@@ -23,6 +23,7 @@ from ragstone.stores.ledger import (
     documents,
     erasure,
     erasure_counts,
+    job_reads,
     jobs,
     kb_names,
     leftovers,
@@ -148,11 +149,24 @@ class SqlTransaction:
     async def has_document(self, document_id: str) -> bool:
         return await self._run(documents.has_document, document_id)
 
-    async def move(self, document_id: str, external_id: str, uri: str) -> None:
+    async def is_live(self, document_id: str) -> bool:
+        return await self._run(documents.is_live, document_id)
+
+    async def move(self, document_id: str, external_id: str, uri: str) -> bool:
         self.changed = True
         for staged in await self._run(documents.in_the_way, document_id, external_id):
             await self.delete(staged)
+        if await self._run(documents.is_taken, document_id, external_id):
+            return False
         await self._run(documents.move_document, document_id, external_id, uri)
+        return True
+
+    async def supersede(self, job_ids: Sequence[str]) -> None:
+        await self._run(jobs.supersede, job_ids)
+
+    async def is_newest(self, job_id: str, document_id: str) -> bool:
+        newest = await self._run(job_reads.newest_job, document_id)
+        return newest is not None and newest.id == job_id
 
     async def enqueue(self, kb: KnowledgeBase, job: NewJob) -> Job:
         return await self._run(jobs.enqueue, kb, job, self._weigh)

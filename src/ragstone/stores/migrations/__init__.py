@@ -7,6 +7,7 @@ import than a search takes to run, is loaded only when there is something to do.
 from __future__ import annotations
 
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +15,8 @@ from ragstone.core.errors import StoreError
 
 HEADS = {"control": "0005", "tenant": "0006"}
 Schema = Literal["control", "tenant"]
+ONE_AT_A_TIME = threading.Lock()
+"""Alembic keeps what it works on in the module, for the whole process."""
 
 
 def is_current(connection: sqlite3.Connection, schema: Schema) -> bool:
@@ -41,7 +44,7 @@ def upgrade(path: Path, schema: Schema) -> None:
     engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": 60, "isolation_level": None})
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     try:
-        with engine.begin() as connection:
+        with ONE_AT_A_TIME, engine.begin() as connection:
             config = Config()
             config.set_main_option("script_location", str(Path(__file__).parent / schema))
             config.set_main_option("path_separator", "os")

@@ -9,7 +9,7 @@ import psycopg
 
 from ragstone.core.errors import StoreError
 from ragstone.stores.ledger.postgres_connection import connect
-from ragstone.stores.migrations import HEADS
+from ragstone.stores.migrations import HEADS, ONE_AT_A_TIME
 
 OLDEST = 150000
 SERVICE = "ragstone_service"
@@ -51,7 +51,7 @@ def upgrade(dsn: str) -> None:
         poolclass=NullPool,
     )
     try:
-        with engine.begin() as connection:
+        with ONE_AT_A_TIME, engine.begin() as connection:
             _prepare(connection)
             for schema in ("control", "tenant"):
                 config = Config()

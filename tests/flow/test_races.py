@@ -1,0 +1,347 @@
+"""Runs, uploads, workers and deletions that meet: nothing is lost, nothing stays behind, nobody waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Sequence
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragstone import Engine, Settings, open_engine
+from ragstone.core.errors import NotFoundError, StoreFull
+from ragstone.core.model_types import Embeddings
+from ragstone.core.tenants import Quotas
+from ragstone.core.types import Role
+from ragstone.ingest import held
+from ragstone.ingest.arrivals import Arrivals
+from ragstone.ingest.belt import LONG_CHUNKS
+from ragstone.ingest.sources.files import FilesSource
+from ragstone.stores.blobs import Blobs
+from ragstone.stores.ledger import claims, jobs
+from ragstone.stores.ledger.transaction import SqlTransaction
+from ragstone.testing.fakes import FakeEmbedder
+
+
+class GatedEmbedder(FakeEmbedder):
+    """Waits at texts with a word until it may go on."""
+
+    def __init__(self, word: str = "") -> None:
+        super().__init__()
+        self.word = word
+        self.reached = asyncio.Event()
+        self.left = asyncio.Event()
+        self.open = asyncio.Event()
+
+    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        if self.word and any(self.word in text for text in texts):
+            self.reached.set()
+            try:
+                await self.open.wait()
+            except asyncio.CancelledError:
+                self.left.set()
+                await asyncio.sleep(0.1)  # what it holds takes its time to be let go
+                raise
+        return await super().embed(texts, role)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> GatedEmbedder:
+    fake = GatedEmbedder()
+    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: fake)
+    return fake
+
+
+@pytest.fixture
+async def engine(model: GatedEmbedder, tmp_path: Path) -> AsyncIterator[Engine]:
+    chunking: Any = {"strategy": "sentence", "size": 8, "overlap": 0}
+    async with open_engine(Settings(data_dir=tmp_path / "data", chunking=chunking)) as opened:
+        yield opened
+
+
+async def names(engine: Engine) -> list[str]:
+    return sorted(Path(one.external_id).name for one in await engine.documents(limit=1000))
+
+
+async def live_text(engine: Engine) -> list[str]:
+    return [await engine.text(one.id) for one in await engine.documents(limit=1000)]
+
+
+async def worked(engine: Engine) -> None:
+    await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+
+
+@pytest.mark.req("R-ING-08")
+async def test_a_run_that_saw_the_old_names_removes_nothing_that_another_has_moved(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.txt").write_text("The ferry leaves at nine.")
+    await engine.ingest(folder)
+    (folder / "a.txt").rename(folder / "b.txt")
+    changed, first, go = Arrivals.changed, asyncio.Event(), asyncio.Event()
+
+    async def slow(self: Arrivals, tasks: Any) -> Any:
+        if not first.is_set():
+            first.set()
+            await go.wait()
+        return await changed(self, tasks)
+
+    monkeypatch.setattr(Arrivals, "changed", slow)
+    late = asyncio.create_task(engine.ingest(folder))
+    await first.wait()
+    assert (await engine.ingest(folder)).moved == 1
+    go.set()
+    assert (await late).removed == 0
+    assert await names(engine) == ["b.txt"]
+
+
+async def test_a_move_to_a_place_that_another_run_has_taken_fails_nobody(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.txt").write_text("The ferry leaves at nine.")
+    await engine.ingest(folder)
+    (folder / "a.txt").rename(folder / "b.txt")
+    (folder / "new.txt").write_text("Something new.")
+    moved = Arrivals._moved
+
+    async def beaten(self: Arrivals, task: Any) -> Any:
+        if self._lost and task.item.external_id.endswith("b.txt"):
+            await engine.ingest(folder / "b.txt")
+        return await moved(self, task)
+
+    monkeypatch.setattr(Arrivals, "_moved", beaten)
+    report = await engine.ingest(folder)
+    assert report.failed == ()
+    assert await names(engine) == ["b.txt", "new.txt"]
+
+
+async def test_what_goes_live_while_its_source_is_removed_is_kept_if_it_was_to_be(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.txt").write_text("The ferry leaves at nine.")
+    await engine.intake.add_source("files", "notes", {"path": str(folder)})
+    await engine.intake.sync("notes")
+    activate, removing = SqlTransaction.activate_all, list[asyncio.Task[int]]()
+
+    async def meanwhile(self: SqlTransaction, kb: Any, versions: Any) -> None:
+        removing.append(asyncio.create_task(engine.intake.remove_source("notes", keep_documents=True)))
+        await asyncio.sleep(0.2)
+        await activate(self, kb, versions)
+
+    monkeypatch.setattr(SqlTransaction, "activate_all", meanwhile)
+    await worked(engine)
+    await asyncio.gather(*removing)
+    assert await names(engine) == ["a.txt"]
+
+
+@pytest.mark.req("R-ING-16")
+async def test_the_last_upload_wins_also_if_it_equals_what_is_live(engine: Engine) -> None:
+    for text in ("Ten crowns.", "Twenty crowns.", "Ten crowns."):
+        await engine.intake.upload(text.encode(), "a.txt", external_id="a")
+        if not await live_text(engine):
+            await worked(engine)
+    await worked(engine)
+    assert await live_text(engine) == ["Ten crowns."]
+
+
+@pytest.mark.parametrize("last", ["Thirty crowns.", "Ten crowns."])
+async def test_what_was_queued_does_not_take_the_place_of_what_was_ingested_since(
+    engine: Engine, tmp_path: Path, last: str
+) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("Ten crowns.")
+    await engine.ingest(file)
+    file.write_text("Twenty crowns.")
+    (queued,), _ = await engine.intake.queue(file)
+    file.write_text(last)
+    await engine.ingest(file)
+    await worked(engine)
+    assert await live_text(engine) == [last]
+    assert queued.job is not None
+    assert (await engine.intake.job(queued.job.id)).error_code == "superseded"
+
+
+async def test_a_job_that_was_cancelled_half_way_can_be_tried_again(
+    engine: Engine, model: GatedEmbedder, tmp_path: Path
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    mail = EmailMessage()
+    mail["From"], mail["To"], mail["Message-ID"] = "a@b.example", "c@d.example", "<1@b.example>"
+    mail.set_content("\n".join(f"Line {number} tells of the quay." for number in range(LONG_CHUNKS)))
+    mail.add_attachment(b"The zeppelin lands here.", "text", "plain", filename="att.txt")
+    (folder / "m.eml").write_bytes(bytes(mail))
+    (folder / "z.txt").write_text("Another file of the batch.")
+    model.word = "zeppelin"
+    queued, _ = await engine.intake.queue(folder)
+    (job,) = [one.job for one in queued if one.job and one.uri.endswith("m.eml")]
+    working = asyncio.create_task(worked(engine))
+    await model.reached.wait()
+    while "m.eml" not in await names(engine):  # noqa: ASYNC110  (the ledger has no event to wait for)
+        await asyncio.sleep(0.01)
+    assert await engine.intake.cancel(job.id)
+    model.open.set()
+    await working
+    assert await engine.intake.retry(job.id)
+    await worked(engine)
+    assert (await engine.intake.job(job.id)).state == "completed"
+    assert await names(engine) == ["m.eml", "m.eml#1:att.txt", "z.txt"]
+
+
+@pytest.mark.req("R-TEN-02")
+async def test_nothing_is_left_of_an_upload_for_a_tenant_that_is_deleted_meanwhile(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await engine.tenants.create("acme")
+    reached, go, put = threading.Event(), threading.Event(), Blobs.put
+
+    def slow(self: Blobs, document_id: str, content: bytes) -> str:
+        reached.set()
+        assert go.wait(60)
+        return put(self, document_id, content)
+
+    monkeypatch.setattr(Blobs, "put", slow)
+    upload = asyncio.create_task(engine.intake.upload(b"A canary.", "a.txt", tenant="acme"))
+    await asyncio.to_thread(reached.wait, 60)
+    await engine.erase("tenant", "acme")
+    go.set()
+    with pytest.raises(NotFoundError):
+        await upload
+    assert [
+        path for path in (tmp_path / "data").rglob("*") if path.is_file() and b"A canary" in path.read_bytes()
+    ] == []
+
+
+async def test_engines_of_one_process_may_make_their_databases_at_once(
+    model: GatedEmbedder, tmp_path: Path
+) -> None:
+    async def fresh(number: int) -> int:
+        async with open_engine(Settings(data_dir=tmp_path / str(number))) as engine:
+            await engine.intake.upload(b"The ferry.", "a.txt")
+            return len(await engine.intake.jobs())
+
+    assert await asyncio.gather(*(fresh(number) for number in range(4))) == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("trouble", ["renamed", "full"])
+async def test_a_worker_that_cannot_hand_back_its_jobs_stops_all_the_same(
+    engine: Engine, model: GatedEmbedder, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    model.word = "ferry"
+    await engine.intake.upload(b"The ferry.", "a.txt", tenant="acme")
+    working = asyncio.create_task(engine.intake.worker().run())
+    await model.reached.wait()
+    if trouble == "renamed":
+        await engine.tenants.rename("acme", "zenith")
+    else:
+        monkeypatch.setattr(jobs, "put_back", _full)
+    working.cancel()
+    done, _ = await asyncio.wait([working], timeout=30)
+    assert done
+
+
+def _full(*_: object, **__: object) -> None:
+    raise StoreFull("the disk is full")
+
+
+async def test_a_worker_stops_also_while_what_it_holds_is_cancelled(
+    engine: Engine, model: GatedEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held, "BEAT_SECONDS", 0.05)
+    model.word = "ferry"
+    taken = await engine.intake.upload(b"The ferry.", "a.txt")
+    working = asyncio.create_task(engine.intake.worker().run())
+    await model.reached.wait()
+    assert taken.job is not None
+    await engine.intake.cancel(taken.job.id)
+    await model.left.wait()  # the heartbeat has told
+    working.cancel()
+    done, _ = await asyncio.wait([working], timeout=30)
+    assert done
+
+
+@pytest.mark.req("R-ING-18")
+async def test_a_worker_that_is_stopped_while_it_claims_hands_back_what_it_gets(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = await engine.intake.upload(b"The ferry.", "a.txt")
+    reached, go, claim = threading.Event(), threading.Event(), claims.claim
+
+    def slow(*args: Any, **options: Any) -> Any:
+        found = claim(*args, **options)
+        if found:
+            reached.set()
+            assert go.wait(60)
+        return found
+
+    monkeypatch.setattr(claims, "claim", slow)
+    working = asyncio.create_task(engine.intake.worker().run())
+    await asyncio.to_thread(reached.wait, 60)
+    working.cancel()
+    await asyncio.sleep(0.05)
+    go.set()
+    await asyncio.gather(working, return_exceptions=True)
+    assert taken.job is not None
+    job = await engine.intake.job(taken.job.id)
+    assert (job.state, job.attempts) == ("pending", 0)
+
+
+async def test_an_upload_that_is_cancelled_while_room_is_made_for_it_leaves_the_room(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await engine.tenants.create("default", Quotas(documents=1))
+    book = engine.tenants
+    reserve, reached, go = type(book).reserve, asyncio.Event(), asyncio.Event()
+
+    async def slow(self: Any, *args: Any, **options: Any) -> Any:
+        made = await reserve(self, *args, **options)
+        reached.set()
+        await go.wait()
+        return made
+
+    monkeypatch.setattr(type(book), "reserve", slow)
+    upload = asyncio.create_task(engine.intake.upload(b"The ferry.", "a.txt"))
+    await reached.wait()
+    upload.cancel()
+    await asyncio.sleep(0)
+    go.set()
+    await asyncio.gather(upload, return_exceptions=True)
+    assert (await engine.tenants.usage("default")).reserved == {}
+
+
+async def test_one_tenants_slow_source_does_not_hold_up_anothers(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for tenant in ("slow", "quick"):
+        folder = tmp_path / tenant
+        folder.mkdir()
+        (folder / "a.txt").write_text("The ferry leaves at nine.")
+        await engine.intake.add_source("files", "notes", {"path": str(folder)}, tenant=tenant)
+        await engine.intake.add_source("files", "more", {"path": str(folder)}, tenant=tenant)
+    fetch, stuck = FilesSource.fetch, asyncio.Event()
+
+    async def slow(self: FilesSource, cursor: Any) -> AsyncIterator[Any]:
+        if self._root.name == "slow":
+            await stuck.wait()
+        async for page in fetch(self, cursor):
+            yield page
+
+    monkeypatch.setattr(FilesSource, "fetch", slow)
+    for name in ("notes", "more"):
+        await engine.intake.sync(name, tenant="slow")
+    job = await engine.intake.sync("notes", tenant="quick")
+    working = asyncio.create_task(engine.intake.worker().run())
+    while (await engine.intake.job(job.id, tenant="quick")).state != "completed":  # noqa: ASYNC110  (as above)
+        await asyncio.sleep(0.05)
+    stuck.set()
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
