@@ -14,7 +14,7 @@ from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.parsers.cleaning import printable
 from ragstone.ingest.sources.mailboxes import is_mailbox, read_mailbox
-from ragstone.ingest.sources.walk import is_document
+from ragstone.ingest.sources.walk import is_document, own_name
 from ragstone.ingest.sources.zip_file import (
     check_member,
     damage_named,
@@ -76,7 +76,7 @@ def list_archive(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterato
     """The external ids of an archive's own members; raises when it cannot be opened."""
     with open_zip(file, origin.uri, limits) as archive:
         for info in archive.infolist():
-            yield f"{origin.external_id}!/{member_path(info)}"
+            yield f"{origin.external_id}!/{own_name(member_path(info))}"
 
 
 @dataclass
@@ -157,8 +157,8 @@ def _known_as(path: str, info: zipfile.ZipInfo, origin: Item) -> Item:
     }
     return replace(
         origin,
-        external_id=f"{origin.external_id}!/{path}",
-        uri=f"{origin.uri}!/{path}",
+        external_id=f"{origin.external_id}!/{own_name(path)}",
+        uri=f"{origin.uri}!/{own_name(path)}",
         title="",
         metadata=metadata,
         modified_at=modified,

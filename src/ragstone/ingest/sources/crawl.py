@@ -18,10 +18,10 @@ from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import Fetched, PoliteFetcher, canonical_url, shown
 from ragstone.fetch.polite import Disallowed
 from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.page_turns import PageTurn
 from ragstone.ingest.sources.pages import GONE, PageReader, WebAddress, Words, media_type
 from ragstone.ingest.sources.sitemap import wanted
 
-PAGE_ITEMS = 16
 MAX_HREF = 2000
 MAX_LINKS = 2000
 MAX_TAGS = 20_000
@@ -115,15 +115,16 @@ class CrawlSource:
         first = canonical_url(start.url)
         frontier = Frontier(self._config.max_pages - 1, {self._config.url, first})
         entries: list[Item | Failure] = []
+        turn = PageTurn()
         step: tuple[str, int] | None = (first, 0)
         fetched: Fetched | Failure | None = start
         while step:
             links = await _links(fetched)
             entries += self._take(reader, frontier, step[1], fetched, links, host)
             frontier.settle(*step)
-            if len(entries) >= PAGE_ITEMS:
+            if turn.due(len(entries)):
                 yield Page(tuple(entries), reader.cursor)
-                entries = []
+                entries, turn = [], PageTurn()
             step = frontier.next()
             fetched = await self._get(step[0]) if step else None
         found = frozenset(frontier.read)

@@ -19,7 +19,7 @@ from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.archives import MEGABYTE
 from ragstone.ingest.sources.batches import split
 from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.database_rows import Row, RowQuery, RowReader
+from ragstone.ingest.sources.database_rows import Row, RowQuery, RowReader, Undecoded, same_place
 from ragstone.ingest.sources.database_values import (
     Template,
     as_metadata,
@@ -112,10 +112,13 @@ class DatabaseSource:
 
     def _all(self) -> Iterator[Page]:
         listed: set[str] = set()
+        unreadable: set[str] = set()
         for rows in self._reader().stream(self._query.everything(), self._config.page_size):
+            # They are there: a document that an earlier version made of one is not gone.
+            unreadable.update(self._id(row) for row in rows if not self._is_readable(row))
             for entries in split(self._entry(row, listed) for row in rows):
                 yield Page(entries)
-        yield Page((), listed=frozenset(listed))
+        yield Page((), listed=frozenset(listed | unreadable))
 
     def _since(self, cursor: Json) -> Iterator[Page]:
         """Rows by cursor and key. A run begins with those that share the last value: some may have come since."""
@@ -125,15 +128,20 @@ class DatabaseSource:
             yield Page((self._unplaced(unplaced),), cursor)
         after: Sequence[object] | None = None
         while rows := reader.rows(self._query.page(from_cursor(kept), after, self._config.page_size)):
-            after = self._query.place(rows[-1])
+            before, after = after, self._query.place(rows[-1])
+            if same_place(before, after):
+                raise SourceError(
+                    f"{self._uri} gives the row {self._id(rows[-1])} again and again",
+                    hint=f"its place in the order of {', '.join(self._query.order())} is not what it reads as",
+                )
             seen: set[str] = set()
             done = 0
             for entries in split(self._entry(row, seen) for row in rows):
                 done += len(entries)
                 reached = self._query.place(rows[done - 1])[0]
-                yield Page(
-                    entries, {"query": fingerprint, "after": to_cursor(reached, str(self._config.cursor))}
-                )
+                if not isinstance(reached, Undecoded):
+                    kept = to_cursor(reached, str(self._config.cursor))
+                yield Page(entries, {"query": fingerprint, "after": kept})
 
     def _unplaced(self, count: int) -> Failure:
         columns = ", ".join(dict.fromkeys((str(self._config.cursor), *self._config.key)))
@@ -151,12 +159,20 @@ class DatabaseSource:
     def _uri(self) -> str:
         return f"database:{self._config.database}/{self._name}"
 
+    def _id(self, row: Row) -> str:
+        return json.dumps([row[name] for name in self._config.key], ensure_ascii=False, default=str)
+
+    def _is_readable(self, row: Row) -> bool:
+        """Whether its key is one that no other row can seem to have."""
+        key = (row[name] for name in self._config.key)
+        return not any(value is None or isinstance(value, bytes | Undecoded) for value in key)
+
     def _entry(self, row: Row, seen: set[str]) -> Item | Failure:
         key = [row[name] for name in self._config.key]
         uri = f"{self._uri}#{','.join(as_text(value) for value in key)}"
-        if any(value is None or isinstance(value, bytes) for value in key):
+        if not self._is_readable(row):
             return Failure(uri, "invalid_input", f"a row of {self._uri} has no readable key")
-        external_id = json.dumps(key, ensure_ascii=False, default=str)
+        external_id = self._id(row)
         if external_id in seen:
             return Failure(uri, "invalid_input", f"two rows of {self._uri} have the key {external_id}")
         seen.add(external_id)

@@ -10,7 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
-from sqlalchemy import URL, Connection, Engine, Select, and_, column, create_engine, func, or_, select, text
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    LargeBinary,
+    Select,
+    Text,
+    and_,
+    cast,
+    column,
+    create_engine,
+    func,
+    literal,
+    or_,
+    select,
+    text,
+)
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
@@ -30,6 +46,26 @@ _GUARDS: Mapping[str, tuple[str, ...]] = {
 _SQLITE_STEPS = 10_000
 
 
+class Undecoded(str):
+    """Text of SQLite that is not UTF-8, as far as it can be shown. It sorts elsewhere than what it is shown as."""
+
+    raw: bytes
+
+    @classmethod
+    def of(cls, raw: bytes) -> Undecoded:
+        """The text that these bytes are."""
+        shown = cls(raw.decode("utf-8", "replace"))
+        shown.raw = raw
+        return shown
+
+
+def _decoded(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return Undecoded.of(raw)
+
+
 @dataclass(frozen=True, slots=True)
 class RowQuery:
     """A query as a table that can be narrowed, ordered and cut."""
@@ -46,7 +82,7 @@ class RowQuery:
     def page(self, at_least: Any, after: Sequence[Any] | None, size: int) -> Select[Any]:
         """The next rows by cursor and key: from the value `at_least` on, or behind the row `after`."""
         table = self._table()
-        order = [table[name] for name in self._order()]
+        order = [table[name] for name in self.order()]
         statement = select(*table).where(*(place.is_not(None) for place in order))
         if after is not None:
             statement = statement.where(_behind(order, after))
@@ -57,13 +93,14 @@ class RowQuery:
     def unplaced(self) -> Select[int]:
         """How many rows have no place in the order, and so on no page."""
         table = self._table()
-        return select(func.count()).where(or_(*(table[name].is_(None) for name in self._order())))
+        return select(func.count()).where(or_(*(table[name].is_(None) for name in self.order())))
 
     def place(self, row: Row) -> tuple[Any, ...]:
         """Where a row stands in the order."""
-        return tuple(row[name] for name in self._order())
+        return tuple(row[name] for name in self.order())
 
-    def _order(self) -> tuple[str, ...]:
+    def order(self) -> tuple[str, ...]:
+        """The columns that rows are ordered by."""
         return ((self.cursor,) if self.cursor else ()) + tuple(
             name for name in self.key if name != self.cursor
         )
@@ -76,12 +113,22 @@ class RowQuery:
 
 def _behind(order: Sequence[ColumnElement[Any]], after: Sequence[Any]) -> ColumnElement[bool]:
     """`(a, b) > (x, y)` as every database understands it."""
+    after = [
+        cast(literal(value.raw, LargeBinary), Text) if isinstance(value, Undecoded) else value
+        for value in after
+    ]
     return or_(
         *(
             and_(*(order[n] == after[n] for n in range(depth)), order[depth] > after[depth])
             for depth in range(len(order))
         )
     )
+
+
+def same_place(one: Sequence[Any] | None, other: Sequence[Any]) -> bool:
+    """Whether two rows stand at the same place of the order."""
+    exact = [[(type(value), getattr(value, "raw", value)) for value in place] for place in (one or (), other)]
+    return exact[0] == exact[1]
 
 
 class RowReader:
@@ -152,7 +199,7 @@ class RowReader:
             connection.exec_driver_sql(limit)
         if name == "sqlite":
             driver: Any = connection.connection.driver_connection
-            driver.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            driver.text_factory = _decoded
             driver.set_progress_handler(lambda: time.monotonic() > self._deadline, _SQLITE_STEPS)
 
     def _parsed(self, address: SecretStr) -> URL:

@@ -15,7 +15,7 @@ from ragstone.ingest.sources.batches import in_batches
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.patterns import Patterns, Selection
 from ragstone.ingest.sources.reading import is_container, list_documents, read_documents
-from ragstone.ingest.sources.walk import Found, as_text, find, real
+from ragstone.ingest.sources.walk import Found, as_text, find, own_name, real
 
 SOURCE = "files"
 
@@ -45,7 +45,7 @@ def _read_each(paths: Sequence[Path], max_bytes: int, limits: LimitSettings) -> 
         if isinstance(found, Failure):
             yield found
         else:
-            external_id = as_text(real(found.path).as_posix())
+            external_id = own_name(as_text(real(found.path).as_posix()))
             origin = Item(SOURCE, external_id, found.shown, b"", metadata={"source_type": SOURCE})
             yield from read_documents(found, origin, limits, max_bytes)
 

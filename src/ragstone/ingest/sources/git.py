@@ -17,7 +17,7 @@ from ragstone.ingest.sources.batches import in_batches
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.git_objects import Blob, BlobReader, Missing, Oversize, Repository
 from ragstone.ingest.sources.patterns import Patterns, Selection
-from ragstone.ingest.sources.walk import is_document, real
+from ragstone.ingest.sources.walk import is_document, own_name, real
 
 SOURCE_TYPE = "git"
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
@@ -93,11 +93,11 @@ class GitSource:
             changes = [change for change in self._repository.changes(old, commit) if self._wants(change.path)]
             return _Work(
                 blobs=tuple(change.blob for change in changes if change.blob),
-                removed=tuple(change.path for change in changes if not change.blob),
+                removed=tuple(own_name(change.path) for change in changes if not change.blob),
                 listed=None,
             )
         blobs = tuple(blob for blob in self._repository.files(commit) if self._wants(blob.path))
-        return _Work(blobs, (), frozenset(blob.path for blob in blobs))
+        return _Work(blobs, (), frozenset(own_name(blob.path) for blob in blobs))
 
     def _wants(self, path: str) -> bool:
         folder = self._config.subfolder
@@ -113,7 +113,7 @@ class GitSource:
                 yield self._entry(blob, reader)
 
     def _entry(self, blob: Blob, reader: BlobReader) -> Item | Failure:
-        uri = f"{real(self._repository.path).name.removesuffix('.git')}/{blob.path}"
+        uri = f"{real(self._repository.path).name.removesuffix('.git')}/{own_name(blob.path)}"
         content = reader.read(blob.id, self._max_bytes)
         if isinstance(content, Missing):
             return Failure(uri, "unreadable", f"{uri} is not in this clone; fetch the whole repository")
@@ -124,7 +124,7 @@ class GitSource:
             return Failure(uri, "unreadable", f"{uri} is kept in Git LFS and not in the repository")
         return Item(
             source=self._name,
-            external_id=blob.path,
+            external_id=own_name(blob.path),
             uri=uri,
             content=content,
             metadata={

@@ -11,6 +11,9 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +22,16 @@ from typing import IO, NamedTuple
 
 from ragstone.core.errors import SourceError
 from ragstone.ingest.parsers.cleaning import printable
+from ragstone.ingest.sources.git_home import check_home, place_of
 
 SECONDS = 120
+MAX_ENTRIES = 500_000
+MAX_BYTES = 128 * 1024 * 1024
+"""Of what Git lists: a tree that names the same subtrees again and again has a billion files in a dozen objects."""
 _REGULAR = (b"100644", b"100755", b"100664")
 _COMMIT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _CHUNK = 64 * 1024
+_MAX_RECORD = 1024 * 1024
 
 
 class Blob(NamedTuple):
@@ -58,6 +66,7 @@ class Repository:
 
     def commit(self, branch: str | None) -> str:
         """The commit that a branch (HEAD when none is named) stands at."""
+        check_home(self.path)
         names = ("HEAD",) if branch is None else (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}")
         for name in names:
             found = self._try("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").strip()
@@ -80,33 +89,67 @@ class Repository:
 
     def files(self, commit: str) -> Iterator[Blob]:
         """The regular files of a commit; links and submodules are none."""
-        for record in _records(self._run("ls-tree", "-r", "-z", "--full-tree", commit)):
+        for record in self._records("ls-tree", "-r", "-z", "--full-tree", commit):
             facts, _, path = record.partition(b"\t")
             mode, _, blob = facts.split(b" ")
             if mode in _REGULAR:
                 yield Blob(_path(path), blob.decode())
 
     def changes(self, old: str, new: str) -> Iterator[Change]:
-        """What differs between two commits. A file that was moved is one that went and one that came."""
-        output = self._run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", old, new)
-        records = _records(output)
-        for facts, path in zip(records, records, strict=True):
-            _, mode, _, blob, _ = facts.split(b" ")
-            name = _path(path)
-            yield Change(name, Blob(name, blob.decode()) if mode in _REGULAR else None)
+        """What differs between two commits. A file that was moved is one that went and one that came.
+
+        Both are listed: `git diff-tree` would hold all that differs in memory before it prints any of it.
+        """
+        before = {blob.path: blob.id for blob in self.files(old)}
+        for blob in self.files(new):
+            if before.pop(blob.path, None) != blob.id:
+                yield Change(blob.path, blob)
+        yield from (Change(path, None) for path in before)
 
     def reader(self) -> BlobReader:
         """Reads blobs one after another through one process."""
         return BlobReader(self._command("cat-file", "--batch"))
 
-    def _run(self, *arguments: str) -> bytes:
-        done = self._call(*arguments)
-        if done.returncode:
-            reason = printable(done.stderr.decode("utf-8", "replace").strip().split("\n")[0])
-            raise SourceError(
-                f"git could not read {self.path}: {reason}", hint="git fsck shows what is damaged"
-            )
-        return done.stdout
+    def _records(self, *arguments: str) -> Iterator[bytes]:
+        """What Git lists, while it lists it. Unless it comes to its end without an error, this ends in one."""
+        deadline = time.monotonic() + SECONDS
+        with (
+            tempfile.TemporaryFile() as problems,
+            subprocess.Popen(  # noqa: S603  (a fixed program; names are refs, ids or after `--`)
+                self._command(*arguments),
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=problems,
+            ) as process,
+        ):
+            clock = threading.Timer(SECONDS, process.kill)
+            clock.start()
+            try:
+                assert process.stdout
+                yield from self._bounded(process.stdout)
+                failed = process.wait()
+            finally:
+                clock.cancel()
+                process.kill()
+            if failed:
+                problems.seek(0)
+                raise self._late() if time.monotonic() >= deadline else self._damaged(problems.read(_CHUNK))
+
+    def _bounded(self, output: IO[bytes]) -> Iterator[bytes]:
+        entries = size = 0
+        rest = b""
+        while part := output.read(_CHUNK):
+            size += len(part)
+            entries += part.count(b"\0")
+            if entries > MAX_ENTRIES or size > MAX_BYTES or len(rest) > _MAX_RECORD:
+                raise SourceError(
+                    f"a commit of {self.path} lists more than {MAX_ENTRIES:,} files, "
+                    f"or paths of more than {MAX_BYTES // 1024 // 1024} MB",
+                    hint="no repository that people work in does; git ls-tree -r HEAD | head shows its files",
+                )
+            *records, rest = (rest + part).split(b"\0")
+            yield from records
 
     def _try(self, *arguments: str) -> bytes:
         done = self._call(*arguments)
@@ -123,7 +166,14 @@ class Repository:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise SourceError(f"git did not answer for {self.path} within {SECONDS} seconds") from error
+            raise self._late() from error
+
+    def _late(self) -> SourceError:
+        return SourceError(f"git did not answer for {self.path} within {SECONDS} seconds")
+
+    def _damaged(self, said: bytes) -> SourceError:
+        reason = printable(said.decode("utf-8", "replace").strip().split("\n")[0])
+        return SourceError(f"git could not read {self.path}: {reason}", hint="git fsck shows what is damaged")
 
     def _command(self, *arguments: str) -> list[str]:
         git = shutil.which("git")
@@ -131,9 +181,14 @@ class Repository:
             raise SourceError(
                 "git is not installed", hint="install git; it reads the repository for Ragstone"
             )
-        folder = self.path / ".git"
-        place = folder if folder.exists() else self.path
-        return [git, "--no-pager", f"--git-dir={place}", "-c", "core.fsmonitor=false", *arguments]
+        return [
+            git,
+            "--no-pager",
+            f"--git-dir={place_of(self.path)}",
+            "-c",
+            "core.fsmonitor=false",
+            *arguments,
+        ]
 
 
 class BlobReader:
@@ -193,10 +248,6 @@ def _stopped(blob: str) -> SourceError:
 def _skip(stream: IO[bytes], size: int) -> None:
     while size > 0 and (part := stream.read(min(size, _CHUNK))):
         size -= len(part)
-
-
-def _records(output: bytes) -> Iterator[bytes]:
-    return iter(output.split(b"\0")[:-1])
 
 
 def _path(raw: bytes) -> str:

@@ -13,7 +13,7 @@ from ragstone.core.types import Failure, Item
 from ragstone.ingest.arrivals import Listing
 from ragstone.ingest.sources.files import SOURCE, read_files
 from ragstone.ingest.sources.reading import list_documents
-from ragstone.ingest.sources.walk import as_text, find, real
+from ragstone.ingest.sources.walk import as_text, find, own_name, real
 
 
 async def found_at(
@@ -29,7 +29,12 @@ def folder_listings(paths: Sequence[Path], limits: LimitSettings) -> list[Listin
     """One listing per folder that could be seen whole; a file that was named by itself says nothing about others."""
     listed = ((path, _listed(path, limits)) for path in paths if path.is_dir())
     return [
-        Listing(SOURCE, ids, under=as_text(real(path).as_posix()).rstrip("/") + "/", is_there=os.path.lexists)
+        Listing(
+            SOURCE,
+            ids,
+            under=own_name(as_text(real(path).as_posix()).rstrip("/") + "/"),
+            is_there=os.path.lexists,
+        )
         for path, ids in listed
         if ids is not None
     ]
@@ -42,7 +47,7 @@ def _listed(folder: Path, limits: LimitSettings) -> frozenset[str] | None:
         for entry in find(folder):
             if isinstance(entry, Failure):
                 return None
-            external_id = as_text(real(entry.path).as_posix())
+            external_id = own_name(as_text(real(entry.path).as_posix()))
             ids.add(external_id)
             ids.update(list_documents(entry, Item(SOURCE, external_id, entry.shown, b""), limits))
     except (OSError, RagstoneError):

@@ -17,6 +17,7 @@ from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import PoliteFetcher, canonical_url, shown
 from ragstone.fetch.body import Damaged, TooLarge, unzip
 from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.page_turns import PageTurn
 from ragstone.ingest.sources.pages import PageReader, WebAddress, Words
 from ragstone.ingest.sources.safe_xml import read_records
 
@@ -24,7 +25,6 @@ MAX_SITEMAPS = 100
 MAX_BYTES = 50 * 1024 * 1024
 MAX_ENTRIES = 50_000
 """The protocol allows no larger sitemaps, and none with more entries."""
-PAGE_ITEMS = 16
 
 
 class SitemapConfig(Section):
@@ -58,7 +58,11 @@ class SitemapSource:
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
         """Pages that are new or have another date than last time; those no longer listed are removed."""
-        listing = await self._list()
+        listing, turn = Listing(), PageTurn()
+        async for _ in self._list(listing):
+            if turn.due(0):
+                yield Page((), cursor)
+                turn = PageTurn()
         reader = PageReader(self._name, self._fetcher, cursor)
         urls = frozenset(listing.pages)
         complete = not (listing.failures or listing.cut)
@@ -69,24 +73,26 @@ class SitemapSource:
         if listing.failures:
             yield Page(tuple(listing.failures), reader.cursor)
         gone: set[str] = set()
-        for start in range(0, len(due), PAGE_ITEMS):
-            entries: list[Item | Failure] = []
-            missing: list[str] = []
-            for url in due[start : start + PAGE_ITEMS]:
-                reading = await reader.read(url, lastmod=listing.pages[url])
-                if reading.entry:
-                    entries.append(reading.entry)
-                if reading.gone:
-                    missing.append(url)
-            gone.update(missing)
-            yield Page(tuple(entries), reader.cursor, tuple(missing))
+        entries: list[Item | Failure] = []
+        missing: list[str] = []
+        turn = PageTurn()
+        for url in due:
+            reading = await reader.read(url, lastmod=listing.pages[url])
+            if reading.entry:
+                entries.append(reading.entry)
+            if reading.gone:
+                missing.append(url)
+                gone.add(url)
+            if turn.due(len(entries) + len(missing)) or url == due[-1]:
+                yield Page(tuple(entries), reader.cursor, tuple(missing))
+                entries, missing, turn = [], [], PageTurn()
         yield Page((), reader.cursor, listed=urls - gone if complete else None)
 
     async def close(self) -> None:
         """The fetcher is the operator's: nothing to close."""
 
-    async def _list(self) -> Listing:
-        listing = Listing()
+    async def _list(self, listing: Listing) -> AsyncIterator[None]:
+        """Take the sitemap and all that it leads to down, with a stop behind each."""
         queue = deque([self._config.url])
         seen = {self._config.url}
         while queue:
@@ -97,13 +103,14 @@ class SitemapSource:
                 if place == self._config.url:
                     raise
                 listing.failures.append(Failure(shown(place), problem.code, str(problem)))
-                continue
+                further = []
             for address in further:
                 if address not in seen and len(seen) < MAX_SITEMAPS:
                     seen.add(address)
                     queue.append(address)
                 elif address not in seen:
                     listing.cut = True
+            yield
         if listing.cut:
             most = self._config.max_pages
             found = (
@@ -111,7 +118,6 @@ class SitemapSource:
                 f"or one of them has more than {MAX_ENTRIES:,} entries"
             )
             listing.failures.append(Failure(shown(self._config.url), "too_large", found))
-        return listing
 
     async def _read(self, place: str, listing: Listing) -> list[str]:
         """Take the pages of one sitemap down, and return the sitemaps that it leads to."""

@@ -19,10 +19,12 @@ PASSED_OVER = re.compile(
     re.IGNORECASE,
 )
 
+_LIKE_A_MEMBER = re.compile(r"(\.(?:mbox|zip))!/", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file that was found: where it is, its path under the folder, and how its place is shown to people."""
+    """A file that was found: where it is, its name under the folder, and how its place is shown to people."""
 
     path: Path
     relative: str
@@ -58,14 +60,14 @@ def _walk(folder: Path, selection: Selection) -> Iterator[Found | Failure]:
                 continue
             if file.is_symlink() and not real(file).is_relative_to(root):
                 continue
-            yield Found(file, relative, _shown(root, under / name))
+            yield Found(file, own_name(relative), _shown(root, under / name))
     for problem in closed:
         shown = _shown(root, Path(os.fsdecode(problem.filename)).relative_to(folder))
         yield Failure(shown, "unreadable", f"{shown} cannot be read: {problem.strerror or problem}")
 
 
 def _shown(root: Path, under: Path) -> str:
-    return as_text((Path(root.name) / under).as_posix())
+    return own_name(as_text((Path(root.name) / under).as_posix()))
 
 
 def is_document(relative: str, selection: Selection = EVERYTHING) -> bool:
@@ -79,6 +81,14 @@ def real(path: Path) -> Path:
     """Where a path leads in the end."""
     # Path.resolve raises on a link that leads to itself.
     return Path(os.path.realpath(path))
+
+
+def own_name(path: str) -> str:
+    """A path as the name of what is there: `a.zip!/b` is what is in the archive a.zip, and no folder may seem to be it.
+
+    It becomes `a.zip//b`, which is no other path's name, since no part of a path is empty.
+    """
+    return _LIKE_A_MEMBER.sub(r"\1//", path)
 
 
 def as_text(name: str) -> str:

@@ -10,7 +10,7 @@ from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
 from ragstone.fetch import Fetched
-from ragstone.ingest.sources import crawl
+from ragstone.ingest.sources import crawl, page_turns
 from ragstone.ingest.sources.crawl import CrawlConfig, CrawlSource, Links
 from ragstone.testing.web_double import Reply, Request, html, redirect
 
@@ -249,3 +249,13 @@ async def test_links_are_read_while_other_work_goes_on(site: Site, monkeypatch: 
     await site.run(source(site))
     (thread,) = threads
     assert thread is not threading.current_thread()
+
+
+async def test_a_slow_site_gives_what_it_has_so_far(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_turns, "PAGE_SECONDS", 0.0)
+    site.web.on("/", linking("/dead", "/a", "/b"))
+    site.web.on("/a", html("A"))
+    site.web.on("/b", html("B"))
+    run = await site.run(source(site))
+    assert [len(page.items) for page in run.pages] == [1, 0, 1, 1, 0]
+    assert run.listed == {site.url("/"), site.url("/a"), site.url("/b")}

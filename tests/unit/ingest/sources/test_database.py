@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from pydantic import SecretStr, ValidationError
 from sqlalchemy import text
-from tests.unit.ingest.sources.source_kit import context, entries, failures, items, pages
+from tests.unit.ingest.sources.source_kit import context, entries, failures, items, pages, pages_before_error
 
 from ragstone.core.errors import SourceError
 from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.database import DatabaseConfig, DatabaseSource
-from ragstone.ingest.sources.database_rows import RowReader
+from ragstone.ingest.sources.database_rows import RowQuery, RowReader
 
 ALL = {
     "database": "shop",
@@ -166,6 +166,68 @@ async def test_text_that_is_not_utf_8_does_not_stop_the_rest(
 ) -> None:
     shop.execute("INSERT INTO faq (id, question, answer) VALUES (1, CAST(x'636166e9' AS TEXT), 'A')")
     assert items(await pages(source(tmp_path, ALL))) == {"[1]": "caf\ufffd\n\nA"}
+
+
+@pytest.fixture
+def names(shop: sqlite3.Connection) -> sqlite3.Connection:
+    """Keys that are not UTF-8, which SQLite keeps as text all the same, among some that are."""
+    shop.execute("CREATE TABLE names (name TEXT, body TEXT, changed)")
+    for name in (b"alice", b"m\xfe", b"m\xff", "m\ufffd".encode(), b"zoe"):
+        shop.execute("INSERT INTO names VALUES (CAST(? AS TEXT), 'words', 1)", (name,))
+    return shop
+
+
+NAMES = {"database": "shop", "query": "SELECT * FROM names", "key": "name", "text": "{body}"}
+READ = ['["alice"]', '["m\ufffd"]', '["zoe"]']
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("size", [1, 2, 500])
+async def test_a_key_that_is_not_utf_8_is_reported_once_and_passed(
+    names: sqlite3.Connection, tmp_path: Path, size: int
+) -> None:
+    found = await pages(source(tmp_path, NAMES, cursor="changed", page_size=size))
+    assert sorted(ids(found)) == READ
+    assert [failure.error for failure in failures(found)] == [
+        "a row of database:shop/faq has no readable key",
+        "a row of database:shop/faq has no readable key",
+    ]
+    assert found[-1].cursor["after"] == 1
+
+
+async def test_a_document_of_a_row_whose_key_cannot_be_read_stays(
+    names: sqlite3.Connection, tmp_path: Path
+) -> None:
+    names.execute("DELETE FROM names WHERE name = 'm\ufffd'")
+    found = await pages(source(tmp_path, NAMES))
+    assert ids(found) == ['["alice"]', '["zoe"]']
+    assert len(failures(found)) == 2
+    assert found[-1].listed == frozenset(READ)
+
+
+@pytest.mark.timeout(60)
+async def test_a_cursor_that_is_not_utf_8_is_not_gone_on_from(
+    names: sqlite3.Connection, tmp_path: Path
+) -> None:
+    names.execute("UPDATE names SET changed = name, name = hex(name)")
+    whole = await pages(source(tmp_path, NAMES, cursor="changed", page_size=1))
+    assert len(ids(whole)) == 5
+    assert [page.cursor["after"] for page in whole] == ["alice", *["m\ufffd"] * 3, "zoe"]
+    for page in whole:
+        rest = await pages(source(tmp_path, NAMES, cursor="changed"), page.cursor)
+        later = whole[whole.index(page) + 1 :]
+        assert set(ids(later)) <= set(ids(rest))
+
+
+@pytest.mark.timeout(60)
+async def test_rows_that_do_not_come_to_an_end_are_an_error(
+    names: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a database does that rounds what it is asked for."""
+    monkeypatch.setattr(RowQuery, "page", lambda query, at_least, after, size: query.everything())
+    found, error = await pages_before_error(source(tmp_path, NAMES, cursor="changed"))
+    assert len(found) == 1
+    assert "again and again" in str(error)
 
 
 async def test_values_are_never_read_as_templates(shop: sqlite3.Connection, tmp_path: Path) -> None:

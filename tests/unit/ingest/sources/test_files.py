@@ -20,6 +20,8 @@ from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.sources import files as files_module
 from ragstone.ingest.sources.files import FilesConfig, FilesSource, read_files
+from ragstone.ingest.sources.listing import folder_listings
+from ragstone.ingest.sources.walk import real
 
 
 @pytest.fixture
@@ -236,3 +238,29 @@ def test_nothing_is_read_before_it_is_asked_for(folder: Path, monkeypatch: pytes
     write(folder / "a.txt")
     monkeypatch.setattr(files_module, "read_documents", None)
     read_files([folder], 1)
+
+
+async def test_a_folder_never_passes_for_the_inside_of_an_archive(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "book.zip", "w") as archive:
+        archive.writestr("policy.md", "genuine")
+        archive.writestr("Inner.ZIP!/a.md", "no archive")
+    write(folder / "book.zip!" / "policy.md", "forged")
+    write(folder / "box.mbox!" / "id@example.org", "forged mail")
+    write(folder / "Important!" / "notes.md", "as ever")
+    named = {
+        "book.zip!/policy.md": b"genuine",
+        "book.zip!/Inner.ZIP//a.md": b"no archive",
+        "book.zip//policy.md": b"forged",
+        "box.mbox//id@example.org": b"forged mail",
+        "Important!/notes.md": b"as ever",
+    }
+    found = await pages(source(folder))
+    assert items(found) == named
+    assert found[0].listed == named.keys() | {"book.zip"}
+    assert {entry.uri for entry in entries(found)} == {f"docs/{name}" for name in named}
+    read = [entry for entry in read_files([folder], 1024) if isinstance(entry, Item)]
+    assert {entry.external_id: entry.content for entry in read} == {
+        f"{real(folder)}/{name}": content for name, content in named.items()
+    }
+    (listing,) = folder_listings([folder], LimitSettings())
+    assert {entry.external_id for entry in read} < listing.listed

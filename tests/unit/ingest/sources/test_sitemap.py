@@ -10,7 +10,7 @@ import pytest
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
-from ragstone.ingest.sources import safe_xml, sitemap
+from ragstone.ingest.sources import page_turns, safe_xml, sitemap
 from ragstone.ingest.sources.safe_xml import Records, read_records
 from ragstone.ingest.sources.sitemap import SitemapConfig, SitemapSource
 from ragstone.testing.web_double import Reply, html, xml
@@ -270,3 +270,20 @@ async def test_a_sitemap_is_read_while_other_work_goes_on(
     await site.run(source(site))
     (thread,) = threads
     assert thread is not threading.current_thread()
+
+
+async def test_a_slow_site_makes_progress_page_by_page(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_turns, "PAGE_SECONDS", 0.0)
+    site.web.on("/sitemap.xml", xml(index(site, "/1.xml", "/2.xml")))
+    site.web.on("/1.xml", xml(urlset(site, ("/a", "2026-01-01"))))
+    site.web.on("/2.xml", xml(urlset(site, ("/gone", "2026-01-01"), ("/b", "2026-01-01"))))
+    site.web.on("/a", html("A"))
+    site.web.on("/b", html("B"))
+    run = await site.run(source(site), {"pages": {}})
+    looked, read = run.pages[:3], run.pages[3:]
+    assert [(page.items, page.cursor, page.listed) for page in looked] == [((), {"pages": {}}, None)] * 3
+    assert [len(page.items) for page in read] == [1, 0, 1, 0]
+    assert read[1].removed == (site.url("/gone"),)
+    assert run.listed == {site.url("/a"), site.url("/b")}
+    rest = await site.run(source(site), read[0].cursor)
+    assert rest.ids == [site.url("/b")]
