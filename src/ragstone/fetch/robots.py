@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +13,9 @@ from ragstone.fetch.fetcher import Fetcher
 from ragstone.fetch.urls import parse_url, shown
 
 MAX_BYTES = 500 * 1024
+KEPT_BYTES = 2 * MAX_BYTES
+"""How much of files is remembered: parsed, a hostile one takes eighty times its size."""
+KEPT_SITES = 1000
 LONGEST_DELAY = 60.0
 """A site that asks for more is visited once a minute, so that no crawl lasts for ever."""
 _AGENT = re.compile(r"\s*user[- ]?agent\s*[:\s]\s*([^#\s]*)", re.IGNORECASE)
@@ -25,6 +30,8 @@ class Rules:
     """None where there are no rules."""
     delay: float = 0.0
     sitemaps: tuple[str, ...] = field(default=())
+    size: int = 0
+    """How long the file was."""
 
     def allow(self, url: str) -> bool:
         """Whether the page may be fetched."""
@@ -32,14 +39,14 @@ class Rules:
 
 
 class Robots:
-    """Reads each site's robots.txt once."""
+    """Reads each site's robots.txt once, and again when the rules of many others were needed meanwhile."""
 
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
         self._agent = re.split(r"[/\s]", fetcher.settings.user_agent.strip() or "ragstone", maxsplit=1)[
             0
         ].lower()
-        self._known: dict[str, Rules] = {}
+        self._known: OrderedDict[str, Rules] = OrderedDict()
 
     async def rules(self, url: str) -> Rules:
         """The rules of a page's site.
@@ -49,9 +56,18 @@ class Robots:
         """
         site = parse_url(url).copy_with(raw_path=b"/robots.txt")
         place = str(site)
-        if place not in self._known:
-            self._known[place] = await self._read(place)
-        return self._known[place]
+        rules = self._known.get(place) or await self._read(place)
+        self._known[place] = rules
+        self._known.move_to_end(place)
+        self._forget()
+        return rules
+
+    def _forget(self) -> None:
+        """Let go of the sites that nobody asked about for longest."""
+        size = sum(rules.size for rules in self._known.values())
+        while len(self._known) > KEPT_SITES or size > KEPT_BYTES:
+            _, oldest = self._known.popitem(last=False)
+            size -= oldest.size
 
     async def _read(self, place: str) -> Rules:
         try:
@@ -67,7 +83,8 @@ class Robots:
                 hint="try again later, or set fetch.robots to false",
                 status=problem.status,
             ) from problem
-        return read_rules(answer.content.decode("utf-8", "replace"), self._agent)
+        # Half a megabyte of rules takes the parser most of a second.
+        return await asyncio.to_thread(read_rules, answer.content.decode("utf-8", "replace"), self._agent)
 
 
 def read_rules(text: str, agent: str) -> Rules:
@@ -76,7 +93,7 @@ def read_rules(text: str, agent: str) -> Rules:
 
     parsed = Protego.parse(_of_concern(text.removeprefix("\ufeff"), agent))
     delay = parsed.crawl_delay(agent) or 0.0
-    return Rules(agent, parsed, min(delay, LONGEST_DELAY), tuple(parsed.sitemaps))
+    return Rules(agent, parsed, min(delay, LONGEST_DELAY), tuple(parsed.sitemaps), len(text))
 
 
 def _of_concern(text: str, agent: str) -> str:

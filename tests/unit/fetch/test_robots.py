@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 from tests.unit.fetch.conftest import MakeFetcher, Patience
 
 from ragstone.core.errors import AddressRefused, FetchError
-from ragstone.fetch import PoliteFetcher
+from ragstone.fetch import PoliteFetcher, robots
 from ragstone.fetch.polite import Disallowed
-from ragstone.fetch.robots import Robots, read_rules
+from ragstone.fetch.robots import MAX_BYTES, Robots, Rules, read_rules
 from ragstone.testing.web_double import Reply, WebDouble, html
 
 SITE = "http://example.com"
@@ -109,3 +111,55 @@ async def test_robots_can_be_left_out(web: WebDouble, make_fetcher: MakeFetcher)
 async def test_a_refused_address_stays_refused(make_fetcher: MakeFetcher) -> None:
     with pytest.raises(AddressRefused):
         await PoliteFetcher(make_fetcher(allow=())).get("http://10.0.0.1/")
+
+
+async def test_large_files_of_many_sites_are_not_all_remembered(
+    web: WebDouble, make_fetcher: MakeFetcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = b"Disallow: /private\n"
+    web.on("/robots.txt", Reply(b"User-agent: *\n" + line * (MAX_BYTES // 2 // len(line) - 1)))
+    known = Robots(make_fetcher())
+    read = known._read
+
+    async def read_here(place: str) -> Rules:
+        return await read(web.url("/robots.txt"))
+
+    monkeypatch.setattr(known, "_read", read_here)
+    for number in range(8):
+        assert not (await known.rules(f"http://site{number}.example/")).allow(web.url("/private"))
+    assert len(known._known) == 4
+    await known.rules("http://site4.example/")
+    await known.rules("http://site8.example/")
+    assert "http://site4.example/robots.txt" in known._known
+    assert "http://site5.example/robots.txt" not in known._known
+    assert len(web.paths) == 9
+
+
+async def test_no_more_than_so_many_sites_are_remembered(
+    make_fetcher: MakeFetcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = Robots(make_fetcher())
+
+    async def nothing(place: str) -> Rules:
+        return Rules("ragstone")
+
+    monkeypatch.setattr(known, "_read", nothing)
+    monkeypatch.setattr(robots, "KEPT_SITES", 3)
+    for number in range(5):
+        await known.rules(f"http://site{number}.example/")
+    assert [place[7:12] for place in known._known] == ["site2", "site3", "site4"]
+
+
+async def test_rules_are_parsed_beside_the_loop(
+    web: WebDouble, make_fetcher: MakeFetcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.on("/robots.txt", Reply(b"User-agent: *\nDisallow: /no"))
+    threads = []
+
+    def parse(text: str, agent: str) -> Rules:
+        threads.append(threading.current_thread())
+        return read_rules(text, agent)
+
+    monkeypatch.setattr(robots, "read_rules", parse)
+    assert not (await Robots(make_fetcher()).rules(web.url("/"))).allow(web.url("/no"))
+    assert threads != [threading.main_thread()]

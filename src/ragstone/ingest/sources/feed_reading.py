@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import io
+import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from time import struct_time
 from typing import Any
 
 from ragstone.core.errors import AddressRefused, SourceError
 from ragstone.core.ids import content_hash
+from ragstone.core.settings import LimitSettings
 from ragstone.fetch import Fetched, canonical_url, shown
 from ragstone.ingest.parsers.cleaning import one_line
 from ragstone.ingest.parsers.decoding import decode
+from ragstone.ingest.sources.feed_child import parse_apart
 from ragstone.ingest.sources.pages import CHARSET, declared_charset
 from ragstone.ingest.sources.safe_xml import BrokenXml, read_records
 
@@ -22,7 +24,7 @@ MAX_BYTES = 10 * 1024 * 1024
 MAX_TAGS = 200_000
 MAX_ENTRIES = 5000
 """More than these cost feedparser tens of seconds."""
-_DECLARATION = re.compile(r"\s*<\?xml[^>]{0,300}\?>")
+_DECLARATION = re.compile(r"<\?xml[^>]{0,300}\?>")
 _ENCODING = re.compile(rb"\s*<\?xml[^>]{0,300}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
 _ENTRY = re.compile(r"<(?:\w+:)?(?:item|entry)[\s>]", re.IGNORECASE)
 _ROOT = re.compile(r"<\w")
@@ -57,36 +59,37 @@ class Feed:
     broken: bool = False
 
 
-def read_feed(fetched: Fetched) -> Feed:
+async def read_feed(fetched: Fetched, limits: LimitSettings) -> Feed:
     """Read a feed. Raises `SourceError` for one that is hostile, and for what is none."""
     name = shown(fetched.url)
     if len(fetched.content) > MAX_BYTES:
         raise SourceError(
             f"{name} is larger than {MAX_BYTES // 1024 // 1024} MB", hint="ask for a shorter feed"
         )
-    text = _text(fetched, name)
-    broken = _check(text, name)
-    # A stream and not the bytes: feedparser takes bytes for the name of a file and tries to open it.
-    import feedparser
-
-    parsed = feedparser.parse(
-        io.BytesIO(text.encode()), sanitize_html=False, resolve_relative_uris=False, response_headers={}
-    )
-    if not parsed.get("version") and not parsed.entries:
+    text = await asyncio.to_thread(_text, fetched, name)
+    broken = await asyncio.to_thread(_check, text, name)
+    # With a line in front, feedparser does not look for an encoding where the feed may have written anything.
+    said = await parse_apart(b"\n" + text.encode(), name, limits)
+    if not said["version"] and not said["entries"]:
         raise SourceError(
             f"{name} is no RSS or Atom feed", hint="give the address of the feed, not of the page"
         )
-    title = one_line(str(parsed.feed.get("title", "")))
-    return Feed(title, tuple(_entry(entry, fetched.url) for entry in parsed.entries), broken)
+    return await asyncio.to_thread(_feed, said, fetched.url, broken)
 
 
 def _text(fetched: Fetched, name: str) -> str:
-    """The feed's characters, without its declaration: its encoding is settled here and not guessed again."""
+    """The feed's characters, without its declaration: its encoding is settled here and not guessed again.
+
+    What stands before the root is put on one line, since feedparser takes every line there together with all white
+    space behind it.
+    """
     declared = _ENCODING.match(fetched.content[:400])
     stated = declared[1].decode("ascii") if declared else ""
     charset = declared_charset(fetched) or (stated if CHARSET.fullmatch(stated) else "")
     text = decode(fetched.content, name, declared=charset).text
-    return _DECLARATION.sub("", text.removeprefix("\ufeff"), count=1)
+    root = _ROOT.search(text)
+    prolog, rest = (text[: root.start()], text[root.start() :]) if root else (text, "")
+    return " ".join(_DECLARATION.sub("", prolog.removeprefix("\ufeff"), count=1).split()) + rest
 
 
 def _check(text: str, name: str) -> bool:
@@ -111,20 +114,22 @@ def _check(text: str, name: str) -> bool:
     return False
 
 
-def _entry(entry: Any, base: str) -> Entry:
-    bodies = [*entry.get("content", []), entry.get("summary_detail") or {}]
-    body: Mapping[str, Any] = max(bodies, key=lambda part: len(part.get("value") or ""))
-    identity, link = str(entry.get("id") or "").strip(), str(entry.get("link") or "").strip()
+def _feed(said: Mapping[str, Any], base: str, broken: bool) -> Feed:
+    return Feed(one_line(said["title"]), tuple(_entry(entry, base) for entry in said["entries"]), broken)
+
+
+def _entry(entry: Mapping[str, Any], base: str) -> Entry:
+    identity, link = entry["id"].strip(), entry["link"].strip()
     if link == identity and "://" not in link:
         link = ""  # feedparser gives the id where there is no link
     return Entry(
         id=identity[:1000],
         link=_link(link, base),
-        title=one_line(str(entry.get("title") or "")),
-        content=str(body.get("value") or ""),
-        is_html=body.get("type") != "text/plain",
-        author=one_line(str(entry.get("author") or ""))[:300],
-        published=_moment(entry),
+        title=one_line(entry["title"]),
+        content=entry["content"],
+        is_html=entry["is_html"],
+        author=one_line(entry["author"])[:300],
+        published=_moment(entry["moments"]),
     )
 
 
@@ -135,13 +140,8 @@ def _link(link: str, base: str) -> str:
         return ""
 
 
-def _moment(entry: Any) -> datetime | None:
-    for key in ("published_parsed", "updated_parsed"):
-        # feedparser warns when it is asked for the one and gives the other.
-        parts = dict.get(entry, key)
-        if isinstance(parts, struct_time):
-            try:
-                return datetime(*parts[:6], tzinfo=UTC)
-            except ValueError:
-                continue
+def _moment(moments: Iterable[list[int]]) -> datetime | None:
+    for year, month, day, hour, minute, second in moments:
+        with suppress(ValueError):
+            return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     return None

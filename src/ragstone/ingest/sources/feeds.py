@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -40,6 +39,27 @@ class Article:
     settled: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the articles of one feed are known as.
+
+    An id that a feed says holds for the whole world is taken at its word only while no other feed stands beside it:
+    else any feed could write over the articles of the others.
+    """
+
+    feed_url: str
+    alone: bool
+    had: frozenset[str]
+    """Names that this feed's articles have already: they keep them."""
+
+    def of(self, entry: Entry) -> str:
+        """The article's id, its link or its content, within its feed where that is needed."""
+        wide = entry.id if ":" in entry.id else "" if entry.id else entry.link
+        narrow = f"{self.feed_url}#{entry.id or entry.link or content_hash(entry.title + entry.content)[:32]}"
+        names = (wide, narrow) if self.alone else (narrow, wide)
+        return next((name for name in names if name and name in self.had), "") or names[0] or narrow
+
+
 class FeedsSource:
     """Reads several feeds. Articles that have left their feed stay: feeds carry only the newest."""
 
@@ -48,6 +68,7 @@ class FeedsSource:
         self._name = name
         self._feeds = PoliteFetcher(context.fetcher, robots=False)
         self._pages = PoliteFetcher(context.fetcher)
+        self._limits = context.limits
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
         """Articles that are new or changed, feed by feed. Raises when no feed can be read."""
@@ -58,10 +79,12 @@ class FeedsSource:
         problem: RagstoneError | None = None
         for url in urls:
             try:
-                entries, known[url] = await self._read(url, known.get(url) or {})
+                entries, known[url] = await self._read(url, known)
             except RagstoneError as error:
                 problem = problem or error
                 failures.append(Failure(shown(url), error.code, str(error)))
+                # It may have taken minutes: a run that says nothing for long is taken for hung.
+                yield Page((), {"feeds": dict(known)})
                 continue
             if entries:
                 yield Page(entries, {"feeds": dict(known)})
@@ -72,18 +95,20 @@ class FeedsSource:
     async def close(self) -> None:
         """The fetcher is the operator's: nothing to close."""
 
-    async def _read(self, url: str, memory: Mapping[str, Any]) -> tuple[tuple[Item | Failure, ...], Json]:
+    async def _read(self, url: str, known: Mapping[str, Any]) -> tuple[tuple[Item | Failure, ...], Json]:
+        memory: Mapping[str, Any] = known.get(url) or {}
         conditions = {"if-none-match": memory.get("etag"), "if-modified-since": memory.get("modified")}
         fetched = await self._feeds.get(url, headers={k: v for k, v in conditions.items() if v})
         if fetched.status == 304:
             return (), dict(memory)
-        feed = await asyncio.to_thread(read_feed, fetched)
+        feed = await read_feed(fetched, self._limits)
         before: Mapping[str, str] = memory.get("entries") or {}
+        names = self._names(url, known)
         seen: dict[str, str] = {}
         found: list[Item | Failure] = []
         settled = True
         for entry in feed.entries[: self._config.max_entries]:
-            external_id = _external_id(entry, url)
+            external_id = names.of(entry)
             if external_id in seen:
                 continue
             if before.get(external_id) != entry.fingerprint:
@@ -104,6 +129,16 @@ class FeedsSource:
         kept = {name: value for name, value in tags.items() if value and settled}
         return tuple(found), {**kept, "entries": seen}
 
+    def _names(self, url: str, known: Mapping[str, Any]) -> Names:
+        urls = tuple(dict.fromkeys(self._config.urls))
+        had: Mapping[str, str] = (known.get(url) or {}).get("entries") or {}
+        earlier = [(known.get(other) or {}).get("entries") or {} for other in urls[: urls.index(url)]]
+        return Names(
+            url,
+            alone=len(urls) == 1,
+            had=frozenset(name for name in had if not any(name in names for names in earlier)),
+        )
+
     async def _article(self, entry: Entry, external_id: str, feed: Feed, feed_url: str) -> Article:
         item = self._item(entry, external_id, feed, feed_url)
         if not (self._config.full_text and entry.link):
@@ -113,14 +148,11 @@ class FeedsSource:
         except FetchError as problem:
             lost = Failure(shown(entry.link), problem.code, f"{problem}; what the feed says of it was taken")
             return Article((item, lost), settled=_is_final(problem))
-        full = Item(
-            source=self._name,
-            external_id=external_id,
-            uri=item.uri,
+        full = replace(
+            item,
+            uri=page.url,
             content=in_known_charset(page),
-            title=entry.title,
-            metadata=item.metadata,
-            modified_at=entry.published,
+            metadata={**item.metadata, "url": page.url},
             media_type=media_type(page),
         )
         return Article((full,))
@@ -154,12 +186,3 @@ def as_page(title: str, body: str) -> bytes:
     head = f'<meta charset="utf-8"><title>{heading}</title>'
     text = f"<!doctype html><html><head>{head}</head><body><h1>{heading}</h1>\n{body}</body></html>"
     return text.encode("utf-8", "replace")
-
-
-def _external_id(entry: Entry, feed_url: str) -> str:
-    """The entry's own id where it holds for the whole world, else the id within its feed, its link or its content."""
-    if ":" in entry.id:
-        return entry.id
-    if entry.id:
-        return f"{feed_url}#{entry.id}"
-    return entry.link or f"{feed_url}#{content_hash(entry.title + entry.content)[:32]}"

@@ -13,12 +13,15 @@ from ragstone.core.errors import SourceError
 from ragstone.core.ids import content_hash
 from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
+from ragstone.ingest.parsers.mail_headers import Envelope
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.mail_items import MEDIA_TYPE, identity_of, read_head
 from ragstone.ingest.sources.mail_mbox import MboxMessage, read_mbox
 
 PAGE_ITEMS = 32
 PAGE_BYTES = 8 * 1024 * 1024
+SAID_BYTES = 256 * 1024 * 1024
+"""So often an empty page says that the names of a huge mailbox are still being read."""
 _MARK_BYTES = 1024
 
 
@@ -38,6 +41,21 @@ class _Place:
 
     def json(self) -> Json:
         return {"offset": self.offset, "last": self.last, "mark": self.mark}
+
+
+class _Names:
+    """What the messages of a mailbox are known as.
+
+    Anyone may write any Message-ID into a mail: the first message with it has it, and one with other content
+    gets a name of its own. The `#` is ours, for such names and for attachments.
+    """
+
+    def __init__(self) -> None:
+        self._taken: dict[str, str] = {}
+
+    def of(self, envelope: Envelope, content: bytes) -> str:
+        name, hashed = identity_of(envelope, content).replace("#", "%23"), content_hash(content)[:32]
+        return name if self._taken.setdefault(name, hashed) == hashed else f"{name}#{hashed}"
 
 
 class MboxSource:
@@ -61,21 +79,42 @@ class MboxSource:
         try:
             with self._path.open("rb") as file:
                 start = _resumed(file, place)
-                file.seek(start)
                 listed: set[str] | None = set() if place is not None and start == 0 else None
-                yield from self._read(file, start, listed)
+                names = _Names()
+                if place is not None:
+                    yield from (Page((), place.json()) for _ in self._earlier(file, start, names))
+                file.seek(start)
+                yield from self._read(file, start, listed, names)
         except OSError as problem:
             raise SourceError(
                 f"the mailbox {self._path} cannot be read: {problem.strerror or problem}",
                 hint="check its path and who may read it; nothing was removed",
             ) from problem
 
-    def _read(self, file: BinaryIO, start: int, listed: set[str] | None) -> Iterator[Page]:
+    def _earlier(self, file: BinaryIO, end: int, names: _Names) -> Iterator[None]:
+        """Learn the names that are taken before `end`, and say now and then that it goes on.
+
+        They are read again, as a list of them would outgrow the cursor.
+        """
+        if end >= os.fstat(file.fileno()).st_size:
+            return
+        file.seek(0)
+        said = 0
+        for message in read_mbox(file, self._max_bytes):
+            if message.start >= end:
+                return
+            if message.content is not None:
+                names.of(read_head(message.content), message.content)
+            if message.end - said >= SAID_BYTES:
+                said = message.end
+                yield
+
+    def _read(self, file: BinaryIO, start: int, listed: set[str] | None, names: _Names) -> Iterator[Page]:
         entries: list[Item | Failure] = []
         size = 0
         message: MboxMessage | None = None
         for message in read_mbox(file, self._max_bytes, start):
-            entry = self._entry(message)
+            entry = self._entry(message, names)
             entries.append(entry)
             size += len(message.content or b"")
             if listed is not None and isinstance(entry, Item):
@@ -92,7 +131,7 @@ class MboxSource:
             everything = None if listed is None else frozenset(listed)
             yield Page(tuple(entries), _behind(file, message).json(), listed=everything)
 
-    def _entry(self, message: MboxMessage) -> Item | Failure:
+    def _entry(self, message: MboxMessage, names: _Names) -> Item | Failure:
         if message.content is None:
             uri = f"mbox:{self._path.name}#{message.start}"
             return Failure(
@@ -101,7 +140,7 @@ class MboxSource:
                 f"the message at byte {message.start:,} of {self._path.name} is larger than limits.file_mb allows",
             )
         envelope = read_head(message.content)
-        identity = identity_of(envelope, message.content)
+        identity = names.of(envelope, message.content)
         # In its brackets no Message-ID of a host such as harbour.md looks like a file's name.
         shown = f"<{identity}>" if envelope.message_id else identity
         metadata: dict[str, Json] = {"source_type": "email"}

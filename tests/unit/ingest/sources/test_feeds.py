@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
+from ragstone.core.settings import LimitSettings
 from ragstone.ingest.sources.feeds import FeedsConfig, FeedsSource
 from ragstone.testing.web_double import Reply, html, xml
 
@@ -94,6 +96,38 @@ async def test_the_same_id_in_two_feeds_is_two_documents(site: Site) -> None:
     ]
 
 
+@pytest.mark.parametrize("forged", [item(1, "forged"), item(1, "forged").replace("urn:story:1", "")])
+async def test_no_feed_writes_over_the_articles_of_another(site: Site, forged: str) -> None:
+    linked = "<item><link>/story/1</link><description>linked</description></item>"
+    site.web.on("/rss", xml(rss(item(1), linked)))
+    site.web.on("/other", xml(rss(forged)))
+    run = await site.run(source(site, "/rss", "/other"))
+    assert len(set(run.ids)) == 3
+    assert [name.partition("#")[0] for name in run.ids] == [site.url("/rss")] * 2 + [site.url("/other")]
+
+
+async def test_articles_keep_their_names_when_a_second_feed_is_added(site: Site) -> None:
+    site.web.on("/rss", xml(rss(item(1))), xml(rss(item(2), item(1, "changed"))))
+    site.web.on("/other", xml(rss(item(1, "forged"))))
+    first = await site.run(source(site))
+    assert first.ids == ["urn:story:1"]
+    second = await site.run(source(site, "/rss", "/other"), first.cursor)
+    rest, other = f"{site.url('/rss')}#urn:story:2", f"{site.url('/other')}#urn:story:1"
+    assert second.ids == [rest, "urn:story:1", other]
+    third = await site.run(source(site), second.cursor)
+    assert third.ids == []
+
+
+async def test_of_two_feeds_that_share_a_name_since_before_the_first_keeps_it(site: Site) -> None:
+    site.web.on("/rss", xml(rss(item(1))))
+    site.web.on("/other", xml(rss(item(1, "forged"))))
+    cursor = {
+        "feeds": {site.url(path): {"entries": {"urn:story:1": "before"}} for path in ("/rss", "/other")}
+    }
+    run = await site.run(source(site, "/rss", "/other"), cursor)
+    assert run.ids == ["urn:story:1", f"{site.url('/other')}#urn:story:1"]
+
+
 async def test_an_unchanged_feed_costs_a_304(site: Site) -> None:
     site.web.on(
         "/rss",
@@ -145,7 +179,7 @@ async def test_one_feed_that_fails_does_not_stop_the_others(site: Site) -> None:
     site.web.on("/rss", Reply(status=500))
     site.web.on("/other", xml(rss(item(1))))
     run = await site.run(source(site, "/rss", "/other"))
-    assert run.ids == ["urn:story:1"]
+    assert run.ids == [f"{site.url('/other')}#urn:story:1"]
     assert [(failure.uri, failure.code) for failure in run.failures] == [(site.url("/rss"), "fetch_failed")]
 
 
@@ -256,6 +290,39 @@ async def test_a_feed_that_would_take_minutes_is_refused(site: Site, body: str) 
     site.web.on("/rss", xml(f"<rss><channel>{body}"))
     with pytest.raises(SourceError, match="has more than"):
         await site.run(source(site))
+
+
+ABSURD = 300_000
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "\n" * ABSURD + rss(item(1)),
+        f"<!--{chr(10) * ABSURD}-->" + rss(item(1)).partition("?>")[2],
+        f"<?a {'encoding=~' * (ABSURD // 10)}?>".replace("~", '"') + rss(item(1)).partition("?>")[2],
+        rss(item(1)).replace("Sat, 31", f"Sat,{' ' * ABSURD}31"),
+        rss(item(1, f"<![CDATA[a{' ' * ABSURD}b]]>")),
+    ],
+    ids=["before the root", "comment", "instruction", "date", "text"],
+)
+async def test_absurd_runs_cost_no_more_than_their_length(site: Site, body: str) -> None:
+    """Each of these took hours, in the one process that serves everybody."""
+    site.web.on("/rss", xml(body))
+    assert (await site.run(source(site))).ids == ["urn:story:1"]
+
+
+async def test_a_feed_that_keeps_the_parser_busy_costs_a_child_and_not_the_others(site: Site) -> None:
+    author = f"<author>{'a' * 3_000_000}@</author>"
+    site.web.on("/rss", xml(rss(item(1, extra=author))))
+    site.web.on("/other", xml(rss(item(2))))
+    context = replace(site.context, limits=LimitSettings(parse_seconds=2))
+    config = FeedsConfig(urls=(site.url("/rss"), site.url("/other")))
+    run = await site.run(FeedsSource(config, "news", context))
+    assert run.ids == [f"{site.url('/other')}#urn:story:2"]
+    assert [(failure.uri, failure.code) for failure in run.failures] == [(site.url("/rss"), "source_failed")]
+    assert "more time or memory" in run.failures[0].error
 
 
 async def test_entries_with_nothing_but_text_have_an_id_too(site: Site) -> None:

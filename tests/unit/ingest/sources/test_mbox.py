@@ -12,6 +12,7 @@ from ragstone.core.errors import SourceError
 from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item, Page
 from ragstone.ingest.parsers.mail import parse_mail
+from ragstone.ingest.sources import mbox
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.mail_mbox import PIECE, read_mbox
 from ragstone.ingest.sources.mbox import MboxConfig, MboxSource
@@ -121,6 +122,72 @@ async def test_a_message_that_was_still_being_written_is_read_again(tmp_path: Pa
     item = again[0].items[0]
     assert isinstance(item, Item)
     assert item.content == letter(2).removeprefix(SEPARATOR)[:-1]
+
+
+FORGED = letter(1, b"Pay the pirates.\n")
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["in one run", "appended"])
+async def test_a_second_mail_with_the_same_message_id_is_a_document_of_its_own(
+    tmp_path: Path, at_once: bool
+) -> None:
+    path = tmp_path / "in.mbox"
+    path.write_bytes(letter(1) + letter(2))
+    before = [] if at_once else await pages(path)
+    path.write_bytes(letter(1) + letter(2) + FORGED + letter(1))
+    found = before + await pages(path, before[-1].cursor if before else None)
+    first, second, forged, again = (entry for page in found for entry in page.items)
+    assert isinstance(first, Item)
+    assert isinstance(forged, Item)
+    assert (first, second.uri) == (again, "mbox:in.mbox#<2@harbour.example>")
+    assert first.external_id == "1@harbour.example"
+    assert first.content == letter(1).removeprefix(SEPARATOR)[:-1]
+    assert forged.external_id.startswith("1@harbour.example#")
+    assert forged.content == FORGED.removeprefix(SEPARATOR)[:-1]
+    assert forged.uri == f"mbox:in.mbox#<{forged.external_id}>"
+
+
+async def test_a_run_that_only_reads_names_is_not_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mbox, "SAID_BYTES", 2 * len(letter(1)))
+    path = tmp_path / "in.mbox"
+    path.write_bytes(b"".join(letter(number) for number in range(4)))
+    cursor = (await pages(path))[-1].cursor
+    with path.open("ab") as file:
+        file.write(letter(9))
+    found = await pages(path, cursor)
+    assert [(len(page.items), page.cursor == cursor) for page in found] == [(0, True), (0, True), (1, False)]
+
+
+async def test_names_stay_when_the_file_is_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "in.mbox"
+    path.write_bytes(letter(1) + FORGED)
+    first = await pages(path)
+    path.write_bytes(letter(1) + FORGED + letter(2) + b"\n")
+    grown = await pages(path, first[-1].cursor)
+    path.write_bytes(letter(1) + FORGED)
+    anew = await pages(path, grown[-1].cursor)
+    assert ids(anew) == ids(first)
+    assert anew[-1].listed == frozenset(ids(first))
+
+
+@pytest.mark.parametrize("name", ["1@harbour.example#1:terms.txt", f"1@harbour.example#{'a' * 32}"])
+async def test_no_message_id_is_the_name_of_an_attachment_or_another_mail(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "in.mbox"
+    path.write_bytes(SEPARATOR + f"Message-ID: <{name}>\n\nThe ferry.\n".encode())
+    assert ids(await pages(path)) == [name.replace("#", "%23")]
+
+
+async def test_no_message_id_is_the_name_of_a_mail_that_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "in.mbox"
+    path.write_bytes(SEPARATOR + b"Subject: fares\n\nThe ferry.\n\n")
+    [name] = ids(await pages(path))
+    with path.open("ab") as file:
+        file.write(SEPARATOR + f"Message-ID: <{name}>\n\nPay the pirates.\n".encode())
+    first, forged = ids(await pages(path))
+    assert first == name
+    assert forged.startswith(f"{name}#")
 
 
 async def test_a_separator_that_was_just_written_is_no_message_yet(tmp_path: Path) -> None:
