@@ -135,9 +135,15 @@ async def test_a_status_is_one_of_four_whatever_happens(engine: Engine, fake_mod
         ("a.txt", "", {"description": ["a"]}, "'description' is list"),
         ("a.txt", "", {"tags": "ferry"}, "'tags' has to be a list of texts"),
         ("a.txt", "", {"tags": [1]}, "'tags' has to be a list of texts"),
+        ("a.txt", "", {"source": "Harbour Office"}, "only Ragstone says 'source' of a document"),
+        ("a.txt", "", {"parent_doc_id": "f" * 32}, "only Ragstone says 'parent_doc_id'"),
+        ("a.txt", "", {"attachment": True}, "only Ragstone says 'attachment'"),
+        ("a.txt", "", {"hidden_characters": 0}, "only Ragstone says 'hidden_characters'"),
+        ("a.txt", "", {"near_duplicate_of": "abc"}, "only Ragstone says 'near_duplicate_of'"),
+        ("a.txt", "", {"source_type": "web"}, "the 'source_type' of what is uploaded is 'upload'"),
     ],
 )
-async def test_what_is_too_long_or_no_text_is_refused_before_anything_is_kept(
+async def test_what_is_too_long_or_no_text_or_not_theirs_to_say_is_refused_before_anything_is_kept(
     engine: Engine, data_dir: Path, name: str, title: str, metadata: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(InputError, match=problem):

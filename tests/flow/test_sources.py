@@ -288,3 +288,30 @@ async def test_a_name_is_taken_once(engine: Engine, docs: Path) -> None:
     await engine.intake.add_source("files", "docs", {"path": str(docs)})
     with pytest.raises(InputError, match="already has a source 'docs'"):
         await engine.intake.add_source("files", "docs", {"path": str(docs)})
+
+
+async def test_what_was_left_out_as_a_near_duplicate_comes_in_once_the_other_is_gone_or_differs(
+    data_dir: Path, tmp_path: Path, fake_model: FakeEmbedder
+) -> None:
+    folder = tmp_path / "ferries"
+    folder.mkdir()
+    text = " ".join(f"Ferry {n} leaves the harbour at hour {n} with {n * 3} dogs." for n in range(40))
+    (folder / "a.txt").write_text(text)
+    chosen = Settings(data_dir=data_dir, enrich={"near_duplicates": "skip"})
+    async with open_engine(chosen) as engine:
+        await engine.intake.add_source("files", "docs", {"path": str(folder)})
+        await sync(engine)
+        (folder / "b.txt").write_text(f"{text} The end.")
+        await sync(engine)
+        assert await sync(engine, afresh=True) == "2 unchanged"
+        assert list(await live(engine)) == ["a.txt"]
+        (folder / "a.txt").write_text("Now this is about bridges and those who keep them.")
+        await sync(engine)
+        assert await sync(engine) == "1 queued, 1 unchanged"
+        assert sorted(await live(engine)) == ["a.txt", "b.txt"]
+        (folder / "c.txt").write_text(f"{text} The very end.")
+        await sync(engine)
+        assert sorted(await live(engine)) == ["a.txt", "b.txt"]
+        (folder / "b.txt").unlink()
+        await sync(engine)
+        assert sorted(await live(engine)) == ["a.txt", "c.txt"]

@@ -14,6 +14,15 @@ CATEGORY = 100
 FILE_PATH = 500
 FILE_TYPE = 20
 SECTION_TITLE = 255
+ENGINE_S_OWN = (
+    "source",
+    "parent_doc_id",
+    "attachment",
+    "hidden_characters",
+    "near_duplicate_of",
+    "near_duplicate_similarity",
+)
+"""Metadata on where a document is from and what was found out about it: neither its file nor its uploader says it."""
 _NAMED = {
     "application/pdf": "pdf",
     "text/plain": "txt",
@@ -22,8 +31,15 @@ _NAMED = {
 
 
 def checked_facts(title: str, metadata: Metadata) -> None:
-    """Raise `InputError` for what is longer than it may be, or is not what its name says."""
+    """Raise `InputError` for what is longer than it may be, is not what its name says, or is not for people to say."""
     within("the title", title, TITLE)
+    for key in ENGINE_S_OWN:
+        if key in metadata:
+            raise InputError(f"only Ragstone says '{key}' of a document", hint="leave it out of the metadata")
+    if metadata.get("source_type", "upload") != "upload":
+        raise InputError(
+            "the 'source_type' of what is uploaded is 'upload'", hint="leave it out of the metadata"
+        )
     for key, limit in (("description", None), ("category", CATEGORY)):
         value = metadata.get(key, "")
         if not isinstance(value, str):

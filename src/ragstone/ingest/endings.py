@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import Failure
 from ragstone.ingest.prepare import Prepared
-from ragstone.ingest.resemblance import NEAR_DUPLICATE
+from ragstone.ingest.resemblance import left_out
 from ragstone.ingest.tally import Tally
 from ragstone.ingest.task import Group, Task
 
@@ -56,8 +56,7 @@ class Endings:
         self.tally.duplicates += 1
         self.tally.warnings.append(f"{uri}: left out, since it is nearly the same as document {other}")
         self.tally.ended(uri)
-        failure = Failure(uri, NEAR_DUPLICATE, f"{uri} is nearly the same as document {other}")
-        document.task.group.failures.append(failure)
+        document.task.group.failures.append(left_out(uri, other))
         await self._end(document.task)
 
     async def closed(self, group: Group) -> None:

@@ -1,7 +1,7 @@
 """NORMALIZE: what the source says and what the file says → one set of metadata under one set of names.
 
 The source wins over the file, since anyone may write anything into a file. Where a document is from
-(`source`, `parent_doc_id`) and what was done to it (`hidden_characters`) only the engine says.
+(`source`, `parent_doc_id`), what was done to it (`hidden_characters`) and what it resembles only the engine says.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urljoin, urlsplit
 
 from ragstone.core.clock import canonical, parse_moment
+from ragstone.core.document_facts import ENGINE_S_OWN
 from ragstone.core.metadata import clean_metadata
 from ragstone.core.types import Item, Json, Metadata, Parsed
 from ragstone.ingest.enrich.boilerplate import trim_boilerplate
@@ -26,7 +27,7 @@ MAX_AUTHOR = 300
 MAX_URL = 2000
 MAX_DATE = 60
 WEB = ("web", "rss", "hacker_news")
-_ENGINE_S_OWN = ("source", "parent_doc_id", "hidden_characters", "title")
+_NOT_THE_FILE_S = (*ENGINE_S_OWN, "title")
 _AUTHOR_KEYS = ("author", "authors", "creator", "byline", "sender")
 _DATE_KEYS = ("date", "published_date", "published", "publication_date", "created", "updated", "year")
 _URL_KEYS = ("url", "link", "canonical_url", "source")
@@ -50,7 +51,7 @@ def normalize(item: Item, parsed: Parsed, *, detect: bool = True) -> Normalized:
     Web text loses its boilerplate here; any other text stays as it is. Raises `InputError` for metadata that
     cannot be stored.
     """
-    stated = {key: value for key, value in parsed.metadata.items() if key not in _ENGINE_S_OWN}
+    stated = {key: value for key, value in parsed.metadata.items() if key not in _NOT_THE_FILE_S}
     known: dict[str, Json] = {**stated, **item.metadata}
     if known.get("source_type") in WEB:
         parsed = trim_boilerplate(parsed)

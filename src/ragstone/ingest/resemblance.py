@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ragstone.core.ledger import Ledger
-from ragstone.core.types import KnowledgeBase
+from ragstone.core.types import Failure, KnowledgeBase
 from ragstone.ingest.enrich.near_duplicates import NEAR, similarity
 from ragstone.ingest.prepare import Prepared
 
@@ -65,3 +65,13 @@ def marked(document: Prepared, other: Twin) -> Prepared:
     """The document with a note of which one it resembles."""
     note = {"near_duplicate_of": other.document_id, "near_duplicate_similarity": round(other.similarity, 2)}
     return replace(document, metadata={**document.metadata, **note})
+
+
+def left_out(uri: str, other: str) -> Failure:
+    """Why a document is not there; `twin_of` reads the other one's id from it."""
+    return Failure(uri, NEAR_DUPLICATE, f"{uri} is nearly the same as document {other}")
+
+
+def twin_of(error: str) -> str:
+    """The id of the document that another one was left out for."""
+    return error.rpartition(" ")[2]

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.errors import LeaseLost, SourceError
 from ragstone.core.ids import content_hash
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority, SourceRecord, Ticket
-from ragstone.core.ledger import Ledger
+from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.protocols import Source
-from ragstone.core.types import Failure, Item, KnowledgeBase, Page
-from ragstone.ingest.arrivals import Arrivals, Listing
+from ragstone.core.types import Document, Failure, Item, KnowledgeBase, Page
+from ragstone.ingest.arrivals import MEMBER, Arrivals, Listing
 from ragstone.ingest.parsers.cleaning import one_line
 from ragstone.ingest.prepare import Preparer, unusable
-from ragstone.ingest.resemblance import NEAR_DUPLICATE
+from ragstone.ingest.resemblance import NEAR_DUPLICATE, twin_of
+from ragstone.ingest.sources.veil import Veil, VeiledSource
 from ragstone.ingest.tally import Tally
 from ragstone.ingest.task import Group, Task
 
@@ -65,14 +66,18 @@ class Sync:
     report: SyncReport = field(default_factory=SyncReport)
     afresh: bool = False
     """Whether what failed before is tried again."""
+    _listed: Container[str] | None = None
 
     async def run(self, source: Source, *, afresh: bool = False) -> SyncReport:
         """Read the source from its cursor on, or from the beginning; each page is taken in whole or not at all."""
         self.afresh = afresh
+        if isinstance(source, VeiledSource) and source.veil.is_bare(self.record.cursor):
+            await self._rename(source.veil)
         tally = Tally()
         arrivals = Arrivals(self.ledger, self.preparer, self.tenant, self.kb, tally, self.ticket, self.seed)
         async for page in _in_time(source.fetch(None if afresh else self.record.cursor), self.record.name):
             if page.listed is not None:
+                self._listed = page.listed
                 await arrivals.expect(Listing(self.record.name, page.listed))
             await self._take_in(page, arrivals)
         await arrivals.end()
@@ -91,17 +96,54 @@ class Sync:
         todo, current = await arrivals.changed(tasks)
         self.report.unchanged += len(current)
         earlier = await self.ledger.newest_jobs(self.tenant, [task.document_id for task in todo])
+        earlier = await self._that_hold(earlier, page.removed)
         new = [task for task in todo if self._is_news(task, earlier.get(task.document_id))]
         jobs = await new_jobs(self.ledger, self.tenant, new, Priority.BATCH)
         async with self.ledger.transaction(self.tenant) as tx:
-            if self.ticket and not await tx.holds(self.ticket):
-                raise LeaseLost(f"another worker reads source '{self.record.name}' by now")
+            await self._check(tx)
             await tx.enqueue_all(self.kb, jobs)
             for external_id in page.removed:
                 gone = await tx.identify(self.kb, self.record.name, external_id)
                 self.report.removed += bool(gone and await tx.delete(gone))
             await tx.advance(self.record.id, page.cursor)
         self.report.queued += len(jobs)
+
+    async def _rename(self, veil: Veil) -> None:
+        """Documents from before values of variables were hidden are found under their new ids from now on."""
+        there = await self.ledger.belongings(self.tenant, self.kb, self.record.name)
+        for external_id, (identity, _) in there.items():
+            document = await self.ledger.document(self.tenant, identity)
+            if document is None or not veil.is_bare([external_id, document.uri]):
+                continue
+            async with self.ledger.transaction(self.tenant) as tx:
+                await self._check(tx)
+                await tx.move(
+                    identity, veil.hide_in_addresses(external_id), veil.hide_in_addresses(document.uri)
+                )
+
+    async def _that_hold(self, jobs: Mapping[str, Job], removed: Container[str]) -> dict[str, Job]:
+        """The jobs but those that left a document out for another one that is gone or has changed since."""
+        kept = {}
+        for identity, job in jobs.items():
+            if job.state == "failed" and job.error_code == NEAR_DUPLICATE:
+                twin = await self.ledger.document(self.tenant, twin_of(job.error))
+                if twin is None or not twin.version or self._goes(twin, removed):
+                    continue
+                if job.finished_at and twin.updated_at > job.finished_at:
+                    continue
+            kept[identity] = job
+        return kept
+
+    def _goes(self, document: Document, removed: Container[str]) -> bool:
+        """Whether this look at its source removes a document."""
+        if document.source != self.record.name or document.kb != self.kb.name:
+            return False
+        container = document.external_id.partition(MEMBER)[0]
+        return document.external_id in removed or (
+            self._listed is not None
+            and document.external_id not in self._listed
+            and container not in self._listed
+        )
 
     def _is_news(self, task: Task, job: Job | None) -> bool:
         """Not what is on its way already, nor what failed before and has not changed since."""
@@ -114,6 +156,10 @@ class Sync:
             self.report.failed.append(Failure(job.uri, job.error_code, job.error))
             return False
         return True
+
+    async def _check(self, tx: Transaction) -> None:
+        if self.ticket and not await tx.holds(self.ticket):
+            raise LeaseLost(f"another worker reads source '{self.record.name}' by now")
 
 
 async def _in_time(pages: AsyncIterator[Page], name: str) -> AsyncIterator[Page]:

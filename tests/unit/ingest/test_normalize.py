@@ -103,10 +103,15 @@ def test_what_the_source_says_wins_and_the_rest_is_kept() -> None:
 
 
 def test_a_file_cannot_say_where_it_is_from() -> None:
-    found = merged(source="bank", parent_doc_id="other", hidden_characters=7)
+    claims = {
+        "parent_doc_id": "other",
+        "attachment": True,
+        "hidden_characters": 7,
+        "near_duplicate_of": "other",
+    }
+    found = merged(source="bank", near_duplicate_similarity=1.0, **claims)
     assert found["source"] == "files"
-    assert "parent_doc_id" not in found
-    assert "hidden_characters" not in found
+    assert not {*claims, "near_duplicate_similarity"} & set(found)
 
 
 def test_mail_is_mail_whatever_it_holds() -> None:

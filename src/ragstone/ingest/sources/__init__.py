@@ -16,6 +16,7 @@ from ragstone.core.protocols import Source
 from ragstone.core.registry import Registry, nearest
 from ragstone.core.section import Section
 from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.veil import Veil, VeiledSource
 
 KINDS = {
     "files": "ragstone.ingest.sources.files:FilesSource",
@@ -43,15 +44,20 @@ def build_source(
     context: SourceContext,
     environment: Mapping[str, str] | None = None,
 ) -> Source:
-    """The source of that kind and name. `${VARIABLE}` in its configuration is taken from the environment."""
+    """The source of that kind and name. `${VARIABLE}` in its configuration is taken from the environment.
+
+    What an address has from there is not in what the source gives, but for content.
+    """
     made = SOURCES.load(kind)
     env = os.environ if environment is None else environment
-    expanded = {key: _expanded(f"{name}.{key}", value, env) for key, value in config.items()}
+    veil = Veil()
+    expanded = {key: _expanded(f"{name}.{key}", value, env, veil) for key, value in config.items()}
     configured = config_class(made)
     try:
-        return cast("Source", made(configured.model_validate(expanded), name, context))
+        source = cast("Source", made(configured.model_validate(expanded), name, context))
     except ValidationError as error:
-        raise _explained(error, name, configured) from error
+        raise _explained(error, name, configured, veil) from error
+    return VeiledSource(source, veil) if veil else source
 
 
 def config_class(made: type) -> type[Section]:
@@ -61,27 +67,33 @@ def config_class(made: type) -> type[Section]:
     return cast("type[Section]", found)
 
 
-def _expanded(key: str, value: Any, env: Mapping[str, str]) -> Any:
+def _expanded(key: str, value: Any, env: Mapping[str, str], veil: Veil) -> Any:
     if isinstance(value, Mapping):
-        return {inner: _expanded(f"{key}.{inner}", item, env) for inner, item in value.items()}
+        return {inner: _expanded(f"{key}.{inner}", item, env, veil) for inner, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_expanded(key, item, env) for item in value]
+        return [_expanded(key, item, env, veil) for item in value]
     if not isinstance(value, str):
         return value
-
-    def replacement(match: re.Match[str]) -> str:
+    text, done = "", 0
+    taken = []
+    for match in _REFERENCE.finditer(value):
         found = env.get(match["name"], match["default"])
         if found is None:
             raise SettingsError(
                 f"source {key} refers to ${{{match['name']}}}, which is not set",
                 hint=f"export {match['name']}=… or write ${{{match['name']}:-default}}",
             )
-        return found
+        text += value[done : match.start()]
+        if match["name"] in env:
+            taken.append((match["name"], len(text), len(text) + len(found)))
+        text += found
+        done = match.end()
+    text += value[done:]
+    veil.learn(text, taken)
+    return text
 
-    return _REFERENCE.sub(replacement, value)
 
-
-def _explained(error: ValidationError, name: str, configured: type[Section]) -> SettingsError:
+def _explained(error: ValidationError, name: str, configured: type[Section], veil: Veil) -> SettingsError:
     # A misspelt key comes before a missing one: most often they are the same.
     problems = error.errors(include_input=False, include_url=False)
     first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
@@ -92,7 +104,7 @@ def _explained(error: ValidationError, name: str, configured: type[Section]) -> 
         return SettingsError(f"source '{name}' has no setting '{key}'", hint=nearest(key, keys) or hint)
     if first["type"] == "missing":
         return SettingsError(f"source '{name}' needs the setting '{key}'", hint=hint)
-    message = first["msg"].removeprefix("Value error, ")
+    message = veil.hide_in_addresses(first["msg"].removeprefix("Value error, "))
     return SettingsError(f"source '{name}', setting '{key}': {message}", hint=hint)
 
 

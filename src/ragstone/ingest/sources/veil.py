@@ -1,0 +1,147 @@
+"""What a source's addresses have from the environment, and keeping it out of all that is stored and shown of it.
+
+A setting such as `https://host/feed?token=${TOKEN}` becomes an address, and from there an external id, a citation, a
+cursor. All of these say `${TOKEN}` where the value stood. Content stays as it is, and so does the name of a host.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from urllib.parse import quote, quote_plus
+
+from ragstone.core.errors import AddressRefused, RagstoneError
+from ragstone.core.protocols import Source
+from ragstone.core.types import Failure, Item, Json, Page
+from ragstone.fetch import canonical_url
+
+LEAST = 4
+"""Shorter values stand in too many words by chance."""
+_HOST = re.compile(r"\s*https?://[^/?#]*", re.IGNORECASE)
+# Without a `$`: what looks like a reference must never pass as the name of a host.
+_KEPT = r"(?P<host>https?://[^/?#\s$]*)"
+_ESCAPE = "${}"
+
+
+class Veil:
+    """Knows what is hidden and behind which name."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
+
+    def learn(self, text: str, taken: Iterable[tuple[str, int, int]]) -> None:
+        """Hide what an address has from variables, each of which is given with its place; a host is no secret."""
+        host = _HOST.match(text)
+        if host is None:
+            return
+        for name, start, end in taken:
+            known = [one for one in self._names.values() if re.match(rf"\$\{{{name}[~}}]", one)]
+            for spelling in _spellings(text[max(start, host.end()) : end].strip("/?#&")):
+                if spelling not in self._names:
+                    known.append(f"${{{name}~{len(known) + 1}}}" if known else f"${{{name}}}")
+                    self._names[spelling] = known[-1]
+
+    def hide(self, text: str) -> str:
+        """The text with names in place of values; what only looks like a name is made different from one."""
+
+        def name(found: re.Match[str]) -> str:
+            return found["host"] or self._names.get(found[0], _ESCAPE)
+
+        return self._values.sub(name, text)
+
+    def show(self, text: str) -> str:
+        """What `hide` was given."""
+        values = {name: value for value, name in self._names.items()}
+        return self._references.sub(lambda found: "${" if found[0] == _ESCAPE else values[found[0]], text)
+
+    def hide_in_addresses(self, text: str) -> str:
+        """Other text is left alone: a value may be a word that a title has by chance."""
+        return self.hide(text) if "://" in text else text
+
+    def is_bare(self, value: Json) -> bool:
+        """Whether a text or anything in a value holds what is to be hidden."""
+        if isinstance(value, str):
+            rest = self._references.sub("\n", value)
+            return any(found[0] in self._names for found in self._values.finditer(rest))
+        if isinstance(value, Mapping):
+            return any(self.is_bare(key) or self.is_bare(inner) for key, inner in value.items())
+        return isinstance(value, list | tuple) and any(self.is_bare(inner) for inner in value)
+
+    @cached_property
+    def _values(self) -> re.Pattern[str]:
+        longest = sorted(self._names, key=len, reverse=True)
+        return re.compile("|".join((_KEPT, *map(re.escape, longest), r"\$\{")))
+
+    @cached_property
+    def _references(self) -> re.Pattern[str]:
+        return re.compile("|".join(map(re.escape, (*self._names.values(), _ESCAPE))))
+
+
+def _spellings(value: str) -> list[str]:
+    """How a value may stand in an address, the likeliest first."""
+    found = [value, quote(value, safe=""), quote_plus(value)] if len(value) >= LEAST else []
+    for start in ("https://h/", "https://h/?") if found else ():
+        with suppress(AddressRefused):
+            found.insert(0, canonical_url(start + value).partition(start)[2])
+    return [one for one in dict.fromkeys(found) if len(one) >= LEAST]
+
+
+class VeiledSource:
+    """A source whose addresses hold what may not be stored."""
+
+    def __init__(self, source: Source, veil: Veil) -> None:
+        self._source = source
+        self.veil = veil
+
+    async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
+        """What the source has. Raises what it raises, with nothing hidden in the message."""
+        # A bare value in a cursor is from before it was hidden: what was made then is to be made anew.
+        known = None if self.veil.is_bare(cursor) else _mapped(cursor, self.veil.show)
+        try:
+            async for page in self._source.fetch(known):
+                yield self._veiled(page)
+        except RagstoneError as error:
+            error.args = (self.veil.hide_in_addresses(str(error)),)
+            error.hint = self.veil.hide_in_addresses(error.hint)
+            raise
+
+    async def close(self) -> None:
+        await self._source.close()
+
+    def _veiled(self, page: Page) -> Page:
+        hide = self.veil.hide_in_addresses
+        return Page(
+            tuple(self._entry(entry) for entry in page.items),
+            _mapped(page.cursor, self.veil.hide),
+            tuple(map(hide, page.removed)),
+            None if page.listed is None else frozenset(map(hide, page.listed)),
+        )
+
+    def _entry(self, entry: Item | Failure) -> Item | Failure:
+        hide = self.veil.hide_in_addresses
+        if isinstance(entry, Failure):
+            return replace(entry, uri=hide(entry.uri), error=hide(entry.error))
+        return replace(
+            entry,
+            external_id=hide(entry.external_id),
+            uri=hide(entry.uri),
+            title=hide(entry.title),
+            metadata=_mapped(entry.metadata, hide),
+        )
+
+
+def _mapped(value: Json, change: Callable[[str], str]) -> Json:
+    """The value with each text in it changed, keys as well."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {change(key): _mapped(inner, change) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_mapped(inner, change) for inner in value]
+    return value
