@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ragstone.core.types import BlockKind
@@ -13,6 +13,9 @@ from ragstone.ingest.parsers.tables import markdown_table
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+MOST_SPANNED = 50
+"""Columns and rows that one cell may take: a small file must not become a large table."""
+MOST_REPEATED = 200
 _UNREAD = frozenset({
     "script", "style", "template", "noscript", "svg", "math", "iframe", "object", "canvas", "audio", "video",
     "select", "button", "input", "textarea", "dialog", "head", "nav", "menu",
@@ -185,15 +188,35 @@ def _table(table: LexborNode) -> str:
     """A Markdown table under its caption."""
     lines = [_visible(caption) for caption in table.css("caption")]
     rows = []
+    merged: dict[int, tuple[str, int]] = {}
     for row in table.css("tr"):
-        cells = []
+        cells: list[str] = []
         cell = row.first_child
         while cell is not None:
             if cell.tag in ("td", "th") and not _is_hidden(cell):
-                cells.append(_visible(cell))
+                _go_on(cells, merged)
+                text, down = _visible(cell), _span(cell, "rowspan")
+                for number in range(_span(cell, "colspan") if len(cells) < MOST_SPANNED else 1):
+                    if down > 1:
+                        merged[len(cells)] = "" if number or len(text) > MOST_REPEATED else text, down
+                    cells.append("" if number else text)
             cell = cell.next
+        _go_on(cells, merged)
         rows.append(cells)
+        merged = {column: (text, down - 1) for column, (text, down) in merged.items() if down > 1}
     return "\n".join((*lines, markdown_table(rows)))
+
+
+def _go_on(cells: list[str], merged: Mapping[int, tuple[str, int]]) -> None:
+    """A cell that reaches down from a row above says in this one, too, what it says there."""
+    while len(cells) in merged:
+        cells.append(merged[len(cells)][0])
+
+
+def _span(cell: LexborNode, name: str) -> int:
+    """Over how many columns or rows a cell reaches; a file may say anything."""
+    said = str(cell.attributes.get(name) or "")
+    return min(max(int(said), 1), MOST_SPANNED) if said.isdecimal() and len(said) < 6 else 1
 
 
 def _visible(root: LexborNode) -> str:

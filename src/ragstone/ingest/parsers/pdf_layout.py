@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from statistics import median
 
 SOFT_HYPHEN = "\u00ad"
@@ -52,18 +53,34 @@ def scanned_page(lines: Sequence[Span], height: float) -> Page:
 
 
 def with_tables(lines: Sequence[Span], tables: Sequence[Span]) -> list[Span]:
-    """Put each table behind the last line that stands above it in its column."""
+    """Put each table behind the last line that stands above it in its column.
+
+    Where nothing is beside the table, that may be a line with nothing beside it either.
+    """
     placed = list(lines)
     for table in sorted(tables, key=lambda span: -span.top):
+        beside = any(line.bottom < table.top and line.top > table.bottom for line in lines)
+        alone = set() if beside else _alone(lines)
         above = [
             place
             for place, line in enumerate(placed, start=1)
             if line.bottom >= table.top - line.height / 2
-            and line.left < table.right
-            and line.right > table.left
+            and ((line.left < table.right and line.right > table.left) or id(line) in alone)
         ]
         placed.insert(above[-1] if above else 0, table)
     return placed
+
+
+def _alone(lines: Sequence[Span]) -> set[int]:
+    """The lines that have the width of the page to themselves, as a short heading over a centred table has."""
+    ordered = sorted(lines, key=lambda line: line.bottom)
+    found, highest = set(), float("-inf")
+    for line, following in zip_longest(ordered, ordered[1:]):
+        slack = line.height / 4  # neighbouring lines may touch
+        if highest <= line.bottom + slack and (following is None or following.bottom >= line.top - slack):
+            found.add(id(line))
+        highest = max(highest, line.top)
+    return found
 
 
 def lines_of(words: Sequence[Span]) -> list[Span]:

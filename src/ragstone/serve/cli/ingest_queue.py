@@ -37,7 +37,7 @@ def _show(session: Session, queued: Sequence[DocumentStatus], failed: Sequence[F
         "failed": [failure_json(failure) for failure in failed],
     }
     session.show(shape, lambda out: _draw(out, queued, failed))
-    if any(status.status == "pending" for status in queued):
+    if any(_state(status) == "pending" for status in queued):
         session.remark("next", f"ragstone worker --until-idle{session.options.as_typed()}")
 
 
@@ -47,9 +47,14 @@ def _draw(out: Console, queued: Sequence[DocumentStatus], failed: Sequence[Failu
         rows = table("id", "status", "document", "file")
         for status in queued:
             job = status.job.id if status.job else "–"
-            rows.add_row(job, status.status, status.document_id, text(one_line(status.uri)))
+            rows.add_row(job, _state(status), status.document_id, text(one_line(status.uri)))
         out.print(rows)
     if failed:
         draw_failures(out, failed)
     if not (queued or failed):
         out.print("No documents were found there.")
+
+
+def _state(status: DocumentStatus) -> str:
+    """That of the newest version: an earlier one may be live while it waits."""
+    return status.job.state if status.job else status.status

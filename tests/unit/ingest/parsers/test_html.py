@@ -87,6 +87,34 @@ def test_layout_tables_are_transparent() -> None:
     assert shape(parsed) == [("heading", 2, "Left"), ("paragraph", 0, "words"), ("paragraph", 0, "right")]
 
 
+def test_merged_cells_keep_the_others_in_their_columns() -> None:
+    parsed = parse_html(
+        b"<table><tr><th>Zone<th>Limit<th>Remark</tr><tr><td rowspan=2>Basin<td>3 knots<td>by day</tr>"
+        b"<tr><td>2 knots<td>at night</tr><tr><td colspan=2>Quay and dock<td>Only pilots</tr>"
+        b"<tr><td>Roads<td>9 knots<td>always</tr></table>",
+        "page.html",
+    )
+    assert parsed.text.splitlines() == [
+        "| Zone | Limit | Remark |",
+        "| --- | --- | --- |",
+        "| Basin | 3 knots | by day |",
+        "| Basin | 2 knots | at night |",
+        "| Quay and dock |  | Only pilots |",
+        "| Roads | 9 knots | always |",
+    ]
+
+
+@pytest.mark.parametrize("said", ["0", "-3", "many", "", "99999999999999999999", "\u0663"])
+def test_what_a_cell_says_of_its_width_may_be_nonsense(said: str) -> None:
+    page = f'<table><tr><td colspan="{said}">a<td>b</tr><tr><td>c<td>d</tr></table>'
+    assert parse_html(page.encode(), "page.html").text.splitlines()[-1].startswith("| c | d |")
+
+
+def test_a_small_table_cannot_say_that_it_is_a_huge_one() -> None:
+    page = "<table>" + ("<tr>" + "<td colspan=9999 rowspan=9999>a</td>" * 100 + "</tr>") * 100 + "</table>"
+    assert len(parse_html(page.encode(), "page.html").text) < 10 * len(page)
+
+
 def test_a_heading_in_a_list_splits_the_list() -> None:
     parsed = parse_html(b"<ul><li>before<li><h3>Card</h3>after</ul>", "page.html")
     assert shape(parsed) == [("list", 0, "- before"), ("heading", 3, "Card"), ("list", 0, "- after")]

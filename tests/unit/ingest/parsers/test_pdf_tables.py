@@ -72,6 +72,17 @@ def test_a_table_on_a_page_whose_box_does_not_begin_at_zero(make_pdf: MakePdf) -
     assert shape(parse_pdf(moved, "a.pdf")) == AROUND
 
 
+def test_a_short_heading_stays_over_its_centred_table(make_pdf: MakePdf) -> None:
+    def draw(page: Any) -> None:
+        page.drawString(60, 780, "Winter fares")
+        draw_fares(page, 300, 660)
+        page.drawString(60, 600, "Summer fares")
+        draw_fares(page, 300, 480)
+
+    texts = [text for *_, text in shape(parse_pdf(make_pdf(draw), "a.pdf"))]
+    assert texts == ["Winter fares", AS_MARKDOWN, "Summer fares", AS_MARKDOWN]
+
+
 def test_a_table_in_one_column_stays_in_its_column(make_pdf: MakePdf) -> None:
     def draw(page: Any) -> None:
         for row in range(30):
