@@ -14,7 +14,7 @@ CATEGORY = 100
 FILE_PATH = 500
 FILE_TYPE = 20
 SECTION_TITLE = 255
-ENGINE_S_OWN = (
+SAID_BY_US = (
     "source",
     "parent_doc_id",
     "attachment",
@@ -33,7 +33,7 @@ _NAMED = {
 def checked_facts(title: str, metadata: Metadata) -> None:
     """Raise `InputError` for what is longer than it may be, is not what its name says, or is not for people to say."""
     within("the title", title, TITLE)
-    for key in ENGINE_S_OWN:
+    for key in SAID_BY_US:
         if key in metadata:
             raise InputError(f"only Ragstone says '{key}' of a document", hint="leave it out of the metadata")
     if metadata.get("source_type", "upload") != "upload":

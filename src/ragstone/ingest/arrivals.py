@@ -85,11 +85,13 @@ class Arrivals:
         waiting = await self.ledger.under_way(self.tenant, ids) if ids else {}
         if not waiting:
             return todo, current
-        late = [task for task in current if _is_other(task, waiting)]
-        todo = [*todo, *(replace(task, known=True) for task in late)]
-        return [replace(task, waiting_job=waiting.get(task.document_id, ("", ""))[0]) for task in todo], [
-            task for task in current if not _is_other(task, waiting)
+        late = [replace(task, known=True) for task in current if _is_other(task, waiting)]
+        current = [task for task in current if not _is_other(task, waiting)]
+        nothing = ("", "")
+        todo = [
+            replace(task, waiting_job=waiting.get(task.document_id, nothing)[0]) for task in (*todo, *late)
         ]
+        return todo, current
 
     async def end(self) -> None:
         """Remove what is gone: neither listed nor seen inside something that is."""

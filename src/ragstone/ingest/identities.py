@@ -18,7 +18,7 @@ async def identified(
     unknown = list(dict.fromkeys(external_ids))
     for turn in count():
         found.update(await ledger.identities(tenant, kb, source, unknown))
-        root = f"{seed}/{kb.id}" if turn == 1 else f"{seed}/{kb.id}/{turn}" if turn else seed
+        root = f"{seed}/{kb.id}/{turn}" if turn else seed
         new = {one: document_id(root, kb.name, source, one) for one in unknown if one not in found}
         taken = await ledger.existing(tenant, list(new.values())) if new else set()
         found.update({one: identity for one, identity in new.items() if identity not in taken})

@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urljoin, urlsplit
 
 from ragstone.core.clock import canonical, parse_moment
-from ragstone.core.document_facts import ENGINE_S_OWN
+from ragstone.core.document_facts import SAID_BY_US
 from ragstone.core.metadata import clean_metadata
 from ragstone.core.types import Item, Json, Metadata, Parsed
 from ragstone.ingest.enrich.boilerplate import trim_boilerplate
@@ -27,7 +27,7 @@ MAX_AUTHOR = 300
 MAX_URL = 2000
 MAX_DATE = 60
 WEB = ("web", "rss", "hacker_news")
-_NOT_THE_FILE_S = (*ENGINE_S_OWN, "title")
+_NOT_THE_FILE_S = (*SAID_BY_US, "title")
 _AUTHOR_KEYS = ("author", "authors", "creator", "byline", "sender")
 _DATE_KEYS = ("date", "published_date", "published", "publication_date", "created", "updated", "year")
 _URL_KEYS = ("url", "link", "canonical_url", "source")

@@ -31,6 +31,8 @@ logger = logging.getLogger(__name__)
 MOST_JOBS = 128
 """As many small documents as fill a wave of the model."""
 MOST_EXPRESS = 8
+MOST_SYNCS = 8
+"""Sources that are read at once, each of another tenant: they mostly wait for somebody's answer."""
 MOST_BYTES = 32 * 1024 * 1024
 SWEEP_SECONDS = 30.0
 """How often every tenant is looked at whose bell has not rung."""
@@ -45,7 +47,7 @@ OnEnd = Callable[[str, Job], None]
 """Is told the tenant and the job when one has ended."""
 BESIDE = (
     # A source may take its time: nobody's documents wait behind it, nor do the sources of other tenants.
-    *(Slot("sync", "all"),) * 8,
+    *(Slot("sync", "all"),) * MOST_SYNCS,
     # Nor does an upload wait until a batch has ended. A last attempt is made by these hands only: then nothing that
     # has killed as many workers is in the same process, and only the guilty one fails.
     Slot("document", "express"),

@@ -57,15 +57,14 @@ def with_tables(lines: Sequence[Span], tables: Sequence[Span]) -> list[Span]:
 
     Where nothing is beside the table, that may be a line with nothing beside it either.
     """
-    placed = list(lines)
+    placed, alone = list(lines), _alone(lines) if tables else set()
     for table in sorted(tables, key=lambda span: -span.top):
         beside = any(line.bottom < table.top and line.top > table.bottom for line in lines)
-        alone = set() if beside else _alone(lines)
         above = [
             place
             for place, line in enumerate(placed, start=1)
             if line.bottom >= table.top - line.height / 2
-            and ((line.left < table.right and line.right > table.left) or id(line) in alone)
+            and ((line.left < table.right and line.right > table.left) or (id(line) in alone and not beside))
         ]
         placed.insert(above[-1] if above else 0, table)
     return placed

@@ -8,19 +8,18 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 from select import POLLIN, POLLOUT, poll
 from typing import IO
 
 from ragstone.core.errors import ParseError
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers import wire
+from ragstone.ingest.parsers.isolation import start_isolated
 
 DOCUMENTS_PER_CHILD = 2000
 START_SECONDS = 60.0
 _CHUNK = 1 << 16
-# The child gets the parent's import path as arguments: it starts isolated and without site packages of its own.
-_BOOT = "import sys; sys.path[:] = sys.argv[3:]; from ragstone.ingest.parsers.child import main; main()"
+_CHILD = "ragstone.ingest.parsers.child"
 
 
 class ParserProcess:
@@ -30,21 +29,7 @@ class ParserProcess:
         self._documents = 0
         self._memory = memory_mb * 1024 * 1024
         self._in_step = True
-        self._process = subprocess.Popen(  # noqa: S603  (our own interpreter, our own arguments)
-            [
-                *(sys.executable, "-I", "-S", "-B", "-X", "utf8", "-c", _BOOT),
-                *(str(memory_mb), str(os.getpid())),
-                *(str(Path(entry).absolute()) for entry in sys.path if entry),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=_environment(),
-            cwd=Path("/"),
-            close_fds=True,
-            start_new_session=True,
-            bufsize=0,
-        )
+        self._process = start_isolated(_CHILD, str(memory_mb), str(os.getpid()))
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
@@ -61,7 +46,7 @@ class ParserProcess:
             self.end()
             raise ParseError(
                 "the parser process did not start",
-                hint=f"check that this works: {sys.executable} -c 'import ragstone.ingest.parsers.child'",
+                hint=f"check that this works: {sys.executable} -c 'import {_CHILD}'",
             ) from problem
 
     @property
@@ -143,16 +128,6 @@ class ParserProcess:
         waiter.register(stream, event)
         if not waiter.poll(max(0.0, deadline - time.monotonic()) * 1000):
             raise TimeoutError
-
-
-def _environment() -> dict[str, str]:
-    """Nothing of the parent's but where programs are; one thread and one heap, or each core maps memory of its own."""
-    return {
-        "MALLOC_ARENA_MAX": "1",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "PATH": os.environ.get("PATH", os.defpath),
-    }
 
 
 def _mapped(state: bytes | bytearray) -> int:
