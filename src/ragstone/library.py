@@ -1,27 +1,22 @@
-"""What is kept: how it comes in, and its upkeep as documents, kbs and Spaces."""
+"""What is kept: how it comes in, and its upkeep as documents and kbs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from ragstone.core.activity import Vote
 from ragstone.core.audit import AuditEntry
 from ragstone.core.chunk_records import ChunkRecord
 from ragstone.core.collections import Collection, collection_name
 from ragstone.core.erasure import Receipt, Target, TargetKind
-from ragstone.core.errors import ModelError, NotFoundError, unknown_kb
+from ragstone.core.errors import NotFoundError
 from ragstone.core.filters import parse_filter
-from ragstone.core.protocols import Embedder
-from ragstone.core.readers import closed
-from ragstone.core.settings import Settings
-from ragstone.core.spaces import SpaceRecord
 from ragstone.core.tenants import TenantBook
 from ragstone.core.types import Document, Failure, IngestReport, Item, KnowledgeBase, LiveChunk, Stats
-from ragstone.parts import Parts
+from ragstone.embeddings import EmbeddingKeeper
 from ragstone.query.request import checked_count
 
 if TYPE_CHECKING:
@@ -29,25 +24,16 @@ if TYPE_CHECKING:
     from ragstone.activity import Activity
     from ragstone.corpora.builder import CorpusBuilder
     from ragstone.ingest.arrivals import Listing
-    from ragstone.ingest.fill import OnFill
     from ragstone.ingest.tally import OnProgress
     from ragstone.intake import Intake
     from ragstone.moves.mover import Mover
-    from ragstone.reembed import CleanOptions, FillOptions, ReembedOptions, ReembedReport
-    from ragstone.refresh.refresher import RefreshReport
-    from ragstone.refresh.triggers import RefreshStatus
 
 READ = "document.read"
 MOST_AUDITED = 100_000
 
 
-class Library:
+class Library(EmbeddingKeeper):
     """The half of an engine that looks after what is kept. `Engine` has the other half, and opens both."""
-
-    def __init__(self, settings: Settings, parts: Parts) -> None:
-        self.settings = settings
-        self._parts = parts
-        self._closed = False
 
     async def ingest(
         self,
@@ -261,10 +247,6 @@ class Library:
         """All kbs of a tenant."""
         return await self._parts.ledger.kbs(await self._owner(tenant))
 
-    async def reindex(self, *, tenant: str | None = None, kb: str | None = None) -> list[str]:
-        """Make the indexes of a kb anew while it is searched; which of `vectors` and `lexical` could be."""
-        return await self._parts.reindex(await self._owner(tenant), self._name(kb))
-
     async def collections(self, *, tenant: str | None = None) -> list[Collection]:
         """What a tenant has of each source type, by the names that people use, such as `emails_acme`."""
         owner = await self._owner(tenant)
@@ -275,58 +257,6 @@ class Library:
         """Counts of live content."""
         scope = await self._kb(tenant, kb)
         return await self._parts.ledger.stats(self._tenant(tenant), scope)
-
-    async def reembed(
-        self,
-        model: str | None = None,
-        *,
-        tenant: str | None = None,
-        kb: str | None = None,
-        **options: Unpack[ReembedOptions],
-    ) -> ReembedReport:
-        """Move a kb to another model while it is searched and written to; the same again goes on where it stopped."""
-        owner = self._tenant(tenant)
-        await self._parts.gate.write(owner)
-        async with self._parts.gate.paying(owner):
-            return await self._parts.reembedder().run(owner, self._name(kb), model, **options)
-
-    async def refresh(
-        self, *, tenant: str | None = None, kb: str | None = None, on_progress: OnFill | None = None
-    ) -> RefreshReport:
-        """Fill in vectors that are missing, compare some with fresh ones, and make all anew if one differs."""
-        owner = self._tenant(tenant)
-        await self._parts.gate.write(owner)
-        async with self._parts.gate.paying(owner):
-            return await self._parts.refresher().run(
-                owner,
-                self._name(kb),
-                sample=self.settings.embedding.refresh.sample,
-                on_progress=on_progress,
-            )
-
-    async def refresh_status(self, *, tenant: str | None = None, kb: str | None = None) -> RefreshStatus:
-        """When a kb was last refreshed by a worker, how that ended, and when it is due."""
-        return await self._parts.triggers().status(await self._owner(tenant), self._name(kb))
-
-    async def rollback_space(
-        self, *, tenant: str | None = None, kb: str | None = None, **options: Unpack[FillOptions]
-    ) -> ReembedReport:
-        """Move a kb back to the Space that was live before, with all that came in since."""
-        owner = self._tenant(tenant)
-        await self._parts.gate.write(owner)
-        async with self._parts.gate.paying(owner):
-            return await self._parts.reembedder().rollback(owner, self._name(kb), **options)
-
-    async def spaces(self, *, tenant: str | None = None, kb: str | None = None) -> list[SpaceRecord]:
-        """The Spaces of a kb, oldest generation first."""
-        return await self._parts.reembedder().spaces(await self._owner(tenant), self._name(kb))
-
-    async def clean_spaces(
-        self, *, tenant: str | None = None, kb: str | None = None, **options: Unpack[CleanOptions]
-    ) -> int:
-        """Remove Spaces whose grace period is over, or all retired ones, or those being built; how many went."""
-        owner = await self._owner(tenant)
-        return await self._parts.reembedder().clean(owner, self._name(kb), **options)
 
     @property
     def activity(self) -> Activity:
@@ -345,44 +275,3 @@ class Library:
     ) -> int:
         """Say which passages of a search were of use, or not; how many were written down."""
         return await self.activity.vote(query, chunk_ids, vote, voter=voter, tenant=tenant, kb=kb)
-
-    async def close(self) -> None:
-        """Let go of models, children and files."""
-        self._closed = True
-        async with AsyncExitStack() as stack:  # one that fails to close keeps none of the others open
-            for close in reversed(self._parts.closing):
-                stack.push_async_callback(close)
-
-    def _tenant(self, tenant: str | None) -> str:
-        if self._closed:
-            raise closed("the engine")  # files would be opened again, and nobody would close them
-        # Only None means the default: an empty name is a mistake that must not reach somebody's data.
-        return self.settings.tenant if tenant is None else tenant
-
-    async def _owner(self, tenant: str | None) -> str:
-        """Who something is done for; a tenant that is suspended is refused."""
-        await self._parts.gate.read(self._tenant(tenant))
-        return self._tenant(tenant)
-
-    def _name(self, kb: str | None) -> str:
-        return self.settings.kb if kb is None else kb
-
-    async def _kb(self, tenant: str | None, kb: str | None) -> KnowledgeBase:
-        owner, name = await self._owner(tenant), self._name(kb)
-        found = await self._parts.ledger.kb(owner, name)
-        if found is None:
-            raise unknown_kb(name, owner)
-        return found
-
-    async def _embedder_of(self, kb: KnowledgeBase) -> Embedder | None:
-        """The embedder of a kb's live Space; None when it cannot be had, which its searches then say."""
-        if kb.space is None:
-            return None
-        try:
-            return await self._parts.embedders.of(kb.space.model)
-        except ModelError:
-            return None
-
-    @property
-    def _model(self) -> str:
-        return self._parts.embedders.configured

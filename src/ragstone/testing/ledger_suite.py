@@ -19,16 +19,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragstone.core.errors import CollectionExists, InputError, ModelMismatch, NotFoundError
+from ragstone.core.errors import NotFoundError
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import KnowledgeBase
-from ragstone.testing.builders import DIMENSION, MODEL, delete, make_version, put, unit_vectors
+from ragstone.testing.builders import delete, make_version, put, unit_vectors
+from ragstone.testing.ledger_kb_suite import LedgerKbSuite
 from ragstone.testing.ledger_reads_suite import LedgerReadsSuite
 
-BAD_NAMES = ["", "../x", "a/b", "Upper", ".hidden", "-dash", "with space", "a\x00b", "a\n", "ü", "a" * 64]
 
-
-class LedgerSuite(LedgerReadsSuite):
+class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
     """Inherit and say how to open a ledger; content is checked through the protocol alone."""
 
     async def open(self, folder: Path) -> Ledger:
@@ -103,38 +102,6 @@ class LedgerSuite(LedgerReadsSuite):
         assert await ledger.document("default", added.document_id) is None
         assert await ledger.text("default", kept.document_id) == "some words"
         assert await ledger.kb("default", "other") is None
-
-    async def test_a_kb_is_found_under_its_new_name(self, ledger: Ledger) -> None:
-        version = make_version(vectors=unit_vectors(1))
-        kb = await put(ledger, version)
-        other = await put(ledger, make_version("b", kb="other"), kb="other")
-        async with ledger.transaction("default") as transaction:
-            renamed = await transaction.rename_kb(kb, "handbook")
-        assert renamed == replace(kb, name="handbook")
-        assert await ledger.kb("default", "default") is None
-        assert await ledger.kbs("default") == [renamed, other]
-        found = await ledger.document("default", version.document_id)
-        assert found is not None
-        assert found.kb == "handbook"
-        assert (await ledger.stats("default", renamed)).chunks == 1
-        for name, problem in (("other", CollectionExists), ("Not a name", InputError)):
-            with pytest.raises(problem):
-                async with ledger.transaction("default") as transaction:
-                    await transaction.rename_kb(renamed, name)
-        with pytest.raises(NotFoundError):
-            async with ledger.transaction("default") as transaction:
-                await transaction.rename_kb(kb, "again")  # not what it is called any more
-        assert await ledger.kbs("default") == [renamed, other]
-
-    async def test_a_renamed_kb_keeps_its_documents_from_one_of_its_old_name(self, ledger: Ledger) -> None:
-        version = make_version()
-        kb = await put(ledger, version)
-        async with ledger.transaction("default") as transaction:
-            renamed = await transaction.rename_kb(kb, "handbook")
-        with pytest.raises(NotFoundError, match="renamed"):
-            await put(ledger, version)
-        assert await ledger.kbs("default") == [renamed]
-        assert (await ledger.stats("default", renamed)).documents == 1
 
     async def test_a_refused_write_leaves_the_ledger_usable(self, ledger: Ledger) -> None:
         kb = await put(ledger, make_version())
@@ -277,26 +244,6 @@ class LedgerSuite(LedgerReadsSuite):
         with pytest.raises(NotFoundError):
             await ledger.text("default", version.document_id)
 
-    async def test_a_kb_goes_with_everything_in_it(self, ledger: Ledger) -> None:
-        inside = [make_version(name, vectors=unit_vectors(1), kb="doomed") for name in "ab"]
-        outside = make_version("c", vectors=unit_vectors(1))
-        doomed = await put(ledger, *inside, kb="doomed")
-        await put(ledger, outside)
-        async with ledger.transaction("default") as transaction:
-            assert await transaction.delete_kb("doomed") == 2
-            assert await transaction.delete_kb("doomed") == 0
-        assert await ledger.kb("default", "doomed") is None
-        assert [kb.name for kb in await ledger.kbs("default")] == ["default"]
-        assert await ledger.document("default", inside[0].document_id) is None
-        assert await ledger.known_vectors("default", doomed, ["some words"]) == {}
-        assert await ledger.text("default", outside.document_id) == "some words"
-        with pytest.raises(NotFoundError):
-            async with ledger.transaction("default") as transaction:
-                await transaction.stage(doomed, inside[0])
-        reborn = await put(ledger, inside[0], kb="doomed")
-        assert reborn.id != doomed.id
-        assert (await ledger.stats("default", reborn)).documents == 1
-
     async def test_only_live_chunks_of_this_tenant_and_kb_are_read_back(self, ledger: Ledger) -> None:
         ids: dict[str, str] = {}
         for tenant, scope, name in [("one", "x", "mine"), ("one", "y", "other_kb"), ("two", "x", "foreign")]:
@@ -335,41 +282,3 @@ class LedgerSuite(LedgerReadsSuite):
         assert set(known) == {"Part: one", "Part: two"}
         np.testing.assert_allclose(known["Part: one"], vectors[0], atol=1e-3)
         np.testing.assert_allclose(known["Part: two"], vectors[1], atol=1e-3)
-
-    async def test_a_kb_without_vectors_has_no_space(self, ledger: Ledger) -> None:
-        assert await ledger.kb("default", "default") is None
-        kb = await put(ledger, make_version())
-        assert kb.space is None
-        assert await ledger.space("default", kb) is None
-        assert await ledger.known_vectors("default", kb, ["some words"]) == {}
-
-    async def test_a_kb_keeps_to_one_model(self, ledger: Ledger) -> None:
-        kb = await put(ledger, make_version(vectors=unit_vectors(1)))
-        assert kb.space is not None
-        assert (kb.space.model, kb.space.dimension, kb.space.state) == (MODEL, DIMENSION, "live")
-        for model, dimension in [("other", DIMENSION), (MODEL, DIMENSION + 1)]:
-            with pytest.raises(ModelMismatch):
-                async with ledger.transaction("default") as transaction:
-                    await transaction.open_space(kb, model, dimension)
-        with pytest.raises(ModelMismatch):
-            async with ledger.transaction("default") as transaction:
-                await transaction.stage(kb, make_version("b", vectors=unit_vectors(1, DIMENSION + 1)))
-        assert (await ledger.stats("default", kb)).documents == 1
-        async with ledger.transaction("default") as transaction:
-            assert await transaction.open_space(kb, MODEL, DIMENSION) == kb
-        assert await ledger.space("default", kb) == kb.space
-
-    async def test_a_name_that_is_unsafe_in_a_path_is_refused(self, ledger: Ledger) -> None:
-        for name in BAD_NAMES:
-            with pytest.raises(InputError):
-                await ledger.kb(name, "default")
-            with pytest.raises(InputError):
-                async with ledger.transaction(name):
-                    pass
-            with pytest.raises(InputError):
-                async with ledger.transaction("default") as transaction:
-                    await transaction.open_kb(name)
-        assert await ledger.kbs("default") == []
-
-    async def _texts(self, ledger: Ledger, document: str) -> list[str]:
-        return [one.chunk.text for one in await ledger.document_chunks("default", document)]

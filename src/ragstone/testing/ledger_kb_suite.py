@@ -1,0 +1,107 @@
+"""What every ledger must do with knowledge bases: part of `LedgerSuite`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ragstone.core.errors import CollectionExists, InputError, ModelMismatch, NotFoundError
+from ragstone.core.ledger import Ledger
+from ragstone.testing.builders import DIMENSION, MODEL, make_version, put, unit_vectors
+
+BAD_NAMES = ["", "../x", "a/b", "Upper", ".hidden", "-dash", "with space", "a\x00b", "a\n", "ü", "a" * 64]
+
+
+class LedgerKbSuite:
+    """Names, Spaces and the end of kbs; `LedgerSuite` has the fixture."""
+
+    async def test_a_kb_is_found_under_its_new_name(self, ledger: Ledger) -> None:
+        version = make_version(vectors=unit_vectors(1))
+        kb = await put(ledger, version)
+        other = await put(ledger, make_version("b", kb="other"), kb="other")
+        async with ledger.transaction("default") as transaction:
+            renamed = await transaction.rename_kb(kb, "handbook")
+        assert renamed == replace(kb, name="handbook")
+        assert await ledger.kb("default", "default") is None
+        assert await ledger.kbs("default") == [renamed, other]
+        found = await ledger.document("default", version.document_id)
+        assert found is not None
+        assert found.kb == "handbook"
+        assert (await ledger.stats("default", renamed)).chunks == 1
+        for name, problem in (("other", CollectionExists), ("Not a name", InputError)):
+            with pytest.raises(problem):
+                async with ledger.transaction("default") as transaction:
+                    await transaction.rename_kb(renamed, name)
+        with pytest.raises(NotFoundError):
+            async with ledger.transaction("default") as transaction:
+                await transaction.rename_kb(kb, "again")  # not what it is called any more
+        assert await ledger.kbs("default") == [renamed, other]
+
+    async def test_a_renamed_kb_keeps_its_documents_from_one_of_its_old_name(self, ledger: Ledger) -> None:
+        version = make_version()
+        kb = await put(ledger, version)
+        async with ledger.transaction("default") as transaction:
+            renamed = await transaction.rename_kb(kb, "handbook")
+        with pytest.raises(NotFoundError, match="renamed"):
+            await put(ledger, version)
+        assert await ledger.kbs("default") == [renamed]
+        assert (await ledger.stats("default", renamed)).documents == 1
+
+    async def test_a_kb_goes_with_everything_in_it(self, ledger: Ledger) -> None:
+        inside = [make_version(name, vectors=unit_vectors(1), kb="doomed") for name in "ab"]
+        outside = make_version("c", vectors=unit_vectors(1))
+        doomed = await put(ledger, *inside, kb="doomed")
+        await put(ledger, outside)
+        async with ledger.transaction("default") as transaction:
+            assert await transaction.delete_kb("doomed") == 2
+            assert await transaction.delete_kb("doomed") == 0
+        assert await ledger.kb("default", "doomed") is None
+        assert [kb.name for kb in await ledger.kbs("default")] == ["default"]
+        assert await ledger.document("default", inside[0].document_id) is None
+        assert await ledger.known_vectors("default", doomed, ["some words"]) == {}
+        assert await ledger.text("default", outside.document_id) == "some words"
+        with pytest.raises(NotFoundError):
+            async with ledger.transaction("default") as transaction:
+                await transaction.stage(doomed, inside[0])
+        reborn = await put(ledger, inside[0], kb="doomed")
+        assert reborn.id != doomed.id
+        assert (await ledger.stats("default", reborn)).documents == 1
+
+    async def test_a_kb_without_vectors_has_no_space(self, ledger: Ledger) -> None:
+        assert await ledger.kb("default", "default") is None
+        kb = await put(ledger, make_version())
+        assert kb.space is None
+        assert await ledger.space("default", kb) is None
+        assert await ledger.known_vectors("default", kb, ["some words"]) == {}
+
+    async def test_a_kb_keeps_to_one_model(self, ledger: Ledger) -> None:
+        kb = await put(ledger, make_version(vectors=unit_vectors(1)))
+        assert kb.space is not None
+        assert (kb.space.model, kb.space.dimension, kb.space.state) == (MODEL, DIMENSION, "live")
+        for model, dimension in [("other", DIMENSION), (MODEL, DIMENSION + 1)]:
+            with pytest.raises(ModelMismatch):
+                async with ledger.transaction("default") as transaction:
+                    await transaction.open_space(kb, model, dimension)
+        with pytest.raises(ModelMismatch):
+            async with ledger.transaction("default") as transaction:
+                await transaction.stage(kb, make_version("b", vectors=unit_vectors(1, DIMENSION + 1)))
+        assert (await ledger.stats("default", kb)).documents == 1
+        async with ledger.transaction("default") as transaction:
+            assert await transaction.open_space(kb, MODEL, DIMENSION) == kb
+        assert await ledger.space("default", kb) == kb.space
+
+    async def test_a_name_that_is_unsafe_in_a_path_is_refused(self, ledger: Ledger) -> None:
+        for name in BAD_NAMES:
+            with pytest.raises(InputError):
+                await ledger.kb(name, "default")
+            with pytest.raises(InputError):
+                async with ledger.transaction(name):
+                    pass
+            with pytest.raises(InputError):
+                async with ledger.transaction("default") as transaction:
+                    await transaction.open_kb(name)
+        assert await ledger.kbs("default") == []
+
+    async def _texts(self, ledger: Ledger, document: str) -> list[str]:
+        return [one.chunk.text for one in await ledger.document_chunks("default", document)]
