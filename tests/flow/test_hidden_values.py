@@ -83,3 +83,13 @@ async def test_documents_with_a_secret_in_their_address_keep_their_ids_and_lose_
     hits = (await engine.search("lighthouses harbour tide", arms="lexical")).hits
     assert hits
     assert SECRET not in str(hits)
+
+
+@pytest.mark.usefixtures("token")
+async def test_who_only_names_a_page_cannot_have_the_environment_sent_there(
+    engine: Engine, web: WebDouble
+) -> None:
+    report = await engine.ingest_urls(web.url("/page?token=") + "${HARBOUR_TOKEN}")
+    assert report.added == 0
+    assert web.requests
+    assert not [one for one in web.requests if SECRET in str(one)]

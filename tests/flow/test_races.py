@@ -62,6 +62,15 @@ async def engine(model: GatedEmbedder, tmp_path: Path) -> AsyncIterator[Engine]:
         yield opened
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """One file to take in."""
+    made = tmp_path / "docs"
+    made.mkdir()
+    (made / "a.txt").write_text("The ferry leaves at nine.")
+    return made
+
+
 async def names(engine: Engine) -> list[str]:
     return sorted(Path(one.external_id).name for one in await engine.documents(limit=1000))
 
@@ -76,11 +85,8 @@ async def worked(engine: Engine) -> None:
 
 @pytest.mark.req("R-ING-08")
 async def test_a_run_that_saw_the_old_names_removes_nothing_that_another_has_moved(
-    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    (folder / "a.txt").write_text("The ferry leaves at nine.")
     await engine.ingest(folder)
     (folder / "a.txt").rename(folder / "b.txt")
     changed, first, go = Arrivals.changed, asyncio.Event(), asyncio.Event()
@@ -101,11 +107,8 @@ async def test_a_run_that_saw_the_old_names_removes_nothing_that_another_has_mov
 
 
 async def test_a_move_to_a_place_that_another_run_has_taken_fails_nobody(
-    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    (folder / "a.txt").write_text("The ferry leaves at nine.")
     await engine.ingest(folder)
     (folder / "a.txt").rename(folder / "b.txt")
     (folder / "new.txt").write_text("Something new.")
@@ -123,11 +126,8 @@ async def test_a_move_to_a_place_that_another_run_has_taken_fails_nobody(
 
 
 async def test_what_goes_live_while_its_source_is_removed_is_kept_if_it_was_to_be(
-    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    (folder / "a.txt").write_text("The ferry leaves at nine.")
     await engine.intake.add_source("files", "notes", {"path": str(folder)})
     await engine.intake.sync("notes")
     activate, removing = SqlTransaction.activate_all, list[asyncio.Task[int]]()
