@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
+import platform
 import shutil
 import signal
 import socket
@@ -21,6 +22,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+MADE_HERE = (sys.platform, platform.machine()) in {("linux", "x86_64"), ("darwin", "arm64")}
+"""Whether there is a package of the server for this platform, as requirements/milvus.in says."""
 BINARIES = Path(sys.prefix) / "milvus" / "bin"
 PATIENCE = 90.0
 TRIES = 3

@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc  # noqa: F401 - before any provider is made, since gRPC settles at its import what a fork may do
 import pytest
-from tests.conformance.milvus_server import run_folder, running, start
+from tests.conformance.milvus_server import MADE_HERE, run_folder, running, start
 
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.filters import Equals
@@ -22,6 +22,10 @@ from ragstone.stores.vectors.milvus_rows import scope_of
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import all_ids, check_nearest, id_of, make_points, new_place, stored
 from ragstone.testing.provider_suite import ProviderSuite
+
+pytestmark = pytest.mark.skipif(
+    not MADE_HERE, reason="no package of the Milvus server is made for this platform"
+)
 
 
 @pytest.fixture(scope="module")

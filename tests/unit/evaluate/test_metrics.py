@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from math import log2
 
 import pytest
-import pytrec_eval
+from tests.unit.evaluate.trec_eval import CUTOFFS, SEEDS, collection, ranking, recorded
 
 from ragstone.core.errors import InputError
 from ragstone.evaluate.metrics import (
@@ -21,60 +20,25 @@ from ragstone.evaluate.metrics import (
     score,
 )
 
-CUTOFFS = (1, 3, 5, 10, 100)
-
-
-def _random_collection(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
-    """Graded judgements and a run with tied scores, unjudged documents and queries that found nothing."""
-    choose = random.Random(seed)
-    documents = [f"d{number}" for number in range(60)]
-    grades = {
-        f"q{query}": {doc: choose.choice([-1, 0, 0, 1, 1, 2, 3]) for doc in choose.sample(documents, 12)}
-        for query in range(20)
-    }
-    run = {
-        query: {doc: float(choose.randrange(8)) for doc in choose.sample(documents, choose.randrange(1, 50))}
-        for query in grades
-        if choose.random() > 0.1
-    }
-    return grades, run
-
-
-def _ranking(scores: dict[str, float]) -> list[str]:
-    """The order trec_eval sees: by score, ties by document id from the end."""
-    return sorted(scores, key=lambda doc: (scores[doc], doc), reverse=True)
-
 
 @pytest.mark.req("R-EVL-25")
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("k", CUTOFFS)
 def test_metrics_are_those_of_trec_eval(seed: int, k: int) -> None:
-    grades, run = _random_collection(seed)
-    measures = {f"ndcg_cut.{k}", f"recall.{k}", f"P.{k}", f"success.{k}"}
-    judge = pytrec_eval.RelevanceEvaluator(grades, measures)
-    expected = judge.evaluate(run)
+    grades, run = collection(seed)
+    expected = recorded(seed)
+    assert expected.keys() == run.keys()
     for query, scores in run.items():
-        ranking = _ranking(scores)
-        assert ndcg(ranking, grades[query], k) == pytest.approx(expected[query][f"ndcg_cut_{k}"], abs=1e-12)
-        assert recall(ranking, grades[query], k) == pytest.approx(expected[query][f"recall_{k}"], abs=1e-12)
-        assert precision(ranking, grades[query], k) == pytest.approx(expected[query][f"P_{k}"], abs=1e-12)
-        assert hit_rate(ranking, grades[query], k) == expected[query][f"success_{k}"]
-
-
-@pytest.mark.req("R-EVL-25")
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("k", CUTOFFS)
-def test_reciprocal_rank_is_that_of_trec_eval_on_the_first_k(seed: int, k: int) -> None:
-    grades, run = _random_collection(seed)
-    cut = {query: {doc: scores[doc] for doc in _ranking(scores)[:k]} for query, scores in run.items()}
-    expected = pytrec_eval.RelevanceEvaluator(grades, {"recip_rank"}).evaluate(cut)
-    for query, scores in run.items():
-        found = reciprocal_rank(_ranking(scores), grades[query], k)
-        assert found == pytest.approx(expected[query]["recip_rank"], abs=1e-12)
+        found, said = ranking(scores), expected[query]
+        assert ndcg(found, grades[query], k) == pytest.approx(said[f"ndcg_cut_{k}"], abs=1e-12)
+        assert recall(found, grades[query], k) == pytest.approx(said[f"recall_{k}"], abs=1e-12)
+        assert precision(found, grades[query], k) == pytest.approx(said[f"P_{k}"], abs=1e-12)
+        assert hit_rate(found, grades[query], k) == said[f"success_{k}"]
+        assert reciprocal_rank(found, grades[query], k) == pytest.approx(said[f"recip_rank_{k}"], abs=1e-12)
 
 
 def test_the_random_collections_hold_the_hard_cases() -> None:
-    collections = [_random_collection(seed) for seed in range(5)]
+    collections = [collection(seed) for seed in SEEDS]
     assert any(len(run) < len(grades) for grades, run in collections)
     tied = [
         scores for _, run in collections for scores in run.values() if len(set(scores.values())) < len(scores)
