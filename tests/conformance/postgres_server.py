@@ -12,6 +12,7 @@ The ledger connects as `app`, which is no superuser. The databases are copies of
 from __future__ import annotations
 
 import atexit
+import platform
 import shutil
 import tempfile
 import warnings
@@ -29,6 +30,9 @@ from ragstone.stores.migrations.postgres import ensure
 
 VERSIONS = (18, 16)
 EMPTY, MIGRATED = "empty", "migrated"
+HAS_SVE = platform.machine() != "aarch64" or " sve" in Path("/proc/cpuinfo").read_text()
+INDEXED = 18 if HAS_SVE else 16
+"""The newest version whose pgvector builds indexes here: on ARM that of 18 wants a processor with SVE."""
 
 
 class PostgresServer:

@@ -11,6 +11,7 @@ import numpy as np
 import psycopg
 import pytest
 from tests.conformance import postgres_server
+from tests.conformance.postgres_server import INDEXED, server
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.filters import Filter, parse_filter
@@ -46,7 +47,7 @@ class TestExact(VectorSuite):
     version = 18
 
     async def open(self, folder: Path) -> tuple[Ledger, VectorIndex]:
-        ledger = PostgresLedger(postgres_server.server(self.version).database(folder), folder)
+        ledger = PostgresLedger(server(self.version).database(folder), folder)
         return ledger, PgVectorIndex(ledger, Residents(64))
 
     @pytest.mark.req("R-STO-13")
@@ -59,11 +60,11 @@ class TestExact(VectorSuite):
 
 
 class TestHnsw(VectorSuite):
-    version = 18
+    version = INDEXED
     options: ClassVar[dict[str, Any]] = {"index": "hnsw", "exact_below": 0}
 
     async def open(self, folder: Path) -> tuple[Ledger, VectorIndex]:
-        ledger = PostgresLedger(postgres_server.server(self.version).database(folder), folder)
+        ledger = PostgresLedger(server(self.version).database(folder), folder)
         return ledger, Maintained(PgVectorIndex(ledger, Residents(64), self.options))
 
     @pytest.mark.req("R-STO-12", "R-STO-13")
@@ -81,7 +82,7 @@ class TestHnsw16(TestHnsw):
 
 @pytest.fixture
 async def ledger(tmp_path: Path) -> AsyncIterator[PostgresLedger]:
-    opened = PostgresLedger(postgres_server.server(18).database(tmp_path), tmp_path)
+    opened = PostgresLedger(server(INDEXED).database(tmp_path), tmp_path)
     yield opened
     await opened.close()
 
@@ -245,8 +246,8 @@ async def test_what_was_left_half_made_is_made_again(ledger: PostgresLedger, tmp
     kb = await fill(ledger, 0, 20)
     index = open_index(ledger, exact_below=10)
     await index.maintain("default")
-    server = postgres_server.server(18)
-    with psycopg.connect(server.admin(server.name_of(tmp_path))) as admin:
+    one = server(INDEXED)
+    with psycopg.connect(one.admin(one.name_of(tmp_path))) as admin:
         admin.execute(
             "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'ragstone.idx_chunks_embedding_1_1'::regclass"
         )
@@ -268,7 +269,7 @@ async def test_an_index_that_cannot_be_made_stops_nothing(
 
 async def test_two_who_tend_the_indexes_at_once_make_one(ledger: PostgresLedger, tmp_path: Path) -> None:
     await fill(ledger, 0, 20)
-    second = PostgresLedger(postgres_server.server(18).database(tmp_path), tmp_path)
+    second = PostgresLedger(server(INDEXED).database(tmp_path), tmp_path)
     both = [open_index(each, exact_below=10) for each in (ledger, second)]
     done = await asyncio.gather(*(index.maintain("default") for index in both))
     assert sorted(map(len, done)) == [0, 1]

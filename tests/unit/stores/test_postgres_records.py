@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 from tests.conformance import postgres_server
-from tests.conformance.postgres_server import server
+from tests.conformance.postgres_server import INDEXED, server
 
 from ragstone import Engine, open_engine
 from ragstone.configure import load_settings
@@ -41,7 +41,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[psycopg.Connection]:
     """Looks at the test's database as the service does."""
-    with psycopg.connect(server(18).database(tmp_path), autocommit=True) as connection:
+    with psycopg.connect(server(INDEXED).database(tmp_path), autocommit=True) as connection:
         connection.execute("SET search_path = ragstone_views, ragstone, public")
         yield connection
 
@@ -51,7 +51,7 @@ def opened(profile: str, tmp_path: Path, **more: Any) -> Any:
     overrides = {
         "profile": profile,
         "data_dir": str(tmp_path / "data"),
-        "store.ledger.dsn": server(18).database(tmp_path),
+        "store.ledger.dsn": server(INDEXED).database(tmp_path),
         "llm.base_url": None,
         **more,
     }
@@ -201,7 +201,7 @@ def as_before(dsn: str) -> None:
 async def test_originals_of_an_earlier_version_are_counted_after_the_upgrade(
     app: psycopg.Connection, tmp_path: Path, models: None
 ) -> None:
-    dsn = server(18).database(tmp_path)
+    dsn = server(INDEXED).database(tmp_path)
     async with opened("takaro", tmp_path) as engine:
         for text in (b"first words", b"second words"):
             await engine.intake.upload(text, "a.txt", external_id="a", tenant="one")
@@ -220,7 +220,7 @@ async def test_originals_of_an_earlier_version_are_counted_after_the_upgrade(
 
 
 def test_a_view_of_somebody_s_own_does_not_stop_the_upgrade(app: psycopg.Connection, tmp_path: Path) -> None:
-    dsn = server(18).database(tmp_path)
+    dsn = server(INDEXED).database(tmp_path)
     as_before(dsn)
     app.execute("CREATE VIEW ragstone.mine AS SELECT embedding FROM ragstone_views.chunks")
     ensure(dsn)
