@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import queue
 import sys
 import threading
@@ -86,6 +87,7 @@ def import_openvino() -> Any:
 
 
 def _import_without_converter() -> Any:
+    os.environ.setdefault("ONEDNN_JIT_PROFILE", "0")  # on ARM it would leave a map in /tmp for each process
     blocked = CONVERTER not in sys.modules
     if blocked:
         sys.modules[CONVERTER] = None  # type: ignore[assignment]  # how Python spells "do not import"

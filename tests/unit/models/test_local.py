@@ -258,6 +258,18 @@ def test_importing_openvino_reports_to_nobody(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_model_leaves_nothing_in_the_temporary_folder(folder: Path, tmp_path: Path) -> None:
+    script = (
+        "import asyncio, os, sys; from pathlib import Path; from ragstone.models.local import LocalEmbedder\n"
+        "embedder = LocalEmbedder.open('tiny', path=Path(sys.argv[1]), cache_dir=Path(sys.argv[2]))\n"
+        "asyncio.run(embedder.embed(['the cat']))\n"
+        "print(Path(f'/tmp/perf-{os.getpid()}.map').exists())"
+    )
+    call = [sys.executable, "-c", script, str(folder), str(tmp_path / "cache")]
+    done = subprocess.run(call, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 def test_importing_the_models_loads_no_runtime() -> None:
     script = (
         "import sys, ragstone.models, ragstone.models.local, ragstone.models.remote, ragstone.models.llm\n"
