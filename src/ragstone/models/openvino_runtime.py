@@ -48,8 +48,8 @@ class OpenVinoRuntime:
         openvino = import_openvino()
         core = openvino.Core()
         capabilities = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-        bf16 = "BF16" in capabilities
-        options = _options(bf16=bf16)
+        precision = next((half for half in ("BF16", "FP16") if half in capabilities), "FP32")
+        options = _options(precision)
         machine = core.get_property("CPU", "FULL_DEVICE_NAME"), sorted(capabilities)
         made_for = repr((openvino.__version__, machine, sorted(options.items())))
         digest = hashlib.sha256(made_for.encode()).hexdigest()[:12]
@@ -59,8 +59,8 @@ class OpenVinoRuntime:
         loaded = _load(openvino, core, path, options)
         if loaded is not None:
             return loaded
-        # With bf16 hardware plain weights are the fast ones; without it int8 times int8 is.
-        model = openvino_model(encoder(), openvino, grouped_layers=not bf16)
+        # With hardware for half the digits plain weights are the fast ones; without it int8 times int8 is.
+        model = openvino_model(encoder(), openvino, grouped_layers=precision == "FP32")
         try:
             compiled = core.compile_model(model, "CPU", options)
             artefacts.store(path, compiled.export_model().getbuffer())
@@ -103,13 +103,13 @@ def _import_without_converter() -> Any:
     return openvino
 
 
-def _options(*, bf16: bool) -> dict[str, Any]:
+def _options(precision: str) -> dict[str, Any]:
     """What a compiled model depends on beside its graph; the number of threads is not of these."""
     return {
         "PERFORMANCE_HINT": "THROUGHPUT",
-        "INFERENCE_PRECISION_HINT": "bf16" if bf16 else "f32",
+        "INFERENCE_PRECISION_HINT": {"BF16": "bf16", "FP16": "f16", "FP32": "f32"}[precision],
         # Touches only layers whose weights are int8 already (docs/decisions/018): plain weights stay plain.
-        "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0 if bf16 else ACTIVATION_GROUP,
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": ACTIVATION_GROUP if precision == "FP32" else 0,
     }
 
 

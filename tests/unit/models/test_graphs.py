@@ -80,7 +80,7 @@ def test_a_model_compiled_with_other_options_is_another_file(
     usual = openvino_runtime._options
     for option in ({}, {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 32}, {}):
         monkeypatch.setattr(
-            openvino_runtime, "_options", lambda *, bf16, option=option: usual(bf16=bf16) | option
+            openvino_runtime, "_options", lambda precision, option=option: usual(precision) | option
         )
         open_runtime("openvino", "tiny", ModelFolder(folder).encoder, threads=1, cache=cache)
     assert len(list(cache.glob("*.artefact"))) == 2
