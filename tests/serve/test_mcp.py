@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from ragstone import Settings, open_engine
+from ragstone.agents.toolbox import Toolbox
+from ragstone.serve.mcp import DEFAULT_TOOLS, build_server, serve_http
 
 MODES = ("legacy", "auto")
 """The protocol with a handshake, and the one without."""
@@ -116,6 +119,21 @@ async def test_what_a_client_asks_for_is_recorded_as_done_over_mcp(guide: Path) 
 async def test_search_verify_research_over_http(over_http: str, mode: str) -> None:
     async with Client(over_http, mode=mode) as client:
         await search_verify_research(client)
+
+
+async def test_the_address_that_is_told_can_be_reached_at_once(guide: Path) -> None:
+    reached: list[bool] = []
+
+    def knock(port: int) -> None:
+        with socket.create_connection(("127.0.0.1", port)):
+            reached.append(True)
+        raise InterruptedError
+
+    async with open_engine(Settings(data_dir=guide)) as engine:
+        server = build_server(lambda: Toolbox(engine, DEFAULT_TOOLS), engine)
+        with pytest.raises(InterruptedError):
+            await serve_http(server, 0, knock)
+    assert reached == [True]
 
 
 async def test_resources_prompts_and_chosen_tools(guide: Path) -> None:

@@ -107,16 +107,17 @@ async def serve_http(server: Server[Any], port: int, on_ready: Callable[[int], N
     config = uvicorn.Config(
         server.streamable_http_app(host=HOST), host=HOST, port=port, log_config=None, lifespan="on"
     )
-    socket = config.bind_socket()
-    on_ready(socket.getsockname()[1])
-    http = Http(config)
-    serving = asyncio.ensure_future(http.serve([socket]))
-    try:
-        await asyncio.shield(serving)
-    except asyncio.CancelledError:
-        http.handle_exit(signal.SIGINT, None)  # open streams end, and what is being answered is finished
-        await serving
-        raise
+    with config.bind_socket() as socket:
+        socket.listen(config.backlog)  # who reads the address may use it at once
+        on_ready(socket.getsockname()[1])
+        http = Http(config)
+        serving = asyncio.ensure_future(http.serve([socket]))
+        try:
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:
+            http.handle_exit(signal.SIGINT, None)  # open streams end, and what is being answered is finished
+            await serving
+            raise
 
 
 def _mcp() -> tuple[Any, type[Server[Any]]]:

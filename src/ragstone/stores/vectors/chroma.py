@@ -78,7 +78,8 @@ class ChromaProvider:
             return []
         most = min(k, self.capabilities.max_k)
         only = None if wanted is True else wanted
-        return await self._within(place, partial(_nearest, vector=vector, k=most, where=only)) or []
+        nearest = _nearest_measured_here if self._shared else _nearest
+        return await self._within(place, partial(nearest, vector=vector, k=most, where=only)) or []
 
     async def read(self, place: Place, chunk_ids: Sequence[str]) -> list[Point]:
         points: list[Point] = []
@@ -178,6 +179,21 @@ def _nearest(held: Collection, *, vector: Vector, k: int, where: Where | None) -
         Candidate(_chunk_id(name), min(1.0, max(-1.0, 1.0 - distance)))
         for name, distance in zip(found["ids"][0], found["distances"][0], strict=True)
     ]
+
+
+def _nearest_measured_here(
+    held: Collection, *, vector: Vector, k: int, where: Where | None
+) -> list[Candidate]:
+    """The nearest with scores of our own.
+
+    Chroma's differ in the last digit with where it keeps a vector, and that depends on what other tenants write.
+    """
+    asked = unit(vector)
+    found = held.query([asked], n_results=k, where=where, include=["embeddings"])
+    rows = np.asarray(found["embeddings"][0], np.float64).reshape(-1, len(asked))
+    scores = rows @ np.asarray(asked, np.float64)
+    names = map(_chunk_id, found["ids"][0])
+    return sorted(map(Candidate, names, np.clip(scores, -1.0, 1.0).tolist()), key=lambda one: -one.score)
 
 
 def _read(held: Collection, *, names: Sequence[str], where: Where | None) -> list[Point]:
