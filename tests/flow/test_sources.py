@@ -102,6 +102,23 @@ async def test_what_failed_is_not_tried_again_until_it_changes(engine: Engine, d
     assert await sync(engine) == "1 queued, 3 unchanged"
 
 
+async def test_a_file_that_was_emptied_is_found_no_more(engine: Engine, docs: Path) -> None:
+    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await sync(engine)
+    before = await live(engine)
+    (docs / "bridge.md").write_bytes(b"")
+    assert await sync(engine) == "1 queued, 2 unchanged"
+    assert sorted(await live(engine)) == ["ferry.md", "harbour.md"]
+    assert all(hit.title != "Bridge" for hit in (await engine.search("bridge")).hits)
+    status = await engine.intake.status(before["bridge.md"])
+    said = "docs/bridge.md is empty; what it said before was removed"
+    assert (status.status, status.processing_error, status.chunk_count) == ("failed", said, 0)
+    assert await sync(engine) == f"2 unchanged, 1 failed ({said})"
+    (docs / "bridge.md").write_text("# Bridge\n\nAll about the bridge and its winter service.")
+    await sync(engine)
+    assert await live(engine) == before
+
+
 async def test_what_is_on_its_way_is_not_queued_twice(engine: Engine, docs: Path, data_dir: Path) -> None:
     record = await engine.intake.add_source("files", "docs", {"path": str(docs)})
     for _ in range(2):

@@ -12,6 +12,7 @@ RagstoneError
 ├── ParseError             a file cannot be turned into text
 │   ├── UnsupportedFormat  no parser takes this kind of file
 │   ├── EmptyDocument      nothing to index was found in it
+│   │   └── NoTextSeen     but there may be words that could not be seen, in pictures or behind scripts
 │   └── ParserLimit        the parser ran out of time or memory
 ├── ModelError             a model failed
 │   ├── ModelUnavailable   its weights or its extra are not installed
@@ -98,6 +99,10 @@ class UnsupportedFormat(ParseError):
 
 class EmptyDocument(ParseError):
     code = "empty_document"
+
+
+class NoTextSeen(EmptyDocument):
+    code = "no_text_seen"
 
 
 class ParserLimit(ParseError):

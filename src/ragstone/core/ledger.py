@@ -71,6 +71,10 @@ class Transaction(Protocol):
         """Remove a document and what came in with it, with versions, jobs and files; False when there is none."""
         ...
 
+    async def withdraw(self, document_id: str) -> bool:
+        """Remove what a document says and what came in with it; itself and its jobs stay, as if it never went live."""
+        ...
+
     async def delete_kb(self, name: str) -> int:
         """Remove a kb with everything in it; the number of documents that went."""
         ...

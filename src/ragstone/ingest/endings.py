@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ragstone.core.errors import EmptyDocument
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import Failure
 from ragstone.ingest.prepare import Prepared
@@ -36,7 +37,10 @@ class Endings:
         self.tally.ended(task.item.uri)
 
     async def failed(self, task: Task, failure: Failure) -> None:
-        """It cannot be a document, and this is why."""
+        """It cannot be a document, and this is why. What was emptied says nothing any more."""
+        if failure.code == EmptyDocument.code and task.known and await self._withdrawn(task):
+            self.tally.removed += 1
+            failure = replace(failure, error=f"{failure.error}; what it said before was removed")
         self.tally.fail(failure)
         task.group.failures.append(failure)
         await self._end(task)
@@ -64,6 +68,14 @@ class Endings:
         group.waiting -= 1
         if group.ended:
             await self.settle(group)
+
+    async def _withdrawn(self, task: Task) -> bool:
+        ticket = task.group.ticket
+        async with self.ledger.transaction(self.tenant) as tx:
+            if ticket is None or task.parent_id:
+                return (ticket is None or await tx.holds(ticket)) and await tx.delete(task.document_id)
+            # Its job stays, to say what became of it.
+            return await tx.holds(ticket) and await tx.withdraw(task.document_id)
 
     async def _end(self, task: Task) -> None:
         await self._one_less(task)

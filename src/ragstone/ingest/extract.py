@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from ragstone.core.errors import EmptyDocument
+from ragstone.core.errors import NoTextSeen
 from ragstone.core.types import Block, Item, Parsed
 from ragstone.ingest.parsers.dispatch import KINDS
 from ragstone.ingest.parsers.draft import GAP, MAX_TITLE, Draft
@@ -55,7 +55,7 @@ async def extract(
             on_pages((page or total + 1) - 1, total)
     parsed = joined(slices)
     if not parsed.blocks:
-        raise EmptyDocument(f"no text was found in {name}", hint=_NO_TEXT)
+        raise NoTextSeen(f"no text was found in {name}", hint=_NO_TEXT)
     return parsed
 
 

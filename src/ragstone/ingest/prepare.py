@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.analyzer import FINGERPRINT, analyze
-from ragstone.core.errors import EmptyDocument, ParserLimit
+from ragstone.core.errors import NoTextSeen, ParserLimit
 from ragstone.core.ids import content_hash
 from ragstone.core.metadata import clean_metadata
 from ragstone.core.protocols import Chunker
@@ -180,7 +180,7 @@ class Preparer:
     def _chunks(self, item: Item, parsed: Parsed) -> tuple[Chunk, ...]:
         chunks = tuple(self._way.chunker_for(chunking_kind(item, parsed)).chunk(parsed))
         if not chunks:
-            raise EmptyDocument(f"{item.uri} holds no text")
+            raise NoTextSeen(f"{item.uri} holds no text")
         most = self._way.max_chunks
         if len(chunks) > most:
             raise ParserLimit(

@@ -244,6 +244,23 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
         with pytest.raises(NotFoundError):
             await ledger.text("default", version.document_id)
 
+    async def test_a_withdrawn_document_is_there_and_says_nothing(self, ledger: Ledger) -> None:
+        version = make_version(vectors=unit_vectors(1))
+        kb = await put(ledger, version)
+        await put(ledger, replace(make_version("part"), parent_id=version.document_id))
+        async with ledger.transaction("default") as transaction:
+            assert await transaction.withdraw(version.document_id)
+            assert not await transaction.withdraw(version.document_id)
+            assert await transaction.has_document(version.document_id)
+            assert not await transaction.is_live(version.document_id)
+        assert await ledger.document("default", version.document_id) is None
+        assert await ledger.document_chunks("default", version.document_id) == []
+        assert (await ledger.stats("default", kb)).documents == 0
+        await put(ledger, version)
+        found = await ledger.document("default", version.document_id)
+        assert found is not None
+        assert (found.version, found.chunks, found.embedded) == (2, 1, True)
+
     async def test_only_live_chunks_of_this_tenant_and_kb_are_read_back(self, ledger: Ledger) -> None:
         ids: dict[str, str] = {}
         for tenant, scope, name in [("one", "x", "mine"), ("one", "y", "other_kb"), ("two", "x", "foreign")]:

@@ -126,9 +126,38 @@ async def test_failures_of_the_source_and_items_without_identity_are_passed_on(k
 
 async def test_a_new_version_that_fails_leaves_the_old_one_live(kit: Kit) -> None:
     await kit.run([item("pier.txt", b"The pier is oak.")])
-    report = await kit.run([item("pier.txt", b"")])
-    assert [failure.code for failure in report.failed] == ["empty_document"]
+    report = await kit.run([item("pier.txt", bytes(2000))])
+    assert [failure.code for failure in report.failed] == ["parse_failed"]
     assert await kit.by_word("oak") == {"pier.txt"}
+
+
+@pytest.mark.parametrize("content", [b"", b" \n"])
+async def test_a_document_that_was_emptied_says_nothing_any_more(kit: Kit, content: bytes) -> None:
+    await kit.run([item("pier.txt", b"The pier is oak."), item("buoy")])
+    before = await kit.document("pier.txt")
+    report = await kit.run([item("pier.txt", content), item("buoy")])
+    assert [(one.code, one.error) for one in report.failed] == [
+        ("empty_document", "test/pier.txt is empty; what it said before was removed")
+    ]
+    assert (report.removed, report.unchanged, report.documents) == (1, 1, 1)
+    assert await kit.by_word("oak") == set()
+    again = await kit.run([item("pier.txt", content)])
+    assert (again.removed, again.failed[0].error) == (0, "test/pier.txt is empty")
+    await kit.run([item("pier.txt", b"The pier is oak.")])
+    assert (await kit.document("pier.txt")).id == before.id
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.html", b"<script>fill()</script>"), ("a.html", b"<img src=a.png>"), ("a.pdf", b"%PDF-1.7 cut off")],
+)
+async def test_a_document_whose_words_cannot_be_seen_keeps_those_it_had(
+    kit: Kit, name: str, content: bytes
+) -> None:
+    await kit.run([item(name, "The pier is oak.")])
+    report = await kit.run([item(name, content)])
+    assert (len(report.failed), report.removed) == (1, 0)
+    assert await kit.by_word("oak") == {name}
 
 
 async def test_warnings_of_the_parser_are_in_the_report(kit: Kit) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ragstone.core.errors import EmptyDocument, ParserLimit
+from ragstone.core.errors import EmptyDocument, NoTextSeen, ParserLimit
 from ragstone.core.types import Block, BlockKind, Json, Parsed
 from ragstone.ingest.parsers.cleaning import clean, one_line
 
@@ -62,11 +62,16 @@ class Draft:
         metadata: Mapping[str, Json] | None = None,
         warnings: Sequence[str] = (),
         empty_hint: str = "remove it, or put text in it",
+        unseen_hint: str = "",
         may_be_empty: bool = False,
     ) -> Parsed:
-        """The finished document; `EmptyDocument` when nothing was added, unless it is one part of several."""
+        """The finished document; `EmptyDocument` when nothing was added, unless it is one part of several.
+
+        `unseen_hint` says what to do about a file that may hold words all the same: then it is `NoTextSeen`.
+        """
         if not (self._blocks or may_be_empty):
-            raise EmptyDocument(f"no text was found in {self.name}", hint=empty_hint)
+            kind = NoTextSeen if unseen_hint else EmptyDocument
+            raise kind(f"no text was found in {self.name}", hint=unseen_hint or empty_hint)
         notes = [*warnings, *self.warnings]
         if self.hidden:
             notes.append(f"{self.hidden} hidden characters were removed")

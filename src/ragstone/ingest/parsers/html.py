@@ -58,8 +58,15 @@ def parse_markup(
         title=_title(tree),
         metadata=_metadata(tree),
         warnings=warnings,
-        empty_hint="the page may be filled by a script; save it from a browser after it has loaded",
+        unseen_hint=_unseen(tree),
     )
+
+
+def _unseen(tree: LexborHTMLParser) -> str:
+    """Where words may be that are not in the markup."""
+    if tree.css_first("script") is not None:
+        return "the page may be filled by a script; save it from a browser after it has loaded"
+    return "its words may be in its pictures" if tree.css_first("img") is not None else ""
 
 
 def add_markup(draft: Draft, markup: str) -> LexborHTMLParser:

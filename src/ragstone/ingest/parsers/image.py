@@ -48,7 +48,7 @@ def parse_image(content: bytes, name: str, options: ParseOptions = DEFAULT) -> P
     parsed = draft.finish(
         media_type,
         metadata={"pages": total},
-        empty_hint="no text could be seen in it; scan it again, larger",
+        unseen_hint="no text could be seen in it; scan it again, larger",
         may_be_empty=next_page is not None or options.first_page > 1,
     )
     return replace(parsed, next_page=next_page)

@@ -83,7 +83,7 @@ def _parse(document: PdfDocument, content: bytes, name: str, options: ParseOptio
         title="" if _NO_TITLE.fullmatch(title) else title,
         metadata=_metadata(information, total),
         warnings=reading.warnings(),
-        empty_hint=reading.why_empty(),
+        unseen_hint=reading.why_empty(),
         may_be_empty=is_part,
     )
     return replace(parsed, next_page=next_page)

@@ -37,7 +37,7 @@ def parse_pptx(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
             _add_slide(draft, slide, number)
     title = properties.pop("title", "")
     return draft.finish(
-        MEDIA_TYPE, title=title, metadata={**properties, "pages": len(slides)}, empty_hint=_NO_TEXT
+        MEDIA_TYPE, title=title, metadata={**properties, "pages": len(slides)}, unseen_hint=_NO_TEXT
     )
 
 

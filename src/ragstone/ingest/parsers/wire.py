@@ -6,7 +6,14 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, RagstoneError, UnsupportedFormat
+from ragstone.core.errors import (
+    EmptyDocument,
+    NoTextSeen,
+    ParseError,
+    ParserLimit,
+    RagstoneError,
+    UnsupportedFormat,
+)
 from ragstone.core.types import Attachment, Block, Parsed
 from ragstone.ingest.parsers.draft import MAX_BLOCKS, broken_rules
 
@@ -20,7 +27,7 @@ OUT_OF_MEMORY = 77
 MAX_ATTACHMENTS = 1000
 _LENGTH = 8
 _ERRORS: dict[str, type[ParseError]] = {
-    error.code: error for error in (ParseError, UnsupportedFormat, EmptyDocument, ParserLimit)
+    error.code: error for error in (ParseError, UnsupportedFormat, EmptyDocument, NoTextSeen, ParserLimit)
 }
 
 

@@ -112,6 +112,12 @@ class SqlTransaction:
             self._originals[document_id] = names
         return bool(gone)
 
+    async def withdraw(self, document_id: str) -> bool:
+        for child in await self._run(status.children, document_id):
+            await self.delete(child)
+        self.changed = True
+        return await self._run(writes.withdraw, self._unit.indexes, document_id)
+
     async def delete_kb(self, name: str) -> int:
         self.changed = True
         self._originals.update(await self._run(originals.of_kb, name))

@@ -188,6 +188,26 @@ def delete_document(connection: Connection, tenant_id: str, indexes: Indexes, do
     return gone
 
 
+def withdraw(connection: Connection, tenant_id: str, indexes: Indexes, document_id: str) -> bool:
+    """Remove all versions of a document, which stays as one that never went live; False when it is none."""
+    row = connection.execute(
+        "SELECT kb_id FROM documents WHERE id = ? AND tenant_id = ? AND version > 0", (document_id, tenant_id)
+    ).fetchone()
+    if row is None:
+        return False
+    _remove_chunks(connection, tenant_id, indexes, row[0], "document_id = ?", (document_id,))
+    for table in ("versions", "resemblances"):
+        connection.execute(
+            f"DELETE FROM {table} WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id)
+        )
+    connection.execute(
+        "UPDATE documents SET version = 0, content_hash = '', recipe = '', chunk_count = 0, token_count = 0, "
+        "metadata = '{}', embedded = 0, signature = NULL WHERE tenant_id = ? AND id = ?",
+        (tenant_id, document_id),
+    )
+    return True
+
+
 def delete_kb(connection: Connection, tenant_id: str, indexes: Indexes, name: str) -> list[str]:
     """Remove a kb with everything in it; the documents that went."""
     kb = read_kb(connection, tenant_id, name)
