@@ -122,7 +122,8 @@ class Intake:
     ) -> tuple[list[DocumentStatus], list[Failure]]:
         """Queue files and the documents under folders, as `Engine.ingest` would take them in.
 
-        What is live already and has not changed is given back as it is; what is gone from a folder goes.
+        What is live already and has not changed is given back as it is; what is gone from a folder goes. Among the
+        failures those with the code `skipped` are pictures that were not named themselves.
         """
         owner, name = await self._scope(tenant, kb)
         await self._gate.write(owner)

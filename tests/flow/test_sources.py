@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from ragstone import Engine, Settings, open_engine
 from ragstone.core.clock import now
@@ -117,6 +119,25 @@ async def test_a_file_that_was_emptied_is_found_no_more(engine: Engine, docs: Pa
     (docs / "bridge.md").write_text("# Bridge\n\nAll about the bridge and its winter service.")
     await sync(engine)
     assert await live(engine) == before
+
+
+async def test_pictures_that_nobody_named_are_counted_and_those_without_words_are_no_failures(
+    engine: Engine, docs: Path
+) -> None:
+    icon = io.BytesIO()
+    Image.new("RGB", (16, 16), "red").save(icon, "PNG")
+    (docs / "logo.png").write_bytes(icon.getvalue())
+    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    said = (
+        "docs/logo.png skipped: pictures are read if they are named, by their path or by a glob such as *.png"
+    )
+    assert await sync(engine) == f"3 queued, 1 skipped ({said})"
+    await engine.intake.add_source("files", "icons", {"path": str(docs), "glob": "*.png"})
+    assert await sync(engine, "icons") == "1 queued"
+    (job,) = await engine.intake.jobs(source="icons", states=("completed",), limit=1)
+    assert (job.state, list(job.progress.remarks)) == ("completed", ["no text was found in it"])
+    assert await sync(engine, "icons") == "1 unchanged"
+    assert len(await live(engine)) == 3
 
 
 async def test_what_is_on_its_way_is_not_queued_twice(engine: Engine, docs: Path, data_dir: Path) -> None:

@@ -289,6 +289,10 @@ class Explanation:
     stages: tuple[Mapping[str, Json], ...]
 
 
+SKIPPED = "skipped"
+"""The code of what is no failure: nobody asked for it by name, or there is nothing in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """An item that could not be ingested, and why."""
@@ -319,6 +323,8 @@ class IngestReport:
     duplicates: int = 0
     """Documents left out because they are nearly the same as another."""
     stages: tuple[Stage, ...] = ()
+    skipped: int = 0
+    """Pictures that nobody asked for by name, or without words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,7 @@ def ingest_json(report: IngestReport) -> JsonObject:
         "removed": report.removed,
         "moved": report.moved,
         "duplicates": report.duplicates,
+        "skipped": report.skipped,
         "stages": [stage_json(stage) for stage in report.stages],
     }
 

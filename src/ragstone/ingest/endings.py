@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from ragstone.core.errors import EmptyDocument
+from ragstone.core.errors import EmptyDocument, NoTextSeen
 from ragstone.core.ledger import Ledger
-from ragstone.core.types import Failure
+from ragstone.core.types import SKIPPED, Failure
+from ragstone.ingest.parsers.dispatch import is_picture
 from ragstone.ingest.prepare import Prepared
 from ragstone.ingest.resemblance import left_out
 from ragstone.ingest.tally import Tally
 from ragstone.ingest.task import Group, Task
+from ragstone.ingest.uploads import SOURCE as UPLOAD
+
+NO_WORDS = "no text was found in it"
 
 Settle = Callable[[Group], Awaitable[None]]
 """Ends the job of a group that has ended without being stored."""
@@ -41,8 +45,10 @@ class Endings:
         if failure.code == EmptyDocument.code and task.known and await self._withdrawn(task):
             self.tally.removed += 1
             failure = replace(failure, error=f"{failure.error}; what it said before was removed")
+        elif failure.code == NoTextSeen.code and is_picture(failure.uri) and task.item.source != UPLOAD:
+            failure = Failure(failure.uri, SKIPPED, NO_WORDS)
         self.tally.fail(failure)
-        task.group.failures.append(failure)
+        task.group.fail(failure)
         await self._end(task)
 
     async def unchanged(self, task: Task) -> None:

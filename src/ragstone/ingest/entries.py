@@ -33,7 +33,7 @@ def _members(task: Task, limits: LimitSettings) -> Iterator[Entry]:
         if member is task.item:
             yield task
         elif isinstance(member, Failure):
-            task.group.failures.append(member)
+            task.group.fail(member)
             yield member
         else:
             yield Task(member, task.group, parent_id=task.document_id)

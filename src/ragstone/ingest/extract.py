@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ragstone.core.errors import NoTextSeen
 from ragstone.core.types import Block, Item, Parsed
-from ragstone.ingest.parsers.dispatch import KINDS
+from ragstone.ingest.parsers.dispatch import KINDS, is_picture
 from ragstone.ingest.parsers.draft import GAP, MAX_TITLE, Draft
 from ragstone.ingest.parsers.options import ParseOptions
 
@@ -21,6 +21,8 @@ ParseFile = Callable[[bytes, str, ParseOptions], Awaitable[Parsed]]
 OnPages = Callable[[int, int], None]
 _HIDDEN = re.compile(r"(\d+) hidden characters were removed")
 _NO_TEXT = "its pages may be pictures; this reads them: pip install 'ragstone[ocr]'"
+WORDLESS = "wordless"
+"""The part that is kept of a picture without words: OCR is not to look for them again and again."""
 SLICE_PAGES = 50
 """What is lost at most when a worker dies while it reads a long document."""
 
@@ -40,12 +42,26 @@ async def extract(
     if isinstance(item.content, str):
         return plain_text(item.content, item.uri, item.title)
     name = _name(item)
+    if not is_picture(name):
+        return await _read(item.content, name, parse, options, parts, on_pages)
+    if await parts.load(WORDLESS) is not None:
+        raise NoTextSeen(f"no text was found in {name}")
+    try:
+        return await _read(item.content, name, parse, options, parts, on_pages)
+    except NoTextSeen:
+        await parts.save(WORDLESS, b"")
+        raise
+
+
+async def _read(
+    content: bytes, name: str, parse: ParseFile, options: ParseOptions, parts: Parts, on_pages: OnPages
+) -> Parsed:
     slices: list[Parsed] = []
     page: int | None = 1
     while page is not None:
         part = f"pages:{page}"
-        kept = await parts.load(part) if slices or len(item.content) > 100_000 else None
-        parsed = _unpacked(kept) if kept else await _slice(item.content, name, parse, options, page)
+        kept = await parts.load(part) if slices or len(content) > 100_000 else None
+        parsed = _unpacked(kept) if kept else await _slice(content, name, parse, options, page)
         if not kept and (slices or parsed.next_page):
             await parts.save(part, _packed(parsed))
         slices.append(parsed)

@@ -70,8 +70,10 @@ class Held:
         ticket = group.ticket
         if ticket is None or ticket not in self._open:
             return
-        if group.stored:
+        if group.is_good:
             done = group.finished()
+            if not group.stored:
+                done = replace(done, found={"skipped": len(group.skipped)})
             with suppress(LeaseLost):
                 await self._queue.complete(self._tenant, ticket, "; ".join(done.remarks[:3]), done)
         elif group.failures:

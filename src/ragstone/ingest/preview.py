@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.settings import LimitSettings
-from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase
+from ragstone.core.types import SKIPPED, Failure, IngestReport, Item, KnowledgeBase
 from ragstone.ingest.arrivals import Listing
 from ragstone.ingest.entries import opened, some
 from ragstone.ingest.prepare import Preparer, unusable
+from ragstone.ingest.tally import said_of
 from ragstone.ingest.task import Task
 
 
@@ -29,6 +30,7 @@ async def preview(
     started = time.perf_counter()
     counts: Counter[str] = Counter()
     failed: list[Failure] = []
+    skipped: list[Failure] = []
     seen: set[str] = set()
     entries = opened(items, limits)
     while batch := await asyncio.to_thread(some, entries):
@@ -38,7 +40,8 @@ async def preview(
             if isinstance(entry, Task):
                 failure = unusable(entry.item)
                 tasks += [] if failure else [entry]
-            failed += [failure] if failure else []
+            if failure:
+                (skipped if failure.code == SKIPPED else failed).append(failure)
         for task in tasks:
             item = task.item
             live = await ledger.find(tenant, kb, item.source, [item.external_id]) if kb else {}
@@ -63,4 +66,6 @@ async def preview(
         chunks=stats.chunks if stats else 0,
         seconds=round(time.perf_counter() - started, 3),
         removed=removed,
+        skipped=len(skipped),
+        warnings=tuple(said_of(skipped)),
     )

@@ -12,13 +12,13 @@ from ragstone.core.ids import content_hash
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority, SourceRecord, Ticket
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.protocols import Source
-from ragstone.core.types import Document, Failure, Item, KnowledgeBase, Page
+from ragstone.core.types import SKIPPED, Document, Failure, Item, KnowledgeBase, Page
 from ragstone.ingest.arrivals import MEMBER, Arrivals, Listing
 from ragstone.ingest.parsers.cleaning import one_line
 from ragstone.ingest.prepare import Preparer, unusable
 from ragstone.ingest.resemblance import NEAR_DUPLICATE, twin_of
 from ragstone.ingest.sources.veil import Veil, VeiledSource
-from ragstone.ingest.tally import Tally
+from ragstone.ingest.tally import Tally, said_of
 from ragstone.ingest.task import Group, Task
 
 PAGE_SECONDS = 900.0
@@ -33,6 +33,7 @@ class SyncReport:
     removed: int = 0
     moved: int = 0
     failed: list[Failure] = field(default_factory=list)
+    skipped: list[Failure] = field(default_factory=list)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -43,11 +44,12 @@ class SyncReport:
             "removed": self.removed,
             "moved": self.moved,
             "failed": len(self.failed),
+            "skipped": len(self.skipped),
         }
 
     def __str__(self) -> str:
         said = ", ".join(f"{count} {what}" for what, count in self.counts.items() if count) or "nothing new"
-        reasons = "; ".join(failure.error for failure in self.failed[:3])
+        reasons = "; ".join([*(failure.error for failure in self.failed[:3]), *said_of(self.skipped)])
         return f"{said} ({reasons})" if reasons else said
 
 
@@ -90,7 +92,7 @@ class Sync:
         for entry in page.items:
             failure = entry if isinstance(entry, Failure) else unusable(entry)
             if failure:
-                self.report.failed.append(failure)
+                (self.report.skipped if failure.code == SKIPPED else self.report.failed).append(failure)
             elif isinstance(entry, Item):
                 tasks.append(Task(entry, Group()))
         todo, current = await arrivals.changed(tasks)
@@ -149,7 +151,9 @@ class Sync:
         """Not what is on its way already, nor what failed before and has not changed since."""
         if job is None or job.content_hash != content_hash(task.item.content):
             return True
-        if job.state in ACTIVE or (job.state == "failed" and job.error_code == NEAR_DUPLICATE):
+        skipped = job.state == "completed" and "skipped" in job.progress.found and not task.known
+        left_out = job.state == "failed" and job.error_code == NEAR_DUPLICATE
+        if job.state in ACTIVE or left_out or (skipped and not self.afresh):
             self.report.unchanged += 1
             return False
         if job.state == "failed" and not self.afresh:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.jobs import STAGES, JobProgress
-from ragstone.core.types import Failure, IngestReport, Stage, Stats
+from ragstone.core.types import SKIPPED, Failure, IngestReport, Stage, Stats
 from ragstone.ingest.chunk_sizes import ChunkSizes
 from ragstone.ingest.task import Task
 
@@ -45,6 +45,7 @@ class Tally:
     duplicates: int = 0
     chunks: int = 0
     skipped_chunks: int = 0
+    skipped: list[Failure] = field(default_factory=list)
     failed: list[Failure] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     degraded: dict[str, None] = field(default_factory=dict)
@@ -58,7 +59,8 @@ class Tally:
     def under_way(self, uri: str, stage: str = "", part: int = 0, parts: int = 0) -> None:
         """A long document is so far; without a stage, it has ended."""
         if self.on_progress:
-            done = self.added + self.updated + self.unchanged + self.duplicates + len(self.failed)
+            done = self.added + self.updated + self.unchanged + self.duplicates
+            done += len(self.failed) + len(self.skipped)
             self.on_progress(Progress(done, self.chunks, len(self.failed), uri, stage, part, parts))
 
     def foreign(self, model: str, space: str) -> None:
@@ -66,7 +68,7 @@ class Tally:
         self.degraded[f"embedding: {model} answered, but this index is of {space}"] = None
 
     def fail(self, failure: Failure) -> None:
-        self.failed.append(failure)
+        (self.skipped if failure.code == SKIPPED else self.failed).append(failure)
         self.ended(failure.uri)
 
     def report(self, stats: Stats) -> IngestReport:
@@ -79,14 +81,26 @@ class Tally:
             documents=stats.documents,
             chunks=stats.chunks,
             seconds=round(time.perf_counter() - self.started, 3),
-            warnings=(*self.warnings, *self.sizes.warnings()),
+            warnings=(*self.warnings, *self.sizes.warnings(), *said_of(self.skipped)),
             skipped_chunks=self.skipped_chunks,
             degraded=tuple(self.degraded),
             removed=self.removed,
             moved=self.moved,
             duplicates=self.duplicates,
+            skipped=len(self.skipped),
             stages=self.times.stages(),
         )
+
+
+def said_of(skipped: Sequence[Failure]) -> list[str]:
+    """One line for each reason that pictures were skipped for, and one of them."""
+    uris: dict[str, list[str]] = {}
+    for one in skipped:
+        uris.setdefault(one.error, []).append(one.uri)
+    return [
+        f"{names[0]}{f' and {len(names) - 1:,} more' if len(names) > 1 else ''} skipped: {error}"
+        for error, names in uris.items()
+    ]
 
 
 class StageTimes:

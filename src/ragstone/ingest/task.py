@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.jobs import JobProgress, Ticket
-from ragstone.core.types import Failure, Item
+from ragstone.core.types import SKIPPED, Failure, Item
 
 MOST_REMARKS = 20
 Watch = Callable[[str, str, int, int], None]
@@ -25,6 +25,8 @@ class Group:
     """Tasks that have not ended, and one more while tasks may still be added."""
     stored: int = 0
     failures: list[Failure] = field(default_factory=list)
+    skipped: list[Failure] = field(default_factory=list)
+    """What is no failure and no document either."""
     retryable: bool = False
     last_attempt: bool = False
     """Whether a failure that may pass is final this time."""
@@ -40,9 +42,18 @@ class Group:
     def ended(self) -> bool:
         return self.waiting <= 0
 
+    @property
+    def is_good(self) -> bool:
+        """Whether something came of it, or nothing was to."""
+        return bool(self.stored or (self.skipped and not self.failures))
+
+    def fail(self, failure: Failure) -> None:
+        """Note what became of one of its documents."""
+        (self.skipped if failure.code == SKIPPED else self.failures).append(failure)
+
     def finished(self) -> JobProgress:
         """Progress at the end, with what should be known."""
-        told = [failure.error for failure in self.failures] + self.remarks
+        told = [failure.error for failure in (*self.failures, *self.skipped)] + self.remarks
         return replace(
             self.progress,
             stage="verify",

@@ -269,7 +269,7 @@ class Worker:
             group = held.groups[job.ticket]
             if group.members:
                 await self._drop_members(tenant, job, group)
-        await self._tidy(tenant, [job for job in jobs if held.groups[job.ticket].stored])
+        await self._tidy(tenant, [job for job in jobs if held.groups[job.ticket].is_good])
 
     async def _drop_members(self, tenant: str, job: Job, group: Group) -> None:
         """What an archive no longer has goes, unless a newer job is about it."""

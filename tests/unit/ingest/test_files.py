@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ragstone.core.errors import InputError
-from ragstone.core.types import Failure, Item
+from ragstone.core.types import SKIPPED, Failure, Item
+from ragstone.ingest.parsers import ocr
 from ragstone.ingest.sources.files import count_files, read_files
 
 MEGABYTE = 1024 * 1024
@@ -110,10 +111,23 @@ def test_hidden_files_and_folders_are_passed_over(folder: Path, name: str) -> No
     assert read(folder) == []
 
 
-@pytest.mark.parametrize("name", ["logo.png", "PHOTO.JPG", "site.css", "poetry.lock", "a.pyc", "font.woff2"])
+@pytest.mark.parametrize("name", ["site.css", "poetry.lock", "a.pyc", "font.woff2", "anim.gif"])
 def test_kinds_that_are_never_documents_are_passed_over(folder: Path, name: str) -> None:
     write(folder / name)
     assert read(folder) == []
+
+
+@pytest.mark.parametrize("name", ["logo.png", "sub/PHOTO.JPG"])
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_pictures_in_a_folder_are_skipped_and_it_is_said_how_they_are_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, is_installed: bool
+) -> None:
+    monkeypatch.setattr(ocr, "is_installed", lambda: is_installed)
+    write(folder / name)
+    found = failure(folder)
+    assert (found.uri, found.code) == (f"docs/{name}", SKIPPED)
+    assert found.error.startswith("pictures are read if they are named")
+    assert ("pip install 'ragstone[ocr]'" in found.error) != is_installed
 
 
 @pytest.mark.parametrize("name", ["logo.png", ".hidden.txt"])

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from tests.unit.ingest.kit import Kit, counts, item
 
-from ragstone.core.errors import StoreFull
+from ragstone.core.errors import NoTextSeen, StoreFull
 from ragstone.core.model_types import Embeddings
-from ragstone.core.types import Document, Failure, Item, Role
+from ragstone.core.types import Document, Failure, Item, Parsed, Role
 from ragstone.ingest.belt import LONG_CHUNKS, WAVE_CHUNKS
 from ragstone.ingest.entries import LOOK_UP
+from ragstone.ingest.parsers.options import ParseOptions
 from ragstone.ingest.tally import Progress
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -158,6 +159,24 @@ async def test_a_document_whose_words_cannot_be_seen_keeps_those_it_had(
     report = await kit.run([item(name, content)])
     assert (len(report.failed), report.removed) == (1, 0)
     assert await kit.by_word("oak") == {name}
+
+
+async def test_a_picture_without_words_is_skipped_and_not_read_again(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+
+    def nothing(content: bytes, name: str, options: ParseOptions) -> Parsed:
+        looks.append(name)
+        raise NoTextSeen(f"no text was found in {name}")
+
+    monkeypatch.setattr("ragstone.ingest.parsers.image.parse_image", nothing)
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(64)
+    for _ in range(2):
+        report = await kit.run([item("pier"), item("logo.png", picture), item("crest.png", picture)])
+        assert (report.failed, report.skipped, report.documents) == ((), 2, 1)
+        assert report.warnings == ("test/logo.png and 1 more skipped: no text was found in it",)
+    assert looks == ["test/logo.png", "test/crest.png"]
 
 
 async def test_warnings_of_the_parser_are_in_the_report(kit: Kit) -> None:

@@ -49,6 +49,13 @@ _SUFFIXES = {
 }
 KINDS = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 """Which parser reads files of which suffix."""
+
+
+def is_picture(name: str) -> bool:
+    """Whether a file of this name is read by OCR."""
+    return KINDS.get(PurePosixPath(name).suffix.lower()) == "image"
+
+
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/webp", "image/bmp", "image/tiff"})
 _MAIN_PARTS = {
     "docx": "word/document.xml",

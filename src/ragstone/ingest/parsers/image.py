@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageFile import ImageFile
 
+_ICON = 40
+"""Pixels: what is smaller on all sides has no room for words."""
 _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF")
 
 
@@ -57,6 +59,8 @@ def parse_image(content: bytes, name: str, options: ParseOptions = DEFAULT) -> P
 def _read_frame(image: ImageFile, number: int, name: str) -> Page:
     try:
         image.seek(number - 1)
+        if max(image.size) < _ICON:
+            return scanned_page([], image.height)
         shown = _upright(image)
     except (OSError, ValueError, SyntaxError, EOFError) as problem:
         raise _damaged(name) from problem

@@ -14,7 +14,7 @@ from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.parsers.cleaning import printable
 from ragstone.ingest.sources.mailboxes import is_mailbox, read_mailbox
-from ragstone.ingest.sources.walk import is_document, own_name
+from ragstone.ingest.sources.walk import is_document, is_skipped, own_name, skipped
 from ragstone.ingest.sources.zip_file import (
     check_member,
     damage_named,
@@ -114,6 +114,8 @@ class _Reader:
             try:
                 check_member(info, origin.uri)
                 if not is_document(path):
+                    if is_skipped(path):
+                        yield skipped(f"{origin.uri}!/{own_name(path)}")
                     continue
                 if path in seen:
                     raise InputError(f"{origin.uri} holds {printable(path)} twice; the first one counts")

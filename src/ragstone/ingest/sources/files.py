@@ -9,7 +9,7 @@ from pathlib import Path
 from ragstone.core.errors import InputError, RagstoneError, SourceError
 from ragstone.core.section import Section
 from ragstone.core.settings import LimitSettings
-from ragstone.core.types import Failure, Item, Json, Page
+from ragstone.core.types import SKIPPED, Failure, Item, Json, Page
 from ragstone.ingest.sources.archives import MEGABYTE
 from ragstone.ingest.sources.batches import in_batches
 from ragstone.ingest.sources.context import SourceContext
@@ -116,7 +116,9 @@ class FilesSource:
         try:
             for entry in found:
                 if isinstance(entry, Failure):
-                    return None
+                    if entry.code != SKIPPED:
+                        return None
+                    continue
                 listed.add(entry.relative)
                 listed.update(list_documents(entry, self._origin(entry), self._limits))
         except (OSError, RagstoneError):

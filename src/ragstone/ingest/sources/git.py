@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -17,7 +17,7 @@ from ragstone.ingest.sources.batches import in_batches
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.git_objects import Blob, BlobReader, Missing, Oversize, Repository
 from ragstone.ingest.sources.patterns import Patterns, Selection
-from ragstone.ingest.sources.walk import is_document, own_name, real
+from ragstone.ingest.sources.walk import is_document, is_skipped, own_name, real, skipped
 
 SOURCE_TYPE = "git"
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
@@ -51,6 +51,7 @@ class _Work(NamedTuple):
     """What a run has to do."""
 
     blobs: tuple[Blob, ...]
+    skipped: tuple[str, ...]
     removed: tuple[str, ...]
     listed: frozenset[str] | None
 
@@ -75,7 +76,7 @@ class GitSource:
         # A run that breaks off must start again at the old commit: only the last page moves on.
         if work.listed is not None:
             yield Page((), cursor=cursor, listed=work.listed)
-        async for entries in in_batches(self._entries(work.blobs)):
+        async for entries in in_batches(self._entries(work)):
             yield Page(entries, cursor=cursor)
         yield Page((), cursor=reached, removed=work.removed)
 
@@ -90,30 +91,45 @@ class GitSource:
     def _work(self, cursor: Json, commit: str) -> _Work:
         old = cursor.get("commit") if isinstance(cursor, dict) else None
         if old and cursor.get("selection") == self._fingerprint() and self._repository.has(old):
-            changes = [change for change in self._repository.changes(old, commit) if self._wants(change.path)]
+            changes = list(self._repository.changes(old, commit))
+            found = [change.blob for change in changes if change.blob]
+            gone = (change.path for change in changes if not change.blob)
             return _Work(
-                blobs=tuple(change.blob for change in changes if change.blob),
-                removed=tuple(own_name(change.path) for change in changes if not change.blob),
-                listed=None,
+                *self._sorted(found), tuple(own_name(path) for path in gone if self._wants(path)), None
             )
-        blobs = tuple(blob for blob in self._repository.files(commit) if self._wants(blob.path))
-        return _Work(blobs, (), frozenset(own_name(blob.path) for blob in blobs))
+        blobs, skipped = self._sorted(self._repository.files(commit))
+        return _Work(blobs, skipped, (), frozenset(own_name(blob.path) for blob in blobs))
 
-    def _wants(self, path: str) -> bool:
+    def _sorted(self, blobs: Iterable[Blob]) -> tuple[tuple[Blob, ...], tuple[str, ...]]:
+        """The documents among files, and the paths of those that would be some, had they been named."""
+        wanted: list[Blob] = []
+        skipped: list[str] = []
+        for blob in blobs:
+            if self._wants(blob.path):
+                wanted.append(blob)
+            elif self._wants(blob.path, is_skipped):
+                skipped.append(blob.path)
+        return tuple(wanted), tuple(skipped)
+
+    def _wants(self, path: str, fits: Callable[[str, Selection], bool] = is_document) -> bool:
         folder = self._config.subfolder
         if folder and not path.startswith(f"{folder}/"):
             return False
-        return is_document(path.removeprefix(f"{folder}/") if folder else path, self._selection)
+        return fits(path.removeprefix(f"{folder}/") if folder else path, self._selection)
 
-    def _entries(self, blobs: tuple[Blob, ...]) -> Iterator[Item | Failure]:
-        if not blobs:
+    def _entries(self, work: _Work) -> Iterator[Item | Failure]:
+        yield from (skipped(self._uri(path)) for path in work.skipped)
+        if not work.blobs:
             return
         with self._repository.reader() as reader:
-            for blob in blobs:
+            for blob in work.blobs:
                 yield self._entry(blob, reader)
 
+    def _uri(self, path: str) -> str:
+        return f"{real(self._repository.path).name.removesuffix('.git')}/{own_name(path)}"
+
     def _entry(self, blob: Blob, reader: BlobReader) -> Item | Failure:
-        uri = f"{real(self._repository.path).name.removesuffix('.git')}/{own_name(blob.path)}"
+        uri = self._uri(blob.path)
         content = reader.read(blob.id, self._max_bytes)
         if isinstance(content, Missing):
             return Failure(uri, "unreadable", f"{uri} is not in this clone; fetch the whole repository")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ragstone.core.errors import RagstoneError
 from ragstone.core.settings import LimitSettings
-from ragstone.core.types import Failure, Item
+from ragstone.core.types import SKIPPED, Failure, Item
 from ragstone.ingest.arrivals import Listing
 from ragstone.ingest.sources.files import SOURCE, read_files
 from ragstone.ingest.sources.reading import list_documents
@@ -46,7 +46,9 @@ def _listed(folder: Path, limits: LimitSettings) -> frozenset[str] | None:
     try:
         for entry in find(folder):
             if isinstance(entry, Failure):
-                return None
+                if entry.code != SKIPPED:
+                    return None
+                continue
             external_id = own_name(as_text(real(entry.path).as_posix()))
             ids.add(external_id)
             ids.update(list_documents(entry, Item(SOURCE, external_id, entry.shown, b""), limits))

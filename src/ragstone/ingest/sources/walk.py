@@ -8,16 +8,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from ragstone.core.types import Failure
+from ragstone.core.types import SKIPPED, Failure
+from ragstone.ingest.parsers import ocr
 from ragstone.ingest.sources.patterns import Selection
 
 EVERYTHING = Selection()
 # Kinds that are never documents: found inside a folder they are passed over without a word.
 PASSED_OVER = re.compile(
-    r"\.(avi|bmp|class|css|db(-wal|-shm|-journal)?|dll|eot|exe|gif|ico|jpe?g|lock|map|mov|mp[34]|o|otf|pack|png|pyc|so|svg|ttf|wav|web[mp]"
+    r"\.(avi|class|css|db(-wal|-shm|-journal)?|dll|eot|exe|gif|ico|lock|map|mov|mp[34]|o|otf|pack|pyc|so|svg|ttf|wav|webm"
     r"|whl|woff2?)",
     re.IGNORECASE,
 )
+# OCR takes seconds for a photo and a minute for a full screen: it is for those who ask for it.
+PICTURES = re.compile(r"\.(bmp|jpe?g|png|webp)", re.IGNORECASE)
 
 _LIKE_A_MEMBER = re.compile(r"(\.(?:mbox|zip))!/", re.IGNORECASE)
 
@@ -56,11 +59,12 @@ def _walk(folder: Path, selection: Selection) -> Iterator[Found | Failure]:
         for name in sorted(names):
             file = Path(parent) / name
             relative = as_text((under / name).as_posix())
-            if not is_document(relative, selection):
+            wanted, shown = is_document(relative, selection), _shown(root, under / name)
+            if not wanted and is_skipped(relative, selection):
+                yield skipped(shown)
+            if not wanted or (file.is_symlink() and not real(file).is_relative_to(root)):
                 continue
-            if file.is_symlink() and not real(file).is_relative_to(root):
-                continue
-            yield Found(file, own_name(relative), _shown(root, under / name))
+            yield Found(file, own_name(relative), shown)
     for problem in closed:
         shown = _shown(root, Path(os.fsdecode(problem.filename)).relative_to(folder))
         yield Failure(shown, "unreadable", f"{shown} cannot be read: {problem.strerror or problem}")
@@ -72,9 +76,26 @@ def _shown(root: Path, under: Path) -> str:
 
 def is_document(relative: str, selection: Selection = EVERYTHING) -> bool:
     """Whether a path in a tree may be a document: not hidden, wanted, and of a kind that is one."""
-    if any(part.startswith(".") for part in relative.split("/")) or not selection.takes(relative):
+    if not _is_meant(relative, selection):
         return False
-    return not PASSED_OVER.fullmatch(PurePosixPath(relative).suffix) or selection.names_kind(relative)
+    suffix = PurePosixPath(relative).suffix
+    passed_over = PASSED_OVER.fullmatch(suffix) or PICTURES.fullmatch(suffix)
+    return not passed_over or selection.names_kind(relative)
+
+
+def is_skipped(relative: str, selection: Selection = EVERYTHING) -> bool:
+    """Whether what is no document would be one, had it been named: then it is reported, and not passed over."""
+    return bool(PICTURES.fullmatch(PurePosixPath(relative).suffix)) and _is_meant(relative, selection)
+
+
+def skipped(uri: str) -> Failure:
+    """What is said of a picture that nobody asked for by name."""
+    how = "pictures are read if they are named, by their path or by a glob such as *.png"
+    return Failure(uri, SKIPPED, how if ocr.is_installed() else f"{how}; {ocr.NOT_INSTALLED}")
+
+
+def _is_meant(relative: str, selection: Selection) -> bool:
+    return not any(part.startswith(".") for part in relative.split("/")) and selection.takes(relative)
 
 
 def real(path: Path) -> Path:

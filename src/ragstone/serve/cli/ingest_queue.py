@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 
 async def queue_files(session: Session, paths: Sequence[Path]) -> int:
     """Queue each document; what was queued will not be lost."""
+    from ragstone.core.types import SKIPPED
+    from ragstone.ingest.tally import said_of
+
     async with session.engine(create=True) as engine:
-        queued, failed = await engine.intake.queue(*paths)
+        queued, others = await engine.intake.queue(*paths)
+    failed = [one for one in others if one.code != SKIPPED]
     _show(session, queued, failed)
+    session.warn(said_of([one for one in others if one.code == SKIPPED]))
     if not failed:
         return OK
     return PARTIAL if queued else FAILURE

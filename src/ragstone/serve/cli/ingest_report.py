@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ragstone.core.types import Failure, IngestReport, Stage
 
-SOMETIMES = ("removed", "moved", "duplicates")
+SOMETIMES = ("removed", "moved", "duplicates", "skipped")
 """Counts that are shown only when there is something to count."""
 
 
@@ -51,6 +51,7 @@ def together(first: IngestReport, second: IngestReport) -> IngestReport:
         removed=first.removed + second.removed,
         moved=first.moved + second.moved,
         duplicates=first.duplicates + second.duplicates,
+        skipped=first.skipped + second.skipped,
         stages=_summed(first.stages, second.stages),
     )
 

@@ -36,11 +36,19 @@ class Outcome:
     unchanged: int = 0
     removed: int = 0
     moved: int = 0
+    passed_over: int = 0
+    """Pictures that nobody asked for by name; `message` says how to."""
+    wordless: int = 0
+    """Pictures without words."""
     unread: int = 0
     """Items that the source could not give; `message` says why."""
     failed: tuple[Failure, ...] = ()
     """Documents that could not be made of what it gave."""
     message: str = ""
+
+    @property
+    def skipped(self) -> int:
+        return self.passed_over + self.wordless
 
     @property
     def failures(self) -> int:
@@ -79,7 +87,11 @@ async def sync_sources(
         after = [job for job in await _not_completed(intake) if job.ticket not in before]
         outcomes = [await outcome_of(intake, job, after) for job in jobs]
     session.show({"sources": [_json(outcome) for outcome in outcomes]}, lambda out: _draw(out, outcomes))
-    session.warn(f"{outcome.source}: {outcome.message}" for outcome in outcomes if outcome.unread)
+    session.warn(
+        f"{outcome.source}: {outcome.message}"
+        for outcome in outcomes
+        if outcome.unread or outcome.passed_over
+    )
     if not any(outcome.failures for outcome in outcomes):
         return OK
     return PARTIAL if any(outcome.did_something for outcome in outcomes) else FAILURE
@@ -116,15 +128,29 @@ async def outcome_of(intake: Intake, job: Job, not_completed: Sequence[Job]) -> 
         for one in not_completed
         if one.kind == "document" and (one.source, one.kb) == (job.source, job.kb)
     ]
+    queued = found.get("queued", 0)
+    wordless = await _wordless(intake, job) if queued else 0
     return Outcome(
         *(job.source, job.kb, job.id, state),
-        taken_in=max(0, found.get("queued", 0) - len(lost)),
+        taken_in=max(0, queued - len(lost) - wordless),
         unchanged=found.get("unchanged", 0),
         removed=found.get("removed", 0),
         moved=found.get("moved", 0),
+        passed_over=found.get("skipped", 0),
+        wordless=wordless,
         unread=found.get("failed", 0),
         failed=tuple(Failure(one.uri, one.error_code, one.error) for one in lost if one.state == "failed"),
         message=message,
+    )
+
+
+async def _wordless(intake: Intake, job: Job) -> int:
+    """How many of the jobs that a sync queued met a picture without words."""
+    ended = await intake.jobs(states=("completed",), source=job.source, limit=MOST_JOBS)
+    return sum(
+        "skipped" in one.progress.found
+        for one in ended
+        if one.kind == "document" and one.kb == job.kb and one.created_at >= job.created_at
     )
 
 
@@ -164,6 +190,7 @@ def _json(outcome: Outcome) -> dict[str, Json]:
         "unchanged": outcome.unchanged,
         "removed": outcome.removed,
         "moved": outcome.moved,
+        "skipped": outcome.skipped,
         "unread": outcome.unread,
         "failed": [failure_json(failure) for failure in outcome.failed],
         "message": outcome.message,
@@ -172,12 +199,11 @@ def _json(outcome: Outcome) -> dict[str, Json]:
 
 def _draw(out: Console, outcomes: Sequence[Outcome]) -> None:
     numbers = ["added/updated", "unchanged", "removed", "failed"]
-    moved = any(outcome.moved for outcome in outcomes)
-    if moved:
-        numbers.insert(3, "moved")
+    sometimes = [name for name in ("moved", "skipped") if any(getattr(one, name) for one in outcomes)]
+    numbers[3:3] = sometimes
     rows = table("source", *numbers, right=numbers)
     for one in outcomes:
-        counts = [one.taken_in, one.unchanged, one.removed, *([one.moved] if moved else [])]
+        counts = [one.taken_in, one.unchanged, one.removed, *(getattr(one, name) for name in sometimes)]
         failed = text(f"{one.failures:,}", "bold red" if one.failures else "")
         rows.add_row(one.source, *(f"{count:,}" for count in counts), failed)
     out.print(rows)

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from ragstone.core.errors import SourceError
 from ragstone.core.protocols import Source
 from ragstone.core.settings import LimitSettings
-from ragstone.core.types import Failure, Item, Json, Page
+from ragstone.core.types import SKIPPED, Failure, Item, Json, Page
 from ragstone.ingest.sources.context import SourceContext
 
 
@@ -42,11 +42,15 @@ def entries(pages: Sequence[Page]) -> list[Item | Failure]:
 
 
 def items(pages: Sequence[Page]) -> dict[str, Any]:
-    """Content by external id; fails when anything else came."""
-    found = entries(pages)
+    """Content by external id; fails when anything else came but skipped pictures."""
+    found = [entry for entry in entries(pages) if not _is_skipped(entry)]
     assert [entry for entry in found if isinstance(entry, Failure)] == []
     assert len({entry.external_id for entry in found if isinstance(entry, Item)}) == len(found)
     return {entry.external_id: entry.content for entry in found if isinstance(entry, Item)}
+
+
+def _is_skipped(entry: Item | Failure) -> bool:
+    return isinstance(entry, Failure) and entry.code == SKIPPED
 
 
 def failures(pages: Sequence[Page]) -> list[Failure]:

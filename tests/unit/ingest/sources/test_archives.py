@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragstone.core.settings import LimitSettings
-from ragstone.core.types import Failure, Item
+from ragstone.core.types import SKIPPED, Failure, Item
 from ragstone.ingest.sources.archives import expand, is_archive
 
 LIMITS = LimitSettings(file_mb=1, archive_mb=4, archive_entries=20)
@@ -162,8 +162,10 @@ def test_names_written_with_backslashes_or_dots_are_brought_in_order() -> None:
 
 
 def test_what_is_no_document_is_passed_over() -> None:
-    names = (".DS_Store", "__MACOSX/._a.txt", "__MACOSX/a.txt", "sub/.git/config", "logo.png", "a.pyc")
+    names = (".DS_Store", "__MACOSX/._a.txt", "__MACOSX/a.txt", "sub/.git/config", "a.pyc")
     assert opened(packed(*((name, "words") for name in names))) == []
+    skipped = refused(packed(("logo.png", "words")))
+    assert (skipped.uri, skipped.code) == ("docs/pack.zip!/logo.png", SKIPPED)
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")

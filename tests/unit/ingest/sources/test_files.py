@@ -17,7 +17,7 @@ from tests.unit.ingest.sources.source_kit import (
 
 from ragstone.core.errors import SourceError
 from ragstone.core.settings import LimitSettings
-from ragstone.core.types import Failure, Item
+from ragstone.core.types import SKIPPED, Failure, Item
 from ragstone.ingest.sources import files as files_module
 from ragstone.ingest.sources.files import FilesConfig, FilesSource, read_files
 from ragstone.ingest.sources.listing import folder_listings
@@ -190,6 +190,20 @@ async def test_patterns_say_which_files_are_meant(
     found = await pages(source(folder, glob=glob, exclude=exclude))
     assert sorted(items(found)) == expected
     assert found[0].listed == set(expected)
+
+
+@pytest.mark.parametrize(
+    ("glob", "exclude", "expected"),
+    [((), (), ["docs/icons/logo.png"]), ("*.md", (), []), ("*.png", (), []), ((), "icons", [])],
+)
+async def test_pictures_that_nobody_named_are_skipped_with_a_reason(
+    folder: Path, glob: object, exclude: object, expected: list[str]
+) -> None:
+    for name in ("a.md", "icons/logo.png", "icons/anim.gif"):
+        write(folder / name)
+    found = await pages(source(folder, glob=glob, exclude=exclude))
+    assert [(one.uri, one.code) for one in failures(found)] == [(uri, SKIPPED) for uri in expected]
+    assert found[0].listed is not None
 
 
 async def test_a_pattern_of_many_stars_ends(folder: Path) -> None:

@@ -11,7 +11,7 @@ from tests.unit.ingest.sources.source_kit import context, failures, items, pages
 
 from ragstone.core.errors import SourceError
 from ragstone.core.settings import LimitSettings
-from ragstone.core.types import Failure, Item, Json, Page
+from ragstone.core.types import SKIPPED, Failure, Item, Json, Page
 from ragstone.ingest.sources.git import GitConfig, GitSource
 
 IDENTITY = {
@@ -177,7 +177,9 @@ async def test_links_submodules_hidden_files_and_pictures_are_no_documents(check
         f"160000,{git(checkout, 'rev-parse', 'HEAD')},module.md",
     )
     git(checkout, "commit", "--quiet", "--message", "more")
-    assert sorted(items(await pages(source(checkout)))) == ["README.md", "docs/deep/tune.md", "docs/setup.md"]
+    found = await pages(source(checkout))
+    assert sorted(items(found)) == ["README.md", "docs/deep/tune.md", "docs/setup.md"]
+    assert [(one.uri, one.code) for one in failures(found)] == [("manual/logo.png", SKIPPED)]
 
 
 async def test_a_file_that_becomes_a_link_is_gone(checkout: Path) -> None:
