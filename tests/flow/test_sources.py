@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from tests.unit.ingest.sources.test_git import commit, git
 
 from ragstone import Engine, Settings, open_engine
 from ragstone.core.clock import now
@@ -92,6 +93,23 @@ async def test_a_moved_file_keeps_its_id(engine: Engine, docs: Path, fake_model:
     third = await live(engine)
     assert third["old/ferry.md"] == before["ferry.md"]
     assert third["ferry.md"] != before["ferry.md"]
+
+
+async def test_a_file_that_git_moved_keeps_its_id(
+    engine: Engine, docs: Path, fake_model: FakeEmbedder
+) -> None:
+    git(docs, "init", "--quiet")
+    commit(docs)
+    await engine.intake.add_source("git", "docs", {"path": str(docs)})
+    await sync(engine)
+    before = await live(engine)
+    git(docs, "mv", "ferry.md", "crossing.md")
+    (docs / "bridge.md").unlink()
+    commit(docs)
+    fake_model.calls.clear()
+    assert await sync(engine) == "1 queued, 1 removed, 1 moved"
+    assert await live(engine) == {"crossing.md": before["ferry.md"], "harbour.md": before["harbour.md"]}
+    assert fake_model.calls == []
 
 
 async def test_what_failed_is_not_tried_again_until_it_changes(engine: Engine, docs: Path) -> None:

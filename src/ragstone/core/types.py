@@ -120,6 +120,8 @@ class Page:
     """External ids that the source says are gone."""
     listed: frozenset[str] | None = None
     """All external ids there are, from a source that can tell; documents of others are removed at the end."""
+    leaving: tuple[str, ...] = ()
+    """External ids that a later page removes: equal content under another one is a document that moved."""
 
 
 @dataclass(frozen=True, slots=True)

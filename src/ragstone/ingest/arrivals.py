@@ -60,6 +60,13 @@ class Arrivals:
                 if hashed and container not in listing.listed:
                     self._lost.setdefault((listing.source, hashed), []).append(external_id)
 
+    async def leave(self, source: str, external_ids: Sequence[str]) -> None:
+        """Know of what is about to be removed: it may have moved, and then turns up among what comes after this."""
+        leaving = await self.ledger.find(self.tenant, self.kb, source, external_ids)
+        for external_id, document in leaving.items():
+            self._gone[source, external_id] = document.id
+            self._lost.setdefault((source, document.content_hash), []).append(external_id)
+
     async def changed(self, tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
         """The tasks there is something to do for, and those there is not."""
         live = {}

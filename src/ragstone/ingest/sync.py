@@ -81,6 +81,8 @@ class Sync:
             if page.listed is not None:
                 self._listed = page.listed
                 await arrivals.expect(Listing(self.record.name, page.listed))
+            if page.leaving:
+                await arrivals.leave(self.record.name, page.leaving)
             await self._take_in(page, arrivals)
         await arrivals.end()
         self.report.removed += tally.removed

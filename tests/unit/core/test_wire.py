@@ -151,6 +151,7 @@ def test_ingest() -> None:
         "removed": 4,
         "moved": 5,
         "duplicates": 6,
+        "skipped": 0,
         "stages": [{"stage": "chunk", "ms": 2.5, "in": 3, "out": 40, "skipped": ""}],
     }
     assert _same_after_json(shape)

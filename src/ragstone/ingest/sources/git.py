@@ -76,8 +76,10 @@ class GitSource:
         # A run that breaks off must start again at the old commit: only the last page moves on.
         if work.listed is not None:
             yield Page((), cursor=cursor, listed=work.listed)
+        leaving = work.removed
         async for entries in in_batches(self._entries(work)):
-            yield Page(entries, cursor=cursor)
+            yield Page(entries, cursor=cursor, leaving=leaving)
+            leaving = ()
         yield Page((), cursor=reached, removed=work.removed)
 
     async def close(self) -> None:

@@ -119,8 +119,9 @@ class VeiledSource:
         return Page(
             tuple(self._entry(entry) for entry in page.items),
             _mapped(page.cursor, self.veil.hide),
-            tuple(map(hide, page.removed)),
-            None if page.listed is None else frozenset(map(hide, page.listed)),
+            removed=tuple(map(hide, page.removed)),
+            listed=None if page.listed is None else frozenset(map(hide, page.listed)),
+            leaving=tuple(map(hide, page.leaving)),
         )
 
     def _entry(self, entry: Item | Failure) -> Item | Failure:

@@ -104,7 +104,7 @@ async def test_a_file_that_was_moved_goes_and_comes(checkout: Path) -> None:
     commit(checkout)
     found, _ = await reach(source(checkout), cursor)
     assert items(found) == {"docs/install.md": b"# Setup"}
-    assert found[-1].removed == ("docs/setup.md",)
+    assert found[0].leaving == found[-1].removed == ("docs/setup.md",)
 
 
 async def test_an_unchanged_commit_costs_nothing(checkout: Path) -> None:
