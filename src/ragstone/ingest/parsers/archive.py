@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from ragstone.core.errors import ParseError
 from ragstone.core.filters import canonical_text
-from ragstone.ingest.parsers.cleaning import one_line
+from ragstone.ingest.parsers.cleaning import chosen_title, one_line
 from ragstone.ingest.parsers.options import ParseOptions
 
 MAX_ENTRIES = 5_000
@@ -67,7 +67,11 @@ def office_properties(archive: zipfile.ZipFile, name: str, kind: str) -> dict[st
     found: dict[str, str] = {}
     for element in read_xml(archive, "docProps/core.xml", name, kind):
         found.setdefault(element.tag.rpartition("}")[2], one_line(element.text or "")[:1000])
-    named = {"title": found.get("title"), "author": found.get("creator"), "date": found.get("created")}
+    named = {
+        "title": chosen_title(found.get("title", "")),
+        "author": found.get("creator"),
+        "date": found.get("created"),
+    }
     return {key: canonical_text(value) for key, value in named.items() if value}
 
 

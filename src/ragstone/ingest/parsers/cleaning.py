@@ -26,6 +26,11 @@ _MOST_MARKS = 30
 """No language sets more marks on one letter; composing a tower of them takes quadratic time."""
 _MAY_BE_TOWER = re.compile(f"[\u0300-\U0010ffff]{{{_MOST_MARKS + 1}}}")
 _LAST_MARK = 0x1FFFF
+_UNCHOSEN = re.compile(
+    r"(?i)\(?(?:untitled(?:[ -]?document)?|unspecified|anonymous|no title|document|presentation)[ -]?\d*\)?"
+    r"|microsoft \w+ - .*|word document|powerpoint presentation"
+    r"|.*\.(?:docx?|pptx?|xlsx?|rtf|odt|indd|qxd|tex|dvi|ps|pdf)"
+)
 
 
 class Cleaned(NamedTuple):
@@ -58,6 +63,12 @@ def _towers() -> re.Pattern[str]:
 def one_line(text: str) -> str:
     """The words of a title or a label, cleaned, on one line."""
     return " ".join(clean(text).text.split())
+
+
+def chosen_title(text: str) -> str:
+    """A title or an author as a file gives it; empty for what a program wrote there when nobody chose one."""
+    title = one_line(text)
+    return "" if _UNCHOSEN.fullmatch(title) else title
 
 
 def printable(name: str, most: int = 200) -> str:

@@ -22,6 +22,7 @@ PARSERS = Registry(
         "html": "ragstone.ingest.parsers.html:parse_html",
         "pdf": "ragstone.ingest.parsers.pdf:parse_pdf",
         "docx": "ragstone.ingest.parsers.docx:parse_docx",
+        "rtf": "ragstone.ingest.parsers.rtf:parse_rtf",
         "pptx": "ragstone.ingest.parsers.pptx:parse_pptx",
         "xlsx": "ragstone.ingest.parsers.xlsx:parse_xlsx",
         "csv": "ragstone.ingest.parsers.csv:parse_csv",
@@ -38,6 +39,7 @@ _SUFFIXES = {
     "html": ".html .htm .xhtml",
     "pdf": ".pdf",
     "docx": ".docx",
+    "rtf": ".rtf",
     "pptx": ".pptx",
     "xlsx": ".xlsx",
     "csv": ".csv .tsv",
@@ -67,13 +69,14 @@ _CALLED = {
     "pdf": "a PDF",
     "image": "a picture",
     "docx": "a DOCX",
+    "rtf": "an RTF",
     "pptx": "a PPTX",
     "xlsx": "an XLSX",
     "epub": "an EPUB",
 }
 """Kinds whose bytes show what they are: a file that only has the name is refused."""
 _SUPPORTED = (
-    "text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, EPUB, JSON, EML, code and picture files can be read"
+    "text, Markdown, HTML, PDF, DOCX, RTF, PPTX, XLSX, CSV, EPUB, JSON, EML, code and pictures can be read"
 )
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html[\s>])", re.IGNORECASE)
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -110,6 +113,8 @@ def _kind(content: bytes, name: str) -> str:
     named = KINDS.get(suffix)
     if b"%PDF-" in content[:1024] and named in (None, "pdf"):
         return "pdf"
+    if content.startswith(b"{\\rtf") and named in (None, "rtf", "text"):
+        return "rtf"
     if content.startswith(b"PK\x03\x04"):
         return _kind_of_archive(content, name, named)
     media = "" if looks_like_text(content) else _media_type(content)

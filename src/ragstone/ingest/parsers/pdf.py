@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.errors import ParseError, ParserLimit
 from ragstone.core.types import Json, Parsed
-from ragstone.ingest.parsers.cleaning import one_line
+from ragstone.ingest.parsers.cleaning import chosen_title
 from ragstone.ingest.parsers.draft import Draft
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.parsers.pdf_flow import add_pages
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
 _DATE = re.compile(r"(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(Z|[+-]\d{2}'?(?:\d{2})?'?)?")
-_NO_TITLE = re.compile(
-    r"(?i)(?:untitled|unspecified|anonymous|microsoft word - .*|.*\.(?:docx?|indd|tex|dvi|pdf))?"
-)
 
 
 def parse_pdf(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
@@ -77,10 +74,9 @@ def _parse(document: PdfDocument, content: bytes, name: str, options: ParseOptio
     draft = Draft(name)
     add_pages(draft, reading.pages)
     information = document.get_metadata_dict(skip_empty=True)
-    title = one_line(information.get("Title", ""))
     parsed = draft.finish(
         "application/pdf",
-        title="" if _NO_TITLE.fullmatch(title) else title,
+        title=chosen_title(information.get("Title", "")),
         metadata=_metadata(information, total),
         warnings=reading.warnings(),
         unseen_hint=reading.why_empty(),
@@ -91,8 +87,7 @@ def _parse(document: PdfDocument, content: bytes, name: str, options: ParseOptio
 
 def _metadata(information: Mapping[str, str], pages: int) -> dict[str, Json]:
     metadata: dict[str, Json] = {"pages": pages}
-    author = one_line(information.get("Author", ""))[:1000]
-    if not _NO_TITLE.fullmatch(author):
+    if author := chosen_title(information.get("Author", ""))[:1000]:
         metadata["author"] = author
     if (created := _moment(information.get("CreationDate", ""))) is not None:
         metadata["date"] = canonical(created)

@@ -1,4 +1,4 @@
-"""PPTX: slides in order, each a page with its title as a heading, then its text, tables and notes."""
+"""PPTX: slides in order, each a page with its title as a heading, then its text, tables, charts and notes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.archive import office_properties, open_archive
 from ragstone.ingest.parsers.draft import Draft
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
+from ragstone.ingest.parsers.pptx_charts import chart_table
 from ragstone.ingest.parsers.tables import markdown_table
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
@@ -52,6 +53,8 @@ def _add_slide(draft: Draft, slide: Any, number: int) -> None:
         if getattr(shape, "has_table", False):
             rows = ([cell.text for cell in row.cells] for row in shape.table.rows)
             draft.add("table", markdown_table(rows), page=number)
+        elif getattr(shape, "has_chart", False):
+            draft.add("table", chart_table(shape.chart), page=number)
         elif shape.has_text_frame:
             _add_text(draft, shape, number)
     if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None:

@@ -43,6 +43,19 @@ def test_headings_lists_tables_and_quotes(make_docx: MakeDocx) -> None:
     assert broken_rules(parsed) == []
 
 
+def test_merged_cells_keep_the_others_in_their_columns(make_docx: MakeDocx) -> None:
+    def write(document: Any) -> None:
+        table = document.add_table(3, 3)
+        for row in range(3):
+            for column in range(3):
+                table.cell(row, column).text = f"{row}{column}"
+        table.cell(0, 0).merge(table.cell(0, 1)).text = "wide"
+        table.cell(1, 0).merge(table.cell(2, 0)).text = "tall"
+
+    text = parse_docx(make_docx(write), "a.docx").text
+    assert text == "| wide |  | 02 |\n| --- | --- | --- |\n| tall | 11 | 12 |\n| tall | 21 | 22 |"
+
+
 def test_title_author_and_date_come_from_the_properties(make_docx: MakeDocx) -> None:
     def write(document: Any) -> None:
         document.core_properties.title = "From the properties"

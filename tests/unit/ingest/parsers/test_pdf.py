@@ -144,7 +144,17 @@ def test_title_author_and_date_come_from_the_file(make_pdf: MakePdf) -> None:
     assert parsed.metadata == {"pages": 1, "author": "Ann Author", "date": "2000-01-01T00:00:00+00:00"}
 
 
-@pytest.mark.parametrize("title", ["untitled", "Microsoft Word - draft3", "report_final.docx"])
+@pytest.mark.parametrize(
+    "title",
+    [
+        "untitled",
+        "Microsoft Word - draft3",
+        "report_final.docx",
+        "(anonymous)",
+        "Untitled-1",
+        "PowerPoint Presentation",
+    ],
+)
 def test_a_title_nobody_chose_is_not_used(make_pdf: MakePdf, title: str) -> None:
     def draw(page: Any) -> None:
         page.setTitle(title)

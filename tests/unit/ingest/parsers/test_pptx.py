@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pptx.chart.data import CategoryChartData, XyChartData
+from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 
 from ragstone.core.errors import EmptyDocument, ParserLimit
@@ -22,6 +24,34 @@ def slide(deck: Any, title: str, layout: int = 5) -> Any:
 
 def box(shapes: Any, text: str) -> None:
     shapes.add_textbox(0, 0, Inches(1), Inches(1)).text_frame.text = text
+
+
+def test_the_numbers_of_charts_are_tables(make_pptx: MakePptx) -> None:
+    def write(deck: Any) -> None:
+        shapes = slide(deck, "Fares").shapes
+        bars = CategoryChartData()
+        bars.categories = ["Dogs", "Horses"]
+        bars.add_series("2025", (2, None))
+        bars.add_series("2026", (2.5, 10))
+        chart = shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 9**6, 9**6, bars).chart
+        chart.has_title = True
+        chart.chart_title.text_frame.text = "In crowns"
+        tides = XyChartData()
+        tides.add_series("Ebb").add_data_point(7, 1.5)
+        tides.add_series("Flood").add_data_point(13, 4)
+        shapes.add_chart(XL_CHART_TYPE.XY_SCATTER, 0, 0, 9**6, 9**6, tides)
+        shapes.add_chart(XL_CHART_TYPE.LINE, 0, 0, 9**6, 9**6, CategoryChartData())
+
+    parsed = parse_pptx(make_pptx(write), "a.pptx")
+    assert [(block.kind, block.page, parsed.text[block.start : block.end]) for block in parsed.blocks] == [
+        ("heading", 1, "Fares"),
+        (
+            "table",
+            1,
+            "In crowns\n|  | 2025 | 2026 |\n| --- | --- | --- |\n| Dogs | 2 | 2.5 |\n| Horses |  | 10 |",
+        ),
+        ("table", 1, "|  | Ebb | Flood |\n| --- | --- | --- |\n| 7 | 1.5 |  |\n| 13 |  | 4 |"),
+    ]
 
 
 def test_titles_bullets_tables_groups_and_notes(make_pptx: MakePptx) -> None:
