@@ -37,7 +37,7 @@ from ragstone.ingest.sync import new_jobs
 from ragstone.ingest.tally import Tally
 from ragstone.ingest.task import Group, Task
 from ragstone.ingest.upkeep import BuildSource, Upkeep
-from ragstone.ingest.uploads import SOURCE, checked_upload
+from ragstone.ingest.uploads import SOURCE, checked_external_id, checked_upload
 from ragstone.ingest.worker import OnEnd, RunRefresh, Worker
 
 WEB = "web"
@@ -96,7 +96,7 @@ class Intake:
         checked_facts(title, metadata or {})
         item = Item(
             source=SOURCE,
-            external_id=external_id or content_hash(content),
+            external_id=checked_external_id(external_id or content_hash(content)),
             uri=uri,
             content=content,
             title=title,

@@ -262,6 +262,14 @@ async def test_what_a_newer_archive_lacks_goes(engine: Engine) -> None:
     assert await found(engine, "lantern") == ["The first lantern."]
 
 
+@pytest.mark.parametrize("inside", ["!/a.md", "#1:terms.txt"])
+async def test_an_upload_is_not_known_as_what_is_inside_another(engine: Engine, inside: str) -> None:
+    with pytest.raises(InputError, match="is of a file in an archive or of an attachment"):
+        await engine.intake.upload(b"Forged.", "a.md", external_id=f"{'f' * 64}{inside}")
+    taken = await engine.intake.upload(b"A page.", "a.md", external_id="https://host.example/page#part-1")
+    assert taken.status == "pending"
+
+
 async def test_uploads_go_before_batches(engine: Engine) -> None:
     await engine.intake.upload(b"Batch one.", "1.txt", priority=Priority.BATCH)
     await engine.intake.upload(b"Urgent.", "2.txt")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
@@ -11,7 +12,18 @@ from ragstone.ingest.parsers.cleaning import printable
 from ragstone.ingest.parsers.dispatch import KINDS
 
 SOURCE = "upload"
+_INSIDE = re.compile(r"!/|#\d+:")
 CONTAINERS = frozenset({".zip", ".mbox"})
+
+
+def checked_external_id(external_id: str) -> str:
+    """What an upload is to be known as. Raises for what only a file inside another upload may be called."""
+    if _INSIDE.search(external_id):
+        raise InputError(
+            f"the external id {printable(external_id)!r} is of a file in an archive or of an attachment",
+            hint="leave out '!/', and '#' before a number and a colon",
+        )
+    return external_id
 
 
 def checked_upload(content: bytes, filename: str, file_mb: int, types: Sequence[str] = ()) -> str:

@@ -24,6 +24,18 @@ def read_head(content: bytes) -> Envelope:
         return Envelope()
 
 
-def identity_of(envelope: Envelope, content: bytes) -> str:
-    """What a message is known as: its Message-ID, or else its content."""
-    return envelope.message_id or f"sha256:{content_hash(content)}"
+class Names:
+    """What the messages of a mailbox are known as.
+
+    Anyone may write any Message-ID into a mail: the first message with it has it, and one with other content
+    gets a name of its own. The `#` is ours, for such names and for attachments.
+    """
+
+    def __init__(self) -> None:
+        self._taken: dict[str, str] = {}
+
+    def of(self, envelope: Envelope, content: bytes) -> str:
+        """The Message-ID, or else the content's own name."""
+        name = (envelope.message_id or f"sha256:{content_hash(content)}").replace("#", "%23")
+        hashed = content_hash(content)[:32]
+        return name if self._taken.setdefault(name, hashed) == hashed else f"{name}#{hashed}"

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from ragstone.core.errors import ParseError
-from ragstone.core.ids import content_hash
 from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item, Json
-from ragstone.ingest.sources.mail_items import MEDIA_TYPE, identity_of, read_head
+from ragstone.ingest.parsers.mail_headers import Envelope
+from ragstone.ingest.sources.mail_items import MEDIA_TYPE, Names, read_head
 from ragstone.ingest.sources.mail_mbox import read_mbox
 
 
@@ -24,7 +24,7 @@ def read_mailbox(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterato
 
     A message that stands in it twice is one document; two that only share their Message-ID are two.
     """
-    known: dict[str, str] = {}
+    names, seen = Names(), set[str]()
     found = False
     for message in read_mbox(file, limits.file_mb * 1024 * 1024):
         found = True
@@ -32,22 +32,18 @@ def read_mailbox(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterato
             where = f"the message at byte {message.start:,} of {origin.uri}"
             error = f"{where} is larger than limits.file_mb allows"
             yield Failure(f"{origin.uri}!/{message.start}", "too_large", error)
-        elif item := _new(message.content, origin, known):
-            yield item
+        else:
+            envelope = read_head(message.content)
+            name = names.of(envelope, message.content)
+            if name not in seen:
+                seen.add(name)
+                yield _message(name, envelope, message.content, origin)
     if not found and file.tell():
         error = f"{origin.uri} is not a mailbox: no message in it begins with a line 'From …'"
         yield Failure(origin.uri, ParseError.code, error)
 
 
-def _new(content: bytes, origin: Item, known: dict[str, str]) -> Item | None:
-    """The message under a name of its own; None when the very same one is `known`."""
-    envelope = read_head(content)
-    name, hashed = identity_of(envelope, content), content_hash(content)[:32]
-    if known.get(name, hashed) != hashed:
-        name = f"{name}#{hashed}"
-    if name in known:
-        return None
-    known[name] = hashed
+def _message(name: str, envelope: Envelope, content: bytes, origin: Item) -> Item:
     metadata: dict[str, Json] = {**origin.metadata, "source_type": "email", "mailbox": origin.uri}
     metadata.pop("modified_date", None)  # the mailbox's, which changes with every mail that comes
     if envelope.from_gmail:

@@ -13,9 +13,8 @@ from ragstone.core.errors import SourceError
 from ragstone.core.ids import content_hash
 from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.ingest.parsers.mail_headers import Envelope
 from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.mail_items import MEDIA_TYPE, identity_of, read_head
+from ragstone.ingest.sources.mail_items import MEDIA_TYPE, Names, read_head
 from ragstone.ingest.sources.mail_mbox import MboxMessage, read_mbox
 
 PAGE_ITEMS = 32
@@ -43,21 +42,6 @@ class _Place:
         return {"offset": self.offset, "last": self.last, "mark": self.mark}
 
 
-class _Names:
-    """What the messages of a mailbox are known as.
-
-    Anyone may write any Message-ID into a mail: the first message with it has it, and one with other content
-    gets a name of its own. The `#` is ours, for such names and for attachments.
-    """
-
-    def __init__(self) -> None:
-        self._taken: dict[str, str] = {}
-
-    def of(self, envelope: Envelope, content: bytes) -> str:
-        name, hashed = identity_of(envelope, content).replace("#", "%23"), content_hash(content)[:32]
-        return name if self._taken.setdefault(name, hashed) == hashed else f"{name}#{hashed}"
-
-
 class MboxSource:
     """The messages of one mailbox file."""
 
@@ -80,7 +64,7 @@ class MboxSource:
             with self._path.open("rb") as file:
                 start = _resumed(file, place)
                 listed: set[str] | None = set() if place is not None and start == 0 else None
-                names = _Names()
+                names = Names()
                 if place is not None:
                     yield from (Page((), place.json()) for _ in self._earlier(file, start, names))
                 file.seek(start)
@@ -91,7 +75,7 @@ class MboxSource:
                 hint="check its path and who may read it; nothing was removed",
             ) from problem
 
-    def _earlier(self, file: BinaryIO, end: int, names: _Names) -> Iterator[None]:
+    def _earlier(self, file: BinaryIO, end: int, names: Names) -> Iterator[None]:
         """Learn the names that are taken before `end`, and say now and then that it goes on.
 
         They are read again, as a list of them would outgrow the cursor.
@@ -109,7 +93,7 @@ class MboxSource:
                 said = message.end
                 yield
 
-    def _read(self, file: BinaryIO, start: int, listed: set[str] | None, names: _Names) -> Iterator[Page]:
+    def _read(self, file: BinaryIO, start: int, listed: set[str] | None, names: Names) -> Iterator[Page]:
         entries: list[Item | Failure] = []
         size = 0
         message: MboxMessage | None = None
@@ -131,7 +115,7 @@ class MboxSource:
             everything = None if listed is None else frozenset(listed)
             yield Page(tuple(entries), _behind(file, message).json(), listed=everything)
 
-    def _entry(self, message: MboxMessage, names: _Names) -> Item | Failure:
+    def _entry(self, message: MboxMessage, names: Names) -> Item | Failure:
         if message.content is None:
             uri = f"mbox:{self._path.name}#{message.start}"
             return Failure(

@@ -54,6 +54,13 @@ def test_a_mailbox_that_is_named_gives_its_messages(folder: Path) -> None:
     assert first.modified_at.isoformat() == "2026-01-05T10:00:00+00:00"
 
 
+@pytest.mark.parametrize("forged", ["1@example.org#1:terms.txt", f"1@example.org#{'a' * 32}"])
+def test_no_message_takes_the_name_of_anothers_attachment(folder: Path, forged: str) -> None:
+    letter = mail(2).replace(b"2@example.org", forged.encode())
+    (folder / "inbox.mbox").write_bytes(mail(1) + letter + letter)
+    assert ids(read_files([folder], MEGABYTE, LIMITS)) == ["1@example.org", forged.replace("#", "%23")]
+
+
 async def test_a_mailbox_in_a_folder_gives_its_messages(folder: Path) -> None:
     (folder / "inbox.mbox").write_bytes(mail(1) + mail(2))
     config = FilesConfig(path=folder)
