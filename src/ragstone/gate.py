@@ -12,7 +12,7 @@ from typing import Any
 
 from ragstone.core.audit import AuditTrail
 from ragstone.core.auditor import Auditor
-from ragstone.core.errors import NotFoundError, TenantSuspended
+from ragstone.core.errors import NotFoundError, TenantGone, TenantSuspended
 from ragstone.core.settings import Settings
 from ragstone.core.spending import billed
 from ragstone.core.tenant_settings import PROFILE, applied, is_on
@@ -139,7 +139,7 @@ class Gate:
                 f"tenant '{tenant}' is suspended", hint=f"ragstone tenants resume {tenant} ends that"
             )
         if found.tenant.state == "deleting":
-            raise NotFoundError(f"tenant '{tenant}' is being deleted")
+            raise TenantGone(f"tenant '{tenant}' is being deleted")
         return found.tenant
 
     async def _look_up(self, tenant: str) -> _Known | None:

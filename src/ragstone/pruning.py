@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ragstone.core.errors import RagstoneError
+from ragstone.core.errors import RagstoneError, TenantGone
 from ragstone.core.ledger import Ledger
 from ragstone.gate import Gate
 from ragstone.stores.activity import ActivityFiles
@@ -35,6 +35,8 @@ class Pruning:
             told = await self._files.read(identity, told_of, ToldOf(set(), set()))
             if told:
                 await self.remove(identity, await self.gone(tenant, told))
+        except TenantGone:
+            return  # whoever deletes it takes that along
         except (RagstoneError, OSError) as error:
             logger.warning("what was asked of documents that are gone is not looked for: %s", error)
 

@@ -6,7 +6,8 @@ RagstoneError
 │   ├── FilterError        a filter is malformed or too large
 │   └── CollectionExists   a knowledge base of that name is there already
 ├── NotFoundError          an id that does not exist for this tenant
-│   └── KbGone             a knowledge base was renamed or deleted while it was worked on
+│   ├── KbGone             a knowledge base was renamed or deleted while it was worked on
+│   └── TenantGone         a tenant that there is not, or that is being deleted
 ├── QuotaExceeded          the tenant has used up what it may use
 ├── TenantSuspended        nothing is done for this tenant until it is resumed
 ├── ParseError             a file cannot be turned into text
@@ -72,6 +73,10 @@ class NotFoundError(RagstoneError):
 class KbGone(NotFoundError):
     code = "kb_gone"
     retryable = True
+
+
+class TenantGone(NotFoundError):
+    pass
 
 
 class QuotaExceeded(RagstoneError):
@@ -194,4 +199,11 @@ def kb_gone(name: str, new_name: str | None) -> KbGone:
     return KbGone(
         f"knowledge base '{name}' was {what} meanwhile",
         hint=f"ingest again with: ragstone ingest PATH --kb {where}",
+    )
+
+
+def deleted_meanwhile() -> KbGone:
+    """What to raise when a store finds that what is written belongs to something that is not there any more."""
+    return KbGone(
+        "the knowledge base that this is for was deleted meanwhile", hint="list them with: ragstone kb list"
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from ragstone.core.errors import LeaseLost, ModelUnavailable, RagstoneError, TenantSuspended
+from ragstone.core.errors import LeaseLost, ModelUnavailable, RagstoneError, TenantGone, TenantSuspended
 from ragstone.core.jobs import Job, JobProgress, Queue, Ticket
 from ragstone.core.settings import JobSettings
 from ragstone.ingest.task import Group
@@ -50,6 +50,8 @@ class Held:
             }
             try:
                 void = await self._queue.heartbeat(self._tenant, news, self._settings.lease_seconds)
+            except TenantGone:
+                void = set(self._open)
             except RagstoneError as error:
                 # The lease may run out: then another worker takes over, and the tickets here are void.
                 logger.warning("the leases were not renewed: %s", error)

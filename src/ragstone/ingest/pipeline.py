@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ragstone.core.errors import KbGone, LeaseLost, NotFoundError, RagstoneError
+from ragstone.core.errors import KbGone, LeaseLost, RagstoneError, TenantGone
 from ragstone.core.ids import content_hash
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Embedder
@@ -325,7 +325,7 @@ class _Run:
     async def _check_tenant(self) -> None:
         # Under a name that was given away since, another tenant would be made, or written to.
         if await self.gate.write(self.tenant) != self.tenant_id:
-            raise NotFoundError(f"tenant '{self.tenant}' was renamed or deleted meanwhile")
+            raise TenantGone(f"tenant '{self.tenant}' was renamed or deleted meanwhile")
 
 
 def _lost(task: Task, error: KbGone) -> Failure:

@@ -8,13 +8,14 @@ import os
 import platform
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 
 from ragstone.core.errors import (
     LeaseLost,
     ModelUnavailable,
     NotFoundError,
     RagstoneError,
+    TenantGone,
 )
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, JobProgress, Queue
@@ -133,6 +134,8 @@ class Worker:
                     return True
             except ModelUnavailable:
                 raise
+            except TenantGone as error:
+                logger.info("jobs ended with their tenant: %s", error)
             except RagstoneError as error:
                 if not tolerant:
                     raise  # somebody waits for an end
@@ -203,9 +206,10 @@ class Worker:
 
     async def _nothing_left(self) -> bool:
         for tenant in await self._rota.tenants():
-            counts = await self._queue.counts(tenant)
-            if counts.get("pending") or counts.get("running"):
-                return False
+            with suppress(TenantGone):
+                counts = await self._queue.counts(tenant)
+                if counts.get("pending") or counts.get("running"):
+                    return False
         return True
 
     async def _work(self, tenant: str, jobs: Sequence[Job]) -> None:
@@ -325,6 +329,8 @@ class Worker:
         try:
             await self._chores(tenant)
         except RagstoneError as error:
+        except TenantGone as error:
+            logger.info("nothing more is to be done for a tenant: %s", error)
             logger.warning("chores of a tenant were put off: %s", error)
         except Exception:
             # Other tenants' schedules must not end with one tenant's defect.
@@ -340,7 +346,8 @@ def _is_stopped() -> bool:
 async def _handed_back(held: Held) -> None:
     """Hand back what is not done. If that fails the leases tell: a worker that is told to stop stops."""
     try:
-        await held.release()
+        with suppress(TenantGone):
+            await held.release()
     except RagstoneError as error:
         logger.warning("jobs were not handed back, and will be taken up when their leases end: %s", error)
 

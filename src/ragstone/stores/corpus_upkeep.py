@@ -7,11 +7,11 @@ import logging
 from contextlib import suppress
 
 from ragstone.core.corpora import ChunkMetadata, is_draft, is_draft_of
-from ragstone.core.errors import RagstoneError, StoreBusy
+from ragstone.core.errors import RagstoneError, StoreBusy, TenantGone
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.corpus_files import CorpusFiles, FilePair
 from ragstone.stores.corpus_rows import live_chunk_ids, tenant_id_of
-from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
+from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class FileUpkeep:
         try:
             tenant_id = await self._ledger.read(tenant, tenant_id_of)
             pairs = await asyncio.to_thread(self._files.all_of, tenant, tenant_id)
-        except UnknownTenant:
+        except TenantGone:
             return
         except RagstoneError as error:
             logger.warning("the files of collections of '%s' were not looked at: %s", tenant, error)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ragstone.core.audit import AuditEntry
 from ragstone.core.clock import canonical, parse_moment
-from ragstone.core.errors import InputError, NotFoundError
+from ragstone.core.errors import InputError, TenantGone
 from ragstone.core.ids import check_name, opaque_id
 from ragstone.core.tenants import Quotas, Tenant, checked_quotas
 from ragstone.core.types import Json
@@ -31,7 +31,7 @@ def register(connection: Connection, name: str, moment: datetime, actor: str = "
     if known:
         return str(known[0])
     if rest := _rest_of(connection, name, moment):
-        raise NotFoundError(
+        raise TenantGone(
             f"tenant '{name}' was deleted (or renamed) just now",
             hint=f"nothing is made under its name until {rest[1]}: use another, or the tenant's new one",
         )
@@ -66,14 +66,14 @@ def existing(connection: Connection, name: str, *, deleting: bool = False) -> Te
     return found
 
 
-def unknown(name: str) -> NotFoundError:
+def unknown(name: str) -> TenantGone:
     """What is said of a tenant that is not there."""
-    return NotFoundError(f"there is no tenant '{name!s:.80}'", hint="list them with: ragstone tenants")
+    return TenantGone(f"there is no tenant '{name!s:.80}'", hint="list them with: ragstone tenants")
 
 
-def leaving(name: str) -> NotFoundError:
+def leaving(name: str) -> TenantGone:
     """What is said of a tenant that is being deleted."""
-    return NotFoundError(
+    return TenantGone(
         f"tenant '{name}' is being deleted", hint=f"ragstone tenants delete {name} --yes finishes it"
     )
 

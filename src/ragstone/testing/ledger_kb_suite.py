@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ragstone.core.errors import CollectionExists, InputError, ModelMismatch, NotFoundError
+from ragstone.core.errors import CollectionExists, InputError, KbGone, ModelMismatch, NotFoundError
+from ragstone.core.jobs import NewJob, Priority
 from ragstone.core.ledger import Ledger
 from ragstone.testing.builders import DIMENSION, MODEL, make_version, put, unit_vectors
 
@@ -90,6 +91,17 @@ class LedgerKbSuite:
         async with ledger.transaction("default") as transaction:
             assert await transaction.open_space(kb, MODEL, DIMENSION) == kb
         assert await ledger.space("default", kb) == kb.space
+
+    async def test_a_job_for_a_kb_that_was_deleted_meanwhile_is_refused_as_such(self, ledger: Ledger) -> None:
+        kb = await put(ledger, make_version(kb="doomed"), kb="doomed")
+        async with ledger.transaction("default") as transaction:
+            await transaction.delete_kb("doomed")
+        look = NewJob("sync", "docs", "docs", "source:docs", Priority.SYNC)
+        for job in (look, replace(look, kind="document", document_id="d" * 32)):
+            with pytest.raises(KbGone, match="deleted meanwhile"):
+                async with ledger.transaction("default") as transaction:
+                    await transaction.enqueue(kb, job)
+        assert await ledger.status("default", "d" * 32) is None
 
     async def test_a_name_that_is_unsafe_in_a_path_is_refused(self, ledger: Ledger) -> None:
         for name in BAD_NAMES:

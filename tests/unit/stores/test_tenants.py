@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,12 +11,20 @@ from typing import Any
 
 import pytest
 
-from ragstone.core.errors import InputError, NotFoundError, SettingsError, StoreBusy, StoreError
+from ragstone.core.errors import (
+    InputError,
+    NotFoundError,
+    SettingsError,
+    StoreBusy,
+    StoreError,
+    TenantGone,
+)
 from ragstone.core.tenants import Quotas
 from ragstone.stores import tenant_rows
 from ragstone.stores.ledger import sqlite
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite_unit import TenantFile
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.stores.tenants import SqlTenantBook
 from ragstone.testing.builders import make_version, put
@@ -352,3 +361,42 @@ async def test_a_deletion_waits_for_what_is_under_way(
         with pytest.raises(StoreBusy, match="something still works for tenant 'acme'"):
             await book.delete("acme")
     assert await book.finish_deletions() == ["acme"]
+
+
+async def test_nothing_is_made_anew_by_who_opens_a_tenant_that_another_process_deletes(
+    book: SqlTenantBook, books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(books.ledger, "acme")
+    books.open()
+    reached, go = threading.Event(), threading.Event()
+
+    def slow(*args: Any) -> TenantFile:
+        reached.set()
+        assert go.wait(60)
+        return TenantFile(*args)
+
+    monkeypatch.setattr(sqlite, "TenantFile", slow)
+    late = asyncio.create_task(books.ledger.kbs("acme"))
+    writing = asyncio.create_task(fill(books.ledger, "acme"))
+    await asyncio.to_thread(reached.wait, 60)
+    await book.delete("acme")
+    go.set()
+    assert await late == []
+    with pytest.raises(TenantGone, match="was deleted"):
+        await writing
+    assert books.left() == set()
+
+
+async def test_who_still_reads_a_tenant_that_another_process_has_deleted_is_told_so(
+    book: SqlTenantBook, books: Books
+) -> None:
+    await fill(books.ledger, "acme")
+    books.open()
+
+    async def read_on() -> None:
+        async with books.ledger.file("acme") as file:
+            await book.delete("acme")
+            await file.look_up(lambda rows: rows.execute("SELECT count(*) FROM jobs").fetchone())
+
+    with pytest.raises(TenantGone, match="there is no tenant 'acme'"):
+        await read_on()

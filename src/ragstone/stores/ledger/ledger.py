@@ -12,7 +12,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from ragstone.core.chunk_records import ChunkRecord
 from ragstone.core.clock import now
-from ragstone.core.errors import NotFoundError, RagstoneError, SettingsError, StoreError
+from ragstone.core.errors import NotFoundError, RagstoneError, SettingsError, StoreError, TenantGone
 from ragstone.core.filters import Filter
 from ragstone.core.jobs import DocumentStatus, Job
 from ragstone.core.ledger import Mirror
@@ -44,11 +44,15 @@ Work = Callable[Concatenate[Connection, str, P], T]
 """Reads or writes rows of one tenant: given a connection and the tenant's id."""
 
 
-class UnknownTenant(NotFoundError):
-    """A tenant that nothing has been written for."""
+class UnknownTenant(TenantGone):
+    """A tenant that nothing has been written for, or that was deleted."""
 
     def __init__(self, tenant: str) -> None:
-        super().__init__(f"there is no tenant '{tenant}' yet", hint="make it with: ragstone ingest PATH")
+        option = "" if tenant == "default" else f" --tenant {tenant}"
+        super().__init__(
+            f"there is no tenant '{tenant}'",
+            hint=f"list them with: ragstone tenants; make it with: ragstone ingest PATH{option}",
+        )
 
 
 class SqlLedger(ABC):

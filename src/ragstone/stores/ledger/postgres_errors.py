@@ -15,6 +15,7 @@ from ragstone.core.errors import (
     StoreCorrupt,
     StoreError,
     StoreFull,
+    deleted_meanwhile,
 )
 
 LOCK_SECONDS = 60
@@ -67,13 +68,15 @@ def translated(place: str) -> Iterator[None]:
         raise _meaning(place, error) from error
 
 
-def _meaning(place: str, error: psycopg.Error) -> StoreError:
+def _meaning(place: str, error: psycopg.Error) -> RagstoneError:
     state, said = error.sqlstate or "", _said(error)
     if state in BUSY:
         return StoreBusy(
             f"{place} is busy: {BUSY[state]}", hint="try again; see pg_stat_activity if it stays"
         )
     match state:
+        case "23503":
+            return deleted_meanwhile()
         case "53100":
             return StoreFull(
                 f"{place}: {said}", hint="free some space; nothing that was acknowledged is lost"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ragstone.core.audit import actor
 from ragstone.core.clock import now
-from ragstone.core.errors import StoreBusy
+from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.ids import check_name
 from ragstone.stores import tenant_rows
 from ragstone.stores.blobs import Blobs
@@ -65,6 +65,9 @@ class SqliteLedger(SqlLedger):
         opened.idle.clear()
         try:
             yield opened
+        except StoreError:
+            await self._check_stays(tenant, opened.tenant_id)
+            raise
         finally:
             opened.users -= 1
             if not opened.users:
@@ -198,7 +201,28 @@ class SqliteLedger(SqlLedger):
         if known is None and not make:
             raise UnknownTenant(tenant)
         tenant_id = known.id if known else await self._register(control, tenant)
-        return await asyncio.to_thread(TenantFile, self._folder, tenant_id, self._vault)
+        try:
+            opened = await asyncio.to_thread(TenantFile, self._folder, tenant_id, self._vault)
+        except StoreError:
+            await self._check_stays(tenant, tenant_id)
+            raise
+        try:
+            await self._check_stays(tenant, tenant_id)
+        except BaseException:
+            opened.close()
+            raise
+        return opened
+
+    async def _check_stays(self, tenant: str, tenant_id: str) -> None:
+        """`TenantGone` when somebody has deleted the tenant, and its file, while that was opened or used."""
+        state = "SELECT state FROM tenants WHERE id = ?"
+        found = await self.control_read(lambda db: db.execute(state, (tenant_id,)).fetchone(), None)
+        if found is None:
+            # Opening may have made the file anew after whoever deleted it had looked for the last time.
+            await asyncio.to_thread(_remove, self._folder / "tenants" / tenant_id)
+            raise UnknownTenant(tenant)
+        if found[0] == "deleting" and tenant_id != erasing.get():
+            raise tenant_rows.leaving(tenant)
 
     async def _register(self, control: SqliteFile, tenant: str) -> str:
         who = actor()

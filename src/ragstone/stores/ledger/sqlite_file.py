@@ -16,7 +16,15 @@ from pathlib import Path
 from queue import Empty, LifoQueue
 from typing import Any, TypeVar
 
-from ragstone.core.errors import InputError, RagstoneError, StoreBusy, StoreCorrupt, StoreError, StoreFull
+from ragstone.core.errors import (
+    InputError,
+    RagstoneError,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    deleted_meanwhile,
+)
 from ragstone.core.readers import Readers, closed
 from ragstone.stores.ledger.sqlite_dialect import SqliteConnection
 from ragstone.stores.migrations import Schema, is_current, upgrade
@@ -184,7 +192,8 @@ def translated(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         raise _operational(path, error) from error
     except sqlite3.IntegrityError as error:
-        raise StoreError(f"{path.name}: {error}") from error
+        foreign = error.sqlite_errorcode == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
+        raise (deleted_meanwhile() if foreign else StoreError(f"{path.name}: {error}")) from error
     except UnicodeEncodeError as error:
         raise InputError(
             f"{error.object[:80]!r} is no text: it holds half of a surrogate pair",

@@ -40,6 +40,7 @@ def upgrade(path: Path, schema: Schema) -> None:
     from alembic import command
     from alembic.config import Config
     from sqlalchemy import create_engine, event
+    from sqlalchemy.exc import DBAPIError
 
     engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": 60, "isolation_level": None})
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
@@ -50,5 +51,7 @@ def upgrade(path: Path, schema: Schema) -> None:
             config.set_main_option("path_separator", "os")
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+    except DBAPIError as error:
+        raise error.orig or error from error  # as SQLite says it itself
     finally:
         engine.dispose()
