@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.flow.gated import GatedEmbedder
 
 from ragstone import Engine, Settings, open_engine
 from ragstone.core.errors import NotFoundError, StoreFull
-from ragstone.core.model_types import Embeddings
 from ragstone.core.tenants import Quotas
-from ragstone.core.types import Role
 from ragstone.ingest import held
 from ragstone.ingest.arrivals import Arrivals
 from ragstone.ingest.belt import LONG_CHUNKS
@@ -23,29 +22,6 @@ from ragstone.ingest.sources.files import FilesSource
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.ledger import claims, jobs
 from ragstone.stores.ledger.transaction import SqlTransaction
-from ragstone.testing.fakes import FakeEmbedder
-
-
-class GatedEmbedder(FakeEmbedder):
-    """Waits at texts with a word until it may go on."""
-
-    def __init__(self, word: str = "") -> None:
-        super().__init__()
-        self.word = word
-        self.reached = asyncio.Event()
-        self.left = asyncio.Event()
-        self.open = asyncio.Event()
-
-    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-        if self.word and any(self.word in text for text in texts):
-            self.reached.set()
-            try:
-                await self.open.wait()
-            except asyncio.CancelledError:
-                self.left.set()
-                await asyncio.sleep(0.1)  # what it holds takes its time to be let go
-                raise
-        return await super().embed(texts, role)
 
 
 @pytest.fixture
@@ -345,3 +321,46 @@ async def test_one_tenants_slow_source_does_not_hold_up_anothers(
     stuck.set()
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
+
+
+@pytest.mark.req("R-ING-08")
+async def test_a_sync_that_is_asked_for_while_one_runs_sees_what_that_one_has_passed(
+    engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await engine.intake.add_source("files", "notes", {"path": str(folder)})
+    fetch, passed, go = FilesSource.fetch, asyncio.Event(), asyncio.Event()
+
+    async def slow(self: FilesSource, cursor: Any) -> AsyncIterator[Any]:
+        async for page in fetch(self, cursor):
+            yield page
+        passed.set()
+        await go.wait()
+
+    monkeypatch.setattr(FilesSource, "fetch", slow)
+    first = await engine.intake.sync("notes")
+    working = asyncio.create_task(worked(engine))
+    await passed.wait()
+    (folder / "b.txt").write_text("The ferry leaves at ten.")
+    asked = [(await engine.intake.sync("notes")).id for _ in range(3)]
+    go.set()
+    await working
+    assert await names(engine) == ["a.txt", "b.txt"]
+    assert [job.id for job in await engine.intake.jobs() if job.kind == "sync"] == [asked[0], first.id]
+    assert len(set(asked)) == 1
+
+
+@pytest.mark.req("R-TEN-02")
+async def test_the_jobs_of_a_tenant_that_is_deleted_end_quietly_with_it(
+    engine: Engine, model: GatedEmbedder, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held, "BEAT_SECONDS", 0.05)
+    model.word = "ferry"
+    await engine.intake.upload(b"The ferry.", "a.txt", tenant="acme")
+    await engine.intake.upload(b"The harbour.", "b.txt", tenant="zenith")
+    working = asyncio.create_task(worked(engine))
+    await model.reached.wait()
+    await engine.erase("tenant", "acme")
+    await model.left.wait()  # the heartbeat has told
+    await working
+    assert [job.state for job in await engine.intake.jobs(tenant="zenith")] == ["completed"]
+    assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []

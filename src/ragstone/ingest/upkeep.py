@@ -102,7 +102,6 @@ class Upkeep:
             )
             await self.prune(tenant)
         await self._book.ran(tenant, record.id, "", following)
-        await self._queue.ring(tenant)
         return report
 
     async def chores(self, tenant: str) -> None:

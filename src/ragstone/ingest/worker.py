@@ -250,6 +250,7 @@ class Worker:
             message, done = str(report), JobProgress(percent=100, found=report.counts)
         await self._queue.complete(tenant, job.ticket, message, done)
         held.drop(job.ticket)
+        await self._queue.ring(tenant)  # there may be documents now, and whoever waited for this to end
 
     async def _refresh(self, tenant: str, job: Job, held: Held) -> str:
         assert self._run_refresh is not None
@@ -328,9 +329,9 @@ class Worker:
     async def _chores_of(self, tenant: str) -> None:
         try:
             await self._chores(tenant)
-        except RagstoneError as error:
         except TenantGone as error:
             logger.info("nothing more is to be done for a tenant: %s", error)
+        except RagstoneError as error:
             logger.warning("chores of a tenant were put off: %s", error)
         except Exception:
             # Other tenants' schedules must not end with one tenant's defect.

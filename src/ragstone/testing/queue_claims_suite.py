@@ -178,6 +178,38 @@ class QueueClaimsSuite:
         await take(queue, lease=OVER)
         assert await queue.next_due(T, 3, lane="express") == 0.0
 
+    async def test_a_source_that_is_looked_at_is_looked_at_once_more_if_somebody_asks(
+        self, stores: Stores
+    ) -> None:
+        ledger, queue = stores
+        look = replace(document_job("docs"), kind="sync", document_id="", facts={"afresh": False})
+        afresh = replace(look, facts={"afresh": True})
+
+        async def begin() -> list[Job]:
+            return await queue.claim(
+                T, "worker", "sync", lease_seconds=LONG, attempts=3, most=1, most_bytes=1
+            )
+
+        await put(ledger, look)
+        (first,) = await begin()
+        asked = [job for one in (look, look, afresh, look) for job in await put(ledger, one)]
+        assert {job.id == first.id for job in asked} == {False}
+        assert len({job.id for job in asked}) == 1
+        # Nobody else begins it before the first has ended, nor looks for it all the time.
+        assert await begin() == []
+        waits = await queue.next_due(T, 3, "sync")
+        assert waits is not None
+        assert waits > LONG / 2
+        await put(ledger, replace(look, source="other"))
+        (other,) = await begin()
+        assert other.source == "other"
+        await queue.complete(T, first.ticket, "done")
+        assert await queue.next_due(T, 3, "sync") == 0.0
+        (second,) = await begin()
+        assert (second.id, second.facts) == (asked[0].id, {"afresh": True})
+        await queue.complete(T, second.ticket, "done")
+        assert await begin() == []
+
     async def test_racing_workers_never_take_the_same_job(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, *(document_job(str(number)) for number in range(60)))

@@ -7,7 +7,7 @@ import math
 from ragstone.core.clock import canonical, now
 from ragstone.core.jobs import Job, JobKind, Lane
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger.job_reads import of_lane, read_these
+from ragstone.stores.ledger.job_reads import may_begin, of_lane, read_these
 from ragstone.stores.ledger.jobs import end_job
 
 
@@ -26,13 +26,13 @@ def claim(
     """Take the next jobs of one kb and number of attempts; those that lost a worker before come first."""
     reclaim(connection, tenant_id, attempts)
     present, boot = connection.dialect.lease_now(connection), connection.dialect.boot()
-    chosen = of_lane(lane, attempts)
+    chosen, free = of_lane(lane, attempts), may_begin(kind)
     # Among equals what lost a worker comes first, and of that what has waited longest: none is lost again and again
     # while another waits.
     order = "attempts = 0, priority" if lane == "express" else "priority, attempts = 0"
     first = connection.execute(
         "SELECT kb_id, kind, priority, attempts FROM jobs WHERE tenant_id = ? AND kind = ? AND state = 'pending' "
-        f"AND (not_before <= ? OR boot <> ?){chosen} ORDER BY {order}, not_before, seq LIMIT 1",
+        f"AND (not_before <= ? OR boot <> ?){chosen}{free} ORDER BY {order}, not_before, seq LIMIT 1",
         (tenant_id, kind, present, boot),
     ).fetchone()
     if first is None:
@@ -40,7 +40,7 @@ def claim(
     share = _share(most, first[3], attempts) if kind == "document" else 1
     rows = connection.execute(
         "SELECT id, size FROM jobs WHERE tenant_id = ? AND state = 'pending' AND kb_id = ? AND kind = ? "
-        "AND priority = ? AND attempts = ? AND (not_before <= ? OR boot <> ?) ORDER BY not_before, seq LIMIT ?",
+        f"AND priority = ? AND attempts = ? AND (not_before <= ? OR boot <> ?){free} ORDER BY not_before, seq LIMIT ?",
         (tenant_id, *first, present, boot, share),
     ).fetchall()
     taken: list[str] = []

@@ -101,6 +101,16 @@ def of_lane(lane: Lane, attempts: int) -> str:
         case _:
             return ""
 
+def may_begin(kind: JobKind) -> str:
+    """The condition for jobs of a kind that need not wait for another: a source is looked at by one at a time."""
+    if kind != "sync":
+        return ""
+    return (
+        " AND NOT EXISTS (SELECT 1 FROM jobs r WHERE r.tenant_id = jobs.tenant_id AND r.kb_id = jobs.kb_id "
+        "AND r.kind = jobs.kind AND r.source = jobs.source AND r.state = 'running')"
+    )
+
+
 
 def next_due(
     connection: Connection, tenant_id: str, attempts: int, kind: JobKind, lane: Lane
@@ -108,7 +118,7 @@ def next_due(
     """In how many seconds there is something to do: a job to start, or a lease that runs out."""
     pending = connection.execute(
         "SELECT min(CASE WHEN boot IN (?, '') THEN not_before ELSE 0 END) FROM jobs "
-        f"WHERE tenant_id = ? AND kind = ? AND state = 'pending'{of_lane(lane, attempts)}",
+        f"WHERE tenant_id = ? AND kind = ? AND state = 'pending'{of_lane(lane, attempts)}{may_begin(kind)}",
         (connection.dialect.boot(), tenant_id, kind),
     ).fetchone()[0]
     held = connection.execute(

@@ -245,10 +245,12 @@ def supersede(connection: Connection, tenant_id: str, job_ids: Sequence[str]) ->
             end_job(connection, tenant_id, job_id, "cancelled", "superseded", said)
 
 
+    # A look at a source that has begun may have passed what is new there.
+    states = "('pending')" if job.kind == "sync" else "('pending', 'running')"
 def _active(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job | None:
     key = ("document_id", job.document_id) if job.document_id else ("source", job.source)
     row = connection.execute(
-        f"{JOB} AND j.kb_id = ? AND j.kind = ? AND j.{key[0]} = ? AND j.state IN ('pending', 'running') "
+        f"{JOB} AND j.kb_id = ? AND j.kind = ? AND j.{key[0]} = ? AND j.state IN {states} "
         "ORDER BY j.seq DESC LIMIT 1",
         (tenant_id, kb.id, job.kind, key[1]),
     ).fetchone()
