@@ -21,6 +21,7 @@ from ragstone.core.jobs import (
     Queue,
     SourceBook,
     SourceRecord,
+    UnderWay,
 )
 from ragstone.core.ledger import Ledger
 from ragstone.core.settings import Settings
@@ -29,6 +30,7 @@ from ragstone.gate import Gate
 from ragstone.ingest.arrivals import Arrivals
 from ragstone.ingest.identities import identified
 from ragstone.ingest.pipeline import IngestPipeline
+from ragstone.ingest.precedence import just_read
 from ragstone.ingest.prepare import Preparer, unusable
 from ragstone.ingest.roll import Roll
 from ragstone.ingest.schedule import next_run
@@ -111,8 +113,8 @@ class Intake:
         seed, called = await self._gate.seed(owner), item.external_id
         identity = (await identified(self._ledger, owner, seed, scope, SOURCE, [called]))[called]
         live = (await self._ledger.find(owner, scope, SOURCE, [item.external_id])).get(item.external_id)
-        _, waiting = (await self._ledger.under_way(owner, [identity])).get(identity, ("", ""))
-        on_its_way = waiting not in ("", content_hash(content))
+        waiting = (await self._ledger.under_way(owner, [identity])).get(identity, UnderWay())
+        on_its_way = waiting.content_hash not in ("", content_hash(content))
         if on_its_way or not self._preparer().is_current(item, live):
             await self._queue_document(owner, scope, Task(item, Group(), document_id=identity), priority)
         return await self.status(identity, tenant=owner)
@@ -224,7 +226,11 @@ class Intake:
         # Only who sets up a source may name variables of the environment; an address has no bare brace anyway.
         source = self._build_source("web", WEB, {"urls": [url.replace("{", "%7B") for url in urls]})
         try:
-            return [item async for page in source.fetch(None) for item in page.items]
+            return [
+                just_read(one) if isinstance(one, Item) else one
+                async for page in source.fetch(None)
+                for one in page.items
+            ]
         finally:
             await source.close()
 

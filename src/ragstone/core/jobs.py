@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Literal, NamedTuple, Protocol
 
+from ragstone.core.host_clock import Reading
 from ragstone.core.types import Json, KnowledgeBase, Metadata
 
 JobKind = Literal["document", "sync", "reembed"]
@@ -45,9 +46,22 @@ class NewJob:
     content_hash: str = ""
     size: int = 0
     facts: Metadata = field(default_factory=dict)
-    """What the item was besides its content: title, metadata, media type, when it was modified."""
+    """What the item was besides its content: title, metadata, media type, when it was modified and read."""
     notify: bool = False
     """Whether somebody wants to hear how it ended."""
+
+
+def read_of(facts: Metadata) -> Reading:
+    """When an item was read, as its facts tell; those of before this was written down do not."""
+    return Reading(*facts.get("read", ()))
+
+
+class UnderWay(NamedTuple):
+    """A job that has not ended."""
+
+    job_id: str = ""
+    content_hash: str = ""
+    read: Reading = Reading()
 
 
 class Ticket(NamedTuple):
@@ -100,6 +114,11 @@ class Job:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+
+    @property
+    def read(self) -> Reading:
+        """When the content that it is to make a document of was read."""
+        return read_of(self.facts)
 
     @property
     def ticket(self) -> Ticket:

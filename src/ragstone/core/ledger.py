@@ -8,12 +8,14 @@ from typing import Protocol
 
 from ragstone.core.chunk_records import ChunkRecord
 from ragstone.core.filters import Filter
-from ragstone.core.jobs import DocumentStatus, Job, JobProgress, NewJob, Ticket
+from ragstone.core.host_clock import Reading
+from ragstone.core.jobs import DocumentStatus, Job, JobProgress, NewJob, Ticket, UnderWay
 from ragstone.core.types import (
     Document,
     Json,
     KnowledgeBase,
     LiveChunk,
+    LiveContent,
     Matrix,
     NewVersion,
     Space,
@@ -95,6 +97,10 @@ class Transaction(Protocol):
         """Those of the documents that there are, live or not yet."""
         ...
 
+    async def live_contents(self, document_ids: Sequence[str]) -> Mapping[str, LiveContent]:
+        """What those of the documents that are live were made from."""
+        ...
+
     async def is_live(self, document_id: str) -> bool:
         """Whether there is such a document, and a version of it was ever shown."""
         ...
@@ -103,8 +109,8 @@ class Transaction(Protocol):
         """Find the same document under another external id from now on; False when another one is live there."""
         ...
 
-    async def supersede(self, job_ids: Sequence[str]) -> None:
-        """Cancel jobs that have not ended: what they were to make is there, or something newer."""
+    async def supersede(self, by: Mapping[str, Reading | None]) -> None:
+        """Cancel jobs that have not ended, but those that have something that was read later than this."""
         ...
 
     async def is_newest(self, job_id: str, document_id: str) -> bool:
@@ -232,8 +238,8 @@ class Ledger(Protocol):
         """Those of the documents that there are, live or not yet."""
         ...
 
-    async def under_way(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-        """What waits to become of documents: id and content hash of the last job that has not ended, by document."""
+    async def under_way(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, UnderWay]:
+        """What waits to become of documents: the last job that has not ended, by document."""
         ...
 
     async def live_chunks(self, tenant: str, chunk_ids: Sequence[str]) -> set[str]:

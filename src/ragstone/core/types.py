@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from ragstone.core.host_clock import Reading
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -107,6 +109,8 @@ class Item:
     modified_at: datetime | None = None
     media_type: str = ""
     """What its origin says it is; empty when the name and the bytes must tell."""
+    read: Reading | None = field(default=None, compare=False)
+    """When its content was about to be read; None until somebody takes it in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +154,13 @@ class Document:
     updated_at: datetime
 
 
+class LiveContent(NamedTuple):
+    """What the live version of a document was made from."""
+
+    content_hash: str
+    read: Reading
+
+
 @dataclass(frozen=True, slots=True)
 class NewVersion:
     """All of a document version, ready to be staged."""
@@ -176,6 +187,7 @@ class NewVersion:
     """By which near duplicates are known."""
     bands: tuple[int, ...] = ()
     """Parts of the signature; documents that share one are compared."""
+    read: Reading = field(default_factory=Reading)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ragstone.core.errors import LeaseLost
+from ragstone.core.host_clock import Reading, reading_now
 from ragstone.core.ids import content_hash
-from ragstone.core.jobs import Ticket
+from ragstone.core.jobs import Ticket, UnderWay
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.types import KnowledgeBase
 from ragstone.ingest.identities import identified
@@ -29,6 +31,20 @@ class Listing:
     """Only documents whose external id begins so are the listing's business."""
     is_there: Callable[[str], bool] = lambda _: False
     """Tells of what is not listed whether it is there all the same, and only not of a kind that is listed."""
+    read: Reading = field(default_factory=reading_now)
+    """When it was about to be listed."""
+
+
+class _Missing(NamedTuple):
+    """A document that a listing does not have."""
+
+    identity: str
+    listed: Reading
+
+    async def is_back(self, tx: Transaction) -> bool:
+        """Whether somebody has read it after it was found missing."""
+        live = (await tx.live_contents([self.identity])).get(self.identity)
+        return live is not None and self.listed.precedes(live.read)
 
 
 @dataclass
@@ -44,7 +60,7 @@ class Arrivals:
     """Of the job that this is done for: without it nothing is moved or removed."""
     seed: str = ""
     """What ids of new documents are derived from; the tenant's name unless it has changed."""
-    _gone: dict[tuple[str, str], str] = field(default_factory=dict)
+    _gone: dict[tuple[str, str], _Missing] = field(default_factory=dict)
     _lost: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _seen: set[tuple[str, str]] = field(default_factory=set)
 
@@ -56,7 +72,7 @@ class Arrivals:
             if external_id not in listing.listed and (
                 container in listing.listed or not listing.is_there(container)
             ):
-                self._gone[listing.source, external_id] = identity
+                self._gone[listing.source, external_id] = _Missing(identity, listing.read)
                 if hashed and container not in listing.listed:
                     self._lost.setdefault((listing.source, hashed), []).append(external_id)
 
@@ -87,29 +103,26 @@ class Arrivals:
         return await self._ahead(await self._named(todo), current)
 
     async def _ahead(self, todo: list[Task], current: list[Task]) -> tuple[list[Task], list[Task]]:
-        """The same, if nothing else is on its way: what waits was made from older content, and must not go live."""
+        """The same, if nothing else is on its way: what waits and was read before this must not go live."""
         ids = [task.document_id for task in (*todo, *current) if task.group.ticket is None]
         waiting = await self.ledger.under_way(self.tenant, ids) if ids else {}
         if not waiting:
             return todo, current
         late = [replace(task, known=True) for task in current if _is_other(task, waiting)]
         current = [task for task in current if not _is_other(task, waiting)]
-        nothing = ("", "")
-        todo = [
-            replace(task, waiting_job=waiting.get(task.document_id, nothing)[0]) for task in (*todo, *late)
-        ]
+        todo = [replace(task, waiting_job=_earlier(task, waiting).job_id) for task in (*todo, *late)]
         return todo, current
 
     async def end(self) -> None:
         """Remove what is gone: neither listed nor seen inside something that is."""
-        for (source, external_id), identity in self._gone.items():
-            if (source, external_id) in self._seen:
+        for place, missing in self._gone.items():
+            if place in self._seen:
                 continue
             async with self.ledger.transaction(self.tenant) as tx:
                 await self._check(tx)
                 # Another run may have found it at another place, or something else may be here by now.
-                if await tx.identify(self.kb, source, external_id) == identity:
-                    self.tally.removed += await tx.delete(identity)
+                if await tx.identify(self.kb, *place) == missing.identity and not await missing.is_back(tx):
+                    self.tally.removed += await tx.delete(missing.identity)
 
     async def _moved(self, task: Task) -> Task:
         """The same bytes left one place and turned up at another: the document moved, and keeps its id."""
@@ -118,7 +131,7 @@ class Arrivals:
         if task.document_id or not lost:
             return task
         place = (item.source, lost.pop(0))
-        moved = self._gone[place]
+        moved = self._gone[place].identity
         async with self.ledger.transaction(self.tenant) as tx:
             await self._check(tx)
             # Another run may have moved it already, or may have taken in what is at the new place.
@@ -147,8 +160,14 @@ class Arrivals:
             raise LeaseLost("another worker has this job by now")
 
 
-def _is_other(task: Task, waiting: Mapping[str, tuple[str, str]]) -> bool:
-    _, hashed = waiting.get(task.document_id, ("", ""))
+def _earlier(task: Task, waiting: Mapping[str, UnderWay]) -> UnderWay:
+    """The job that is to make the document of something that was read before."""
+    job = waiting.get(task.document_id, UnderWay())
+    return UnderWay() if task.read.precedes(job.read) else job
+
+
+def _is_other(task: Task, waiting: Mapping[str, UnderWay]) -> bool:
+    hashed = _earlier(task, waiting).content_hash
     return bool(hashed) and hashed != content_hash(task.item.content)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item
+from ragstone.ingest.precedence import just_read
 from ragstone.ingest.sources.archives import expand
 from ragstone.ingest.task import Group, Task, Watch
 
@@ -23,7 +24,7 @@ def opened(
         if isinstance(one, Failure):
             yield one
             continue
-        task = one if isinstance(one, Task) else Task(one, Group(watch=watch))
+        task = one if isinstance(one, Task) else Task(just_read(one), Group(watch=watch))
         yield from _members(task, limits)
         yield task.group
 

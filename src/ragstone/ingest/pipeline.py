@@ -29,6 +29,7 @@ from ragstone.ingest.endings import Endings, Settle
 from ragstone.ingest.entries import Entry, opened, some
 from ragstone.ingest.model_choice import ModelChoice
 from ragstone.ingest.parts import LedgerParts
+from ragstone.ingest.precedence import is_overtaken, related
 from ragstone.ingest.prepare import Prepared, Preparer, attached, made_from, unusable
 from ragstone.ingest.resemblance import Resemblances, marked
 from ragstone.ingest.scan import scan
@@ -245,7 +246,13 @@ class _Run:
     async def _attachments(self, document: Prepared, family: Family | None, arrivals: Arrivals) -> None:
         task = document.task
         children = [
-            Task(item, task.group, parent_id=task.document_id, families=(family,) if family else ())
+            Task(
+                item,
+                task.group,
+                parent_id=task.document_id,
+                parent_hash=document.content_hash,
+                families=(family,) if family else (),
+            )
             for item in attached(document, task.document_id)
         ]
         task.group.waiting += len(children)
@@ -255,14 +262,16 @@ class _Run:
         await self._prepare_all(todo, arrivals)
         if task.known:
             # An earlier version may have brought what this one does not have any more.
-            await self._drop_children(task, {child.document_id for child in (*todo, *current)})
+            await self._drop_children(document, {child.document_id for child in (*todo, *current)})
 
-    async def _drop_children(self, task: Task, but: set[str]) -> None:
+    async def _drop_children(self, document: Prepared, but: set[str]) -> None:
+        task = document.task
         for child in await self.ledger.children(self.tenant, task.document_id):
             if child in but:
                 continue
             async with self.ledger.transaction(self.tenant) as tx:
-                if task.group.ticket is None or await tx.holds(task.group.ticket):
+                holds = task.group.ticket is None or await tx.holds(task.group.ticket)
+                if holds and not is_overtaken(document, await tx.live_contents(related(task))):
                     await tx.delete(child)
 
     async def consume(self) -> None:

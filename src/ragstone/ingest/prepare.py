@@ -239,6 +239,7 @@ def attached(parent: Prepared, parent_id: str) -> list[Item]:
             metadata={**given, "filename": one.name, "parent_doc_id": parent_id, "attachment": True},
             modified_at=item.modified_at,
             media_type=one.media_type,
+            read=item.read,
         )
         for number, one in enumerate(parent.attachments, start=1)
     ]

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ragstone.core.errors import NotFoundError, RagstoneError
+from ragstone.core.host_clock import Reading
 from ragstone.core.jobs import JobProgress, Ticket
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.types import Failure, KnowledgeBase, Matrix, NewVersion
 from ragstone.ingest.embed import Embedded
+from ragstone.ingest.precedence import is_later, is_overtaken, related
 from ragstone.ingest.prepare import Prepared
 from ragstone.ingest.tally import Tally
 
@@ -23,30 +25,54 @@ async def store(
     embedded: Embedded,
     tally: Tally,
 ) -> list[Prepared]:
-    """Write a wave; the documents that are live now. Left out is what was deleted or cancelled meanwhile."""
+    """Write a wave; the documents that are live now. Left out is what was deleted, cancelled or overtaken meanwhile."""
     with tally.times.measure("store", len(wave)) as out:
         ahead = await _stage_ahead(ledger, tenant, kb, wave, embedded, tally) if ledger.mirrored else None
         async with ledger.transaction(tenant) as tx:
-            wanted = await _wanted(tx, wave)
+            live = await tx.live_contents([one for document in wave for one in related(document.task)])
+            overtaken = [document for document in wave if is_overtaken(document, live)]
+            wanted = await _wanted(tx, _without(overtaken, wave))
+            stored = await _activate_left(tx, ahead, wave, wanted) if ahead else []
+            fresh = _without(stored, wanted)
             if ahead:
-                wanted = await _activate_left(tx, ahead, wave, wanted)
-            else:
-                staged = await _stage(tx, kb, wave, wanted, embedded, tally)
-                await tx.activate_all(staged.kb, staged.chosen(wanted))
+                # What was read before and went live meanwhile has taken away what was staged.
+                fresh = [one for one in fresh if is_later(one.task, live)]
+            stored += await _store_at_once(tx, kb, wave, fresh, embedded, tally)
+            await tx.supersede(_outdated(stored, overtaken))
             await tx.complete_all(_finished(wave))
-            await tx.supersede([one.task.waiting_job for one in wanted if one.task.waiting_job])
-        out.append(len(wanted))
-    live = {id(document) for document in wanted}
+        out.append(len(stored))
+    _count(stored, overtaken, wave, tally)
+    return stored
+
+
+def _count(
+    stored: Sequence[Prepared], overtaken: Sequence[Prepared], wave: Sequence[Prepared], tally: Tally
+) -> None:
+    """Say of each document of a wave what became of it."""
     for document in wave:
-        group = document.task.group
-        group.waiting -= 1
-        if id(document) in live:
-            group.stored += 1
-        else:
-            uri = document.task.item.uri
-            reason = f"{uri} was deleted, cancelled or taken over while it was being read"
-            tally.fail(Failure(uri, "gone", reason))
-    return wanted
+        document.task.group.waiting -= 1
+    for document in stored:
+        document.task.group.stored += 1
+    for document in overtaken:
+        uri = document.task.item.uri
+        tally.fail(Failure(uri, "overtaken", f"{uri} was read again since, and that is what is live"))
+    for document in _without([*stored, *overtaken], wave):
+        uri = document.task.item.uri
+        reason = f"{uri} was deleted, cancelled or taken over while it was being read"
+        tally.fail(Failure(uri, "gone", reason))
+
+
+def _outdated(stored: Sequence[Prepared], overtaken: Sequence[Prepared]) -> dict[str, Reading | None]:
+    """Jobs that would make of a document what it was before."""
+    waiting = {one.task.waiting_job: one.task.read for one in stored if one.task.waiting_job}
+    late = [one.task.group.ticket for one in overtaken if not one.task.parent_id]
+    return {**waiting, **{ticket.job_id: None for ticket in late if ticket}}
+
+
+def _without(some: Sequence[Prepared], wave: Sequence[Prepared]) -> list[Prepared]:
+    """A wave but for some of it."""
+    left_out = {id(document) for document in some}
+    return [document for document in wave if id(document) not in left_out]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +86,21 @@ class _Staged:
     def chosen(self, wanted: Sequence[Prepared]) -> list[tuple[str, int]]:
         """Document id and version number of those that are still wanted."""
         return [(one.task.document_id, self.numbers[id(one)]) for one in wanted if id(one) in self.numbers]
+
+
+async def _store_at_once(
+    tx: Transaction,
+    kb: KnowledgeBase,
+    wave: Sequence[Prepared],
+    wanted: list[Prepared],
+    embedded: Embedded,
+    tally: Tally,
+) -> list[Prepared]:
+    """Write and show in one transaction; what is live now."""
+    if wanted:
+        staged = await _stage(tx, kb, wave, wanted, embedded, tally)
+        await tx.activate_all(staged.kb, staged.chosen(wanted))
+    return wanted
 
 
 async def _stage_ahead(
@@ -96,8 +137,7 @@ async def _activate_left(
             except NotFoundError:
                 continue  # deleted while it was on its way to the index, or a newer version went live
             live.append(document)
-    kept = {id(document) for document in live}
-    if unwanted := staged.chosen([one for one in wave if id(one) not in kept]):
+    if unwanted := staged.chosen(_without(live, wave)):
         await tx.discard_all(staged.kb, unwanted)
     return live
 
@@ -187,4 +227,5 @@ def _version(document: Prepared, vectors: Matrix | None) -> NewVersion:
         parent_id=document.task.parent_id,
         signature=document.signature,
         bands=document.bands,
+        read=document.task.read,
     )

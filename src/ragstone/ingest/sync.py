@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.errors import LeaseLost, SourceError
+from ragstone.core.host_clock import reading_now
 from ragstone.core.ids import content_hash
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority, SourceRecord, Ticket
 from ragstone.core.ledger import Ledger, Transaction
@@ -228,6 +229,7 @@ def _new_job(task: Task, size: int, original: str, priority: Priority, *, keep: 
             "original": original,
             "text": isinstance(item.content, str),
             "keep": keep,
+            "read": item.read or reading_now(),
         },
         notify=notify,
     )
@@ -252,4 +254,5 @@ def _item(job: Job, content: bytes) -> Item:
         metadata=facts["metadata"],
         modified_at=parse_moment(facts["modified_at"]) if facts["modified_at"] else None,
         media_type=facts["media_type"],
+        read=job.read,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from ragstone.core.host_clock import Reading
 from ragstone.core.jobs import JobProgress, Ticket
 from ragstone.core.types import SKIPPED, Failure, Item
 
@@ -84,7 +85,14 @@ class Task:
     known: bool = False
     """Whether an earlier version of it is live."""
     parent_id: str = ""
+    parent_hash: str = ""
+    """Of the content that it was in."""
     waiting_job: str = ""
     """That was to make the document from what was there before: this takes its place."""
     families: tuple[Family, ...] = ()
     """Those it belongs to: that of its parent, and its own if it brings something itself."""
+
+    @property
+    def read(self) -> Reading:
+        """When its content was read."""
+        return self.item.read or Reading()

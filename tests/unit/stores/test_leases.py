@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.stores import lease_clock
+from ragstone.core import host_clock
 from ragstone.stores.ledger import jobs
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sqlite import SqliteLedger
@@ -41,12 +41,12 @@ async def test_leases_and_waits_end_with_the_boot(tmp_path: Path, monkeypatch: p
     await take(queue, most=1)
     waiting = await take(queue, most=1)
     await queue.put_back(T, waiting[0].ticket, wait_seconds=1000, code="", error="", counts=True)
-    monkeypatch.setattr(lease_clock, "boot_id", lambda: "another boot")
+    monkeypatch.setattr(host_clock, "boot_id", lambda: "another boot")
     assert sorted(names(await take(queue))) == ["a", "b"]
     await ledger.close()
 
 
 def test_the_clock_is_one_for_all_and_never_goes_back() -> None:
-    before = lease_clock.lease_now()
-    assert lease_clock.lease_now() >= before > 0
-    assert lease_clock.boot_id() == lease_clock.boot_id() != ""
+    before = host_clock.host_seconds()
+    assert host_clock.host_seconds() >= before > 0
+    assert host_clock.boot_id() == host_clock.boot_id() != ""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ragstone.core.errors import RagstoneError
+from ragstone.core.host_clock import reading_now
 from ragstone.core.settings import LimitSettings
 from ragstone.core.types import SKIPPED, Failure, Item
 from ragstone.ingest.arrivals import Listing
@@ -27,6 +28,7 @@ async def found_at(
 
 def folder_listings(paths: Sequence[Path], limits: LimitSettings) -> list[Listing]:
     """One listing per folder that could be seen whole; a file that was named by itself says nothing about others."""
+    began = reading_now()
     listed = ((path, _listed(path, limits)) for path in paths if path.is_dir())
     return [
         Listing(
@@ -34,6 +36,7 @@ def folder_listings(paths: Sequence[Path], limits: LimitSettings) -> list[Listin
             ids,
             under=own_name(as_text(real(path).as_posix()).rstrip("/") + "/"),
             is_there=os.path.lexists,
+            read=began,
         )
         for path, ids in listed
         if ids is not None

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import BinaryIO
 
+from ragstone.core.host_clock import reading_now
 from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.sources.archives import MEGABYTE, is_archive_file, list_archive, read_archive
@@ -25,6 +26,7 @@ def read_documents(
 ) -> Iterator[Item | Failure]:
     """What the file holds, under the name that `origin` gives it; a container is never read as a whole."""
     uri = origin.uri
+    origin = replace(origin, read=reading_now())
     try:
         if not found.path.is_file():
             yield Failure(uri, "invalid_input", f"{uri} is not a regular file")

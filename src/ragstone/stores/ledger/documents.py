@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
-from ragstone.core.types import KnowledgeBase
+from ragstone.core.host_clock import Reading
+from ragstone.core.types import KnowledgeBase, LiveContent
 from ragstone.stores.database import Connection, in_parts, marks
 from ragstone.stores.ledger.changes import publish
 
@@ -31,6 +33,24 @@ def existing(connection: Connection, tenant_id: str, document_ids: Sequence[str]
             f"SELECT id FROM documents WHERE tenant_id = ? AND id IN ({marks(part)})", (tenant_id, *part)
         )
         found.update(identity for (identity,) in rows)
+    return found
+
+
+def live_contents(
+    connection: Connection, tenant_id: str, document_ids: Sequence[str]
+) -> dict[str, LiveContent]:
+    """What the live versions of documents were made from."""
+    found: dict[str, LiveContent] = {}
+    for part in in_parts(list(dict.fromkeys(document_ids))):
+        rows = connection.execute(
+            f"SELECT d.id, d.content_hash, {connection.dialect.json_text('v.facts', 'read')} "
+            "FROM documents d JOIN versions v "
+            "ON v.tenant_id = d.tenant_id AND v.document_id = d.id AND v.version = d.version "
+            f"WHERE d.tenant_id = ? AND d.id IN ({marks(part)})",
+            (tenant_id, *part),
+        )
+        for identity, hashed, read in rows:
+            found[identity] = LiveContent(hashed, Reading(*json.loads(read or "[]")))
     return found
 
 

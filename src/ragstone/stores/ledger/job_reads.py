@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ragstone.core.clock import parse_moment
-from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Priority
+from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Priority, UnderWay, read_of
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.database import Connection, in_parts, marks
 
@@ -54,18 +54,17 @@ def newest_jobs(connection: Connection, tenant_id: str, document_ids: Sequence[s
     return {identity: job for identity, job in found.items() if job}
 
 
-def under_way(
-    connection: Connection, tenant_id: str, document_ids: Sequence[str]
-) -> dict[str, tuple[str, str]]:
-    """The id and the content hash of the last job that has not ended, by document."""
-    found: dict[str, tuple[str, str]] = {}
+def under_way(connection: Connection, tenant_id: str, document_ids: Sequence[str]) -> dict[str, UnderWay]:
+    """The last job that has not ended, by document."""
+    found: dict[str, UnderWay] = {}
     for part in in_parts(list(dict.fromkeys(document_ids))):
         rows = connection.execute(
-            "SELECT document_id, id, content_hash FROM jobs WHERE tenant_id = ? AND state IN ('pending', 'running') "
-            f"AND document_id IN ({marks(part)}) ORDER BY seq",
+            "SELECT document_id, id, content_hash, facts FROM jobs WHERE tenant_id = ? "
+            f"AND state IN ('pending', 'running') AND document_id IN ({marks(part)}) ORDER BY seq",
             (tenant_id, *part),
         )
-        found.update({document_id: (job_id, hashed) for document_id, job_id, hashed in rows})
+        for document_id, job_id, hashed, facts in rows:
+            found[document_id] = UnderWay(job_id, hashed, read_of(json.loads(facts)))
     return found
 
 
@@ -101,6 +100,7 @@ def of_lane(lane: Lane, attempts: int) -> str:
         case _:
             return ""
 
+
 def may_begin(kind: JobKind) -> str:
     """The condition for jobs of a kind that need not wait for another: a source is looked at by one at a time."""
     if kind != "sync":
@@ -109,7 +109,6 @@ def may_begin(kind: JobKind) -> str:
         " AND NOT EXISTS (SELECT 1 FROM jobs r WHERE r.tenant_id = jobs.tenant_id AND r.kb_id = jobs.kb_id "
         "AND r.kind = jobs.kind AND r.source = jobs.source AND r.state = 'running')"
     )
-
 
 
 def next_due(

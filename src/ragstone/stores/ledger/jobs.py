@@ -12,9 +12,10 @@ from dataclasses import fields
 
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import LeaseLost
+from ragstone.core.host_clock import Reading
 from ragstone.core.ids import opaque_id
-from ragstone.core.jobs import ACTIVE, Job, JobProgress, JobState, NewJob, Ticket
-from ragstone.core.types import KnowledgeBase, Metadata
+from ragstone.core.jobs import ACTIVE, Job, JobProgress, JobState, NewJob, Ticket, read_of
+from ragstone.core.types import Json, KnowledgeBase, Metadata
 from ragstone.stores.database import Connection, in_parts, marks, next_number
 from ragstone.stores.ledger.documents import has_document
 from ragstone.stores.ledger.job_reads import JOB, job_of, read_job
@@ -38,20 +39,17 @@ def enqueue(
     waiting = _active(connection, tenant_id, kb, job)
     facts = connection.dialect.to_json(dict(job.facts))
     if waiting and _same(waiting, job, json.loads(facts)):
-        _hasten(connection, tenant_id, waiting, job)
-        return _by_id(connection, tenant_id, waiting.id)
-    if waiting and job.kind == "sync" and waiting.state == "pending":
+        read = {"read": job.facts["read"]} if "read" in job.facts else {}
+        return _hasten(connection, tenant_id, waiting, job, {**waiting.facts, **read})
+    if waiting and job.kind == "sync":
         # The one that reads more does what both were to do.
-        connection.execute(
-            "UPDATE jobs SET facts = ? WHERE tenant_id = ? AND id = ?",
-            ('{"afresh": true}', tenant_id, waiting.id),
-        )
-        _hasten(connection, tenant_id, waiting, job)
-        return _by_id(connection, tenant_id, waiting.id)
+        return _hasten(connection, tenant_id, waiting, job, {"afresh": True})
     if job.kind == "reembed" and (there := waiting or _turn(connection, tenant_id, kb, job)):
         return there
     if waiting and job.kind == "document":
-        supersede(connection, tenant_id, [waiting.id])
+        if read_of(job.facts).precedes(waiting.read):
+            return waiting  # who brings this has read it first, and comes last
+        supersede(connection, tenant_id, {waiting.id: None})
     if job.document_id:
         _announce(connection, tenant_id, kb, job)
     identity = opaque_id()
@@ -236,19 +234,19 @@ def _notice(connection: Connection, tenant_id: str, job_id: str, message: str, m
     )
 
 
-def supersede(connection: Connection, tenant_id: str, job_ids: Sequence[str]) -> None:
-    """Newer content came in: whoever works on the old one must not finish it."""
-    for job_id in job_ids:
+def supersede(connection: Connection, tenant_id: str, by: Mapping[str, Reading | None]) -> None:
+    """Newer content came in, and was read then: whoever works on the old one must not finish it."""
+    for job_id, read in by.items():
         job = read_job(connection, tenant_id, job_id)
-        if job and job.state in ACTIVE:
+        if job and job.state in ACTIVE and not (read and read.precedes(job.read)):
             said = f"newer content of {job.uri} came in"
             end_job(connection, tenant_id, job_id, "cancelled", "superseded", said)
 
 
-    # A look at a source that has begun may have passed what is new there.
-    states = "('pending')" if job.kind == "sync" else "('pending', 'running')"
 def _active(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job | None:
     key = ("document_id", job.document_id) if job.document_id else ("source", job.source)
+    # A look at a source that has begun may have passed what is new there.
+    states = "('pending')" if job.kind == "sync" else "('pending', 'running')"
     row = connection.execute(
         f"{JOB} AND j.kb_id = ? AND j.kind = ? AND j.{key[0]} = ? AND j.state IN {states} "
         "ORDER BY j.seq DESC LIMIT 1",
@@ -268,18 +266,21 @@ def _turn(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob
 
 def _same(waiting: Job, job: NewJob, facts: Metadata) -> bool:
     """Whether both would make the same document, wherever the content lies."""
-    return waiting.content_hash == job.content_hash and {**waiting.facts, "original": ""} == {
-        **facts,
-        "original": "",
-    }
+    apart: Metadata = {"original": "", "read": ()}
+    return waiting.content_hash == job.content_hash and {**waiting.facts, **apart} == {**facts, **apart}
 
 
-def _hasten(connection: Connection, tenant_id: str, waiting: Job, job: NewJob) -> None:
+def _hasten(connection: Connection, tenant_id: str, waiting: Job, job: NewJob, facts: Json) -> Job:
+    """Have a job that waits do what another was to do."""
     connection.execute(
         "UPDATE jobs SET priority = CASE WHEN priority < ? THEN priority ELSE ? END, "
-        "notify = CASE WHEN notify > ? THEN notify ELSE ? END WHERE tenant_id = ? AND id = ?",
-        (*(int(job.priority), int(job.priority), int(job.notify), int(job.notify)), tenant_id, waiting.id),
+        "notify = CASE WHEN notify > ? THEN notify ELSE ? END, facts = ? WHERE tenant_id = ? AND id = ?",
+        (
+            *(int(job.priority), int(job.priority), int(job.notify), int(job.notify)),
+            *(connection.dialect.to_json(facts), tenant_id, waiting.id),
+        ),
     )
+    return _by_id(connection, tenant_id, waiting.id)
 
 
 def _announce(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> None:

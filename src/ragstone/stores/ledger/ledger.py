@@ -14,7 +14,7 @@ from ragstone.core.chunk_records import ChunkRecord
 from ragstone.core.clock import now
 from ragstone.core.errors import NotFoundError, RagstoneError, SettingsError, StoreError, TenantGone
 from ragstone.core.filters import Filter
-from ragstone.core.jobs import DocumentStatus, Job
+from ragstone.core.jobs import DocumentStatus, Job, UnderWay
 from ragstone.core.ledger import Mirror
 from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
 from ragstone.stores.blobs import Blobs
@@ -220,7 +220,7 @@ class SqlLedger(ABC):
     async def existing(self, tenant: str, document_ids: Sequence[str]) -> set[str]:
         return await self.read(tenant, documents.existing, document_ids)
 
-    async def under_way(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+    async def under_way(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, UnderWay]:
         return await self.read(tenant, job_reads.under_way, document_ids)
 
     async def live_chunks(self, tenant: str, chunk_ids: Sequence[str]) -> set[str]:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone.core import host_clock
 from ragstone.core.filters import Filter
 from ragstone.core.types import Json, Vector
-from ragstone.stores import lease_clock
 from ragstone.stores.database import Connection
 from ragstone.stores.filter_sqlite import condition
 
@@ -48,10 +48,10 @@ class SqliteDialect:
         return np.frombuffer(packed, np.float16).astype(np.float32)
 
     def lease_now(self, connection: Connection) -> float:
-        return lease_clock.lease_now()
+        return host_clock.host_seconds()
 
     def boot(self) -> str:
-        return lease_clock.boot_id()
+        return host_clock.boot_id()
 
     def bytes_used(self, connection: Connection, tenant_id: str) -> int:
         pages = connection.execute("PRAGMA page_count").fetchone()[0]

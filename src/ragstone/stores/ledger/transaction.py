@@ -10,10 +10,11 @@ from typing import Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from ragstone.core.corpora import check_kb_name
 from ragstone.core.erasure import Target
+from ragstone.core.host_clock import Reading
 from ragstone.core.ids import check_name
 from ragstone.core.jobs import Job, JobProgress, NewJob, Ticket
 from ragstone.core.spaces import Lacking, Rows
-from ragstone.core.types import Json, KnowledgeBase, Matrix, NewVersion, Space
+from ragstone.core.types import Json, KnowledgeBase, LiveContent, Matrix, NewVersion, Space
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
@@ -155,6 +156,9 @@ class SqlTransaction:
     async def has_document(self, document_id: str) -> bool:
         return await self._run(documents.has_document, document_id)
 
+    async def live_contents(self, document_ids: Sequence[str]) -> dict[str, LiveContent]:
+        return await self._run(documents.live_contents, document_ids)
+
     async def is_live(self, document_id: str) -> bool:
         return await self._run(documents.is_live, document_id)
 
@@ -167,8 +171,8 @@ class SqlTransaction:
         await self._run(documents.move_document, document_id, external_id, uri)
         return True
 
-    async def supersede(self, job_ids: Sequence[str]) -> None:
-        await self._run(jobs.supersede, job_ids)
+    async def supersede(self, by: Mapping[str, Reading | None]) -> None:
+        await self._run(jobs.supersede, by)
 
     async def is_newest(self, job_id: str, document_id: str) -> bool:
         newest = await self._run(job_reads.newest_job, document_id)

@@ -113,6 +113,7 @@ def facts_of(version: NewVersion, kb: KnowledgeBase) -> Json:
         "modified_at": canonical(version.modified_at) if version.modified_at else None,
         "signature": version.signature.hex(),
         "bands": version.bands,
+        "read": version.read,
     }
 
 

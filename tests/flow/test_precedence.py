@@ -1,0 +1,234 @@
+"""Several read the same file at once: what was read last is live, whoever stores last, and the others say so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conformance import postgres_server
+from tests.conformance.postgres_server import server
+from tests.flow.gated import GatedEmbedder
+
+from ragstone import Engine, Item, Settings, open_engine
+from ragstone.core.types import IngestReport
+from ragstone.ingest.arrivals import Arrivals
+from ragstone.ingest.sources import listing
+from ragstone.stores.vectors.derived import DerivedIndex
+
+postgres_databases = postgres_server.postgres_databases
+OVERTAKEN = ["overtaken"]
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> GatedEmbedder:
+    fake = GatedEmbedder("nine")
+    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: fake)
+    return fake
+
+
+@pytest.fixture(params=["sqlite", "memory", "postgres"])
+async def engine(
+    request: pytest.FixtureRequest, model: GatedEmbedder, tmp_path: Path
+) -> AsyncIterator[Engine]:
+    stores: dict[str, Any] = {"vectors": request.param}
+    if request.param == "postgres":
+        stores = {"ledger": {"kind": "postgres", "dsn": server(18).database(tmp_path)}}
+    settings = {"data_dir": tmp_path / "data", "store": stores}
+    async with open_engine(Settings.model_validate(settings)) as opened:
+        yield opened
+
+
+only_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "docs").mkdir()
+    return tmp_path / "docs" / "a.txt"
+
+
+def leaves(file: Path, hour: str) -> None:
+    file.write_text(f"It leaves at {hour}.")
+
+
+def gone(file: Path) -> None:
+    file.unlink()
+
+
+async def held(engine: Engine, model: GatedEmbedder, *paths: Path) -> asyncio.Task[IngestReport]:
+    """An ingest that has read what says nine, and has not stored it."""
+    running = asyncio.create_task(engine.ingest(*paths))
+    await model.reached.wait()
+    return running
+
+
+async def ended(running: asyncio.Task[IngestReport], model: GatedEmbedder) -> list[str]:
+    model.open.set()
+    return [failure.code for failure in (await running).failed]
+
+
+async def live_text(engine: Engine) -> list[str]:
+    return sorted([await engine.text(one.id) for one in await engine.documents()])
+
+
+@pytest.mark.req("R-ING-16")
+@pytest.mark.parametrize("earlier", ["", "eight"])
+async def test_who_read_a_file_first_does_not_store_over_who_read_it_last(
+    engine: Engine, model: GatedEmbedder, file: Path, earlier: str
+) -> None:
+    if earlier:
+        leaves(file, earlier)
+        await engine.ingest(file)
+    leaves(file, "nine")
+    first = await held(engine, model, file)
+    leaves(file, "ten")
+    assert (await engine.ingest(file)).failed == ()
+    assert await ended(first, model) == OVERTAKEN
+    assert await live_text(engine) == ["It leaves at ten."]
+    found = await engine.search("leaves")
+    assert [hit.text for hit in found.hits] == ["It leaves at ten."]
+    assert (await engine.ingest(file)).unchanged == 1
+
+
+async def test_who_read_a_file_last_stores_over_who_read_it_first(
+    engine: Engine, model: GatedEmbedder, file: Path
+) -> None:
+    leaves(file, "ten")
+    (first,) = listing.read_files([file], 1 << 20)
+    leaves(file, "nine")
+    later = await held(engine, model, file)
+    assert isinstance(first, Item)
+    assert (await engine.ingest_items([first])).added == 1
+    assert await ended(later, model) == []
+    assert await live_text(engine) == ["It leaves at nine."]
+
+
+@pytest.mark.parametrize("engine", ["memory"], indirect=True)
+async def test_what_was_staged_and_pushed_aside_by_an_earlier_reading_goes_live_all_the_same(
+    engine: Engine, model: GatedEmbedder, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaves(file, "eight")
+    await engine.ingest(file)
+    leaves(file, "ten")
+    (first,) = listing.read_files([file], 1 << 20)
+    leaves(file, "eleven")
+    prepare, before = DerivedIndex.prepare, list[int]()
+
+    async def meanwhile(self: DerivedIndex, *args: Any) -> None:
+        await prepare(self, *args)
+        if not before:
+            before.append(1)
+            assert isinstance(first, Item)
+            await engine.ingest_items([first])
+
+    monkeypatch.setattr(DerivedIndex, "prepare", meanwhile)
+    assert (await engine.ingest(file)).failed == ()
+    assert await live_text(engine) == ["It leaves at eleven."]
+
+
+@only_sqlite
+async def test_the_attachments_of_a_mail_that_was_read_first_do_not_come_back(
+    engine: Engine, model: GatedEmbedder, file: Path
+) -> None:
+    def mail(text: str, name: str) -> bytes:
+        made = EmailMessage()
+        made["From"], made["To"], made["Message-ID"] = "a@b.example", "c@d.example", "<1@b.example>"
+        made.set_content(text)
+        made.add_attachment(f"The {name} lands here.".encode(), "text", "plain", filename=f"{name}.txt")
+        return bytes(made)
+
+    file = file.with_suffix(".eml")
+    file.write_bytes(mail("It leaves at eight.", "balloon"))
+    await engine.ingest(file)
+    file.write_bytes(mail("It leaves at nine.", "zeppelin"))
+    first = await held(engine, model, file)
+    file.write_bytes(mail("It leaves at ten.", "glider"))
+    await engine.ingest(file)
+    assert set(await ended(first, model)) == {"overtaken"}
+    names = sorted(Path(one.external_id).name for one in await engine.documents())
+    assert names == ["a.eml", "a.eml#1:glider.txt"]
+
+
+@only_sqlite
+async def test_a_folder_that_was_listed_first_removes_nothing_that_was_read_since(
+    engine: Engine, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaves(file, "eight")
+    await engine.ingest(file.parent)
+    gone(file)
+    end, go, reached = Arrivals.end, asyncio.Event(), asyncio.Event()
+
+    async def slow(self: Arrivals) -> None:
+        if not reached.is_set():
+            reached.set()
+            await go.wait()
+        await end(self)
+
+    monkeypatch.setattr(Arrivals, "end", slow)
+    first = asyncio.create_task(engine.ingest(file.parent))
+    await reached.wait()
+    leaves(file, "ten")
+    await engine.ingest(file.parent)
+    go.set()
+    assert (await first).removed == 0
+    assert await live_text(engine) == ["It leaves at ten."]
+
+
+@pytest.fixture
+def late_queue(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Event]:
+    """The first who queues something has read it, and goes on when told to."""
+    changed, reached, go = Arrivals.changed, asyncio.Event(), asyncio.Event()
+
+    async def slow(self: Arrivals, tasks: Any) -> Any:
+        if not reached.is_set():
+            reached.set()
+            await go.wait()
+        return await changed(self, tasks)
+
+    monkeypatch.setattr(Arrivals, "changed", slow)
+    return reached, go
+
+
+@pytest.mark.parametrize("how", ["ingest", "queue"])
+async def test_what_is_queued_late_and_was_read_first_does_not_go_live(
+    engine: Engine, file: Path, how: str, late_queue: tuple[asyncio.Event, asyncio.Event]
+) -> None:
+    reached, go = late_queue
+    leaves(file, "eight")
+    first = asyncio.create_task(engine.intake.queue(file))
+    await reached.wait()
+    leaves(file, "ten")
+    await (engine.ingest(file) if how == "ingest" else engine.intake.queue(file))
+    go.set()
+    await first
+    await engine.intake.worker().run(until_idle=True)
+    assert await live_text(engine) == ["It leaves at ten."]
+    states = [(job.state, job.error_code) for job in await engine.intake.jobs()]
+    assert states == [("cancelled", "superseded") if how == "ingest" else ("completed", "")]
+
+
+async def test_what_is_queued_and_was_read_last_is_not_superseded_by_who_read_first(
+    engine: Engine, file: Path, late_queue: tuple[asyncio.Event, asyncio.Event]
+) -> None:
+    reached, go = late_queue
+    leaves(file, "eight")
+    first = asyncio.create_task(engine.ingest(file))
+    await reached.wait()
+    leaves(file, "ten")
+    await engine.intake.queue(file)
+    go.set()
+    assert (await first).added == 1
+    await engine.intake.worker().run(until_idle=True)
+    assert await live_text(engine) == ["It leaves at ten."]
+
+
+@only_sqlite
+async def test_items_hold_in_the_order_in_which_they_are_given_not_made(engine: Engine) -> None:
+    ten, twelve = (Item("notes", "a", "notes/a", f"It leaves at {hour}.") for hour in ("ten", "twelve"))
+    for item in (twelve, ten):
+        assert (await engine.ingest_items([item])).failed == ()
+    assert await live_text(engine) == ["It leaves at ten."]
