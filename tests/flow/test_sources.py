@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,9 @@ from tests.unit.ingest.sources.test_git import commit, git
 from ragstone import Engine, Settings, open_engine
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, LeaseLost, NotFoundError, SettingsError
+from ragstone.core.jobs import SourceRecord
 from ragstone.ingest.sync import Sync
+from ragstone.stores.ledger.source_book import SqlSourceBook
 from ragstone.testing.fakes import FakeEmbedder
 
 
@@ -302,6 +304,26 @@ async def test_a_paused_source_rests(engine: Engine, docs: Path, monkeypatch: py
     await engine.intake.pause("docs", paused=False)
     await engine.intake._upkeep.chores("default")
     assert [job.kind for job in await engine.intake.jobs()] == ["sync"]
+
+
+async def test_of_two_workers_that_find_a_source_due_one_looks_at_it(
+    engine: Engine, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await engine.intake.add_source("files", "docs", {"path": str(docs)}, schedule="hourly")
+    later = now() + timedelta(hours=2)
+    monkeypatch.setattr("ragstone.ingest.upkeep.now", lambda: later)
+    due, chores = SqlSourceBook.due, engine.intake._upkeep.chores
+
+    async def late(self: SqlSourceBook, tenant: str, moment: datetime) -> list[SourceRecord]:
+        monkeypatch.setattr(SqlSourceBook, "due", due)
+        found = await due(self, tenant, moment)
+        await chores("default")
+        await work(engine)
+        return found
+
+    monkeypatch.setattr(SqlSourceBook, "due", late)
+    await chores("default")
+    assert [job.state for job in await engine.intake.jobs() if job.kind == "sync"] == ["completed"]
 
 
 async def test_removing_a_source_removes_its_documents(engine: Engine, docs: Path) -> None:

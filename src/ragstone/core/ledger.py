@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from typing import Protocol
 
 from ragstone.core.chunk_records import ChunkRecord
@@ -151,6 +152,10 @@ class Transaction(Protocol):
 
     async def advance(self, source_id: str, cursor: Json) -> None:
         """Remember how far a source has been read; `LeaseLost` when it was removed."""
+        ...
+
+    async def reschedule(self, source_id: str, due: datetime | None, next_run_at: datetime | None) -> bool:
+        """Say when a source that is due is looked at next; False when somebody has."""
         ...
 
     async def save_part(self, document_id: str, made_from: str, part: str, data: bytes) -> None:

@@ -15,6 +15,7 @@ from ragstone.core.jobs import Job, NewJob, Priority, Queue, SourceBook, SourceR
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Source
 from ragstone.core.tenants import TenantBook
+from ragstone.core.types import KnowledgeBase
 from ragstone.ingest.fill import SpaceUpkeep
 from ragstone.ingest.notify import Webhook
 from ragstone.ingest.prepare import Preparer
@@ -62,20 +63,9 @@ class Upkeep:
 
     async def queue_sync(self, tenant: str, record: SourceRecord, afresh: bool) -> Job:
         """Queue a look at a source."""
-        kb = await self._ledger.kb(tenant, record.kb)
-        if kb is None:
-            raise NotFoundError(f"knowledge base '{record.kb}' was deleted, and its sources with it")
-        job = NewJob(
-            kind="sync",
-            source=record.name,
-            external_id=record.name,
-            uri=f"source:{record.name}",
-            priority=Priority.SYNC,
-            facts={"afresh": afresh},
-            notify=True,
-        )
+        kb = await self._kb_of(tenant, record)
         async with self._ledger.transaction(tenant) as tx:
-            return await tx.enqueue(kb, job)
+            return await tx.enqueue(kb, _look_at(record, afresh))
 
     async def run_sync(self, tenant: str, job: Job) -> SyncReport:
         """Look at the source of a sync job and queue what is new there."""
@@ -107,9 +97,7 @@ class Upkeep:
     async def chores(self, tenant: str) -> None:
         """Start what is scheduled, remove what crashes left, and tell the webhook what has ended."""
         for record in await self._book.due(tenant, now()):
-            await self.queue_sync(tenant, record, afresh=False)
-            await self._book.reschedule(tenant, record.id, next_run(record.schedule, now()))
-            await self._queue.ring(tenant)
+            await self._start(tenant, record)
         sweeps = time.monotonic() - self._swept.get(tenant, float("-inf")) > SWEEP_SECONDS
         if sweeps:
             self._swept[tenant] = time.monotonic()
@@ -124,6 +112,20 @@ class Upkeep:
             await self._start_refresh(tenant)
         if self._webhook:
             await self._tell(self._webhook, tenant)
+
+    async def _start(self, tenant: str, due: SourceRecord) -> None:
+        """Queue a look whose time has come, unless another worker has."""
+        kb, following = await self._kb_of(tenant, due), next_run(due.schedule, now())
+        async with self._ledger.transaction(tenant) as tx:
+            if await tx.reschedule(due.id, due.next_run_at, following):
+                await tx.enqueue(kb, _look_at(due, afresh=False))
+        await self._queue.ring(tenant)
+
+    async def _kb_of(self, tenant: str, record: SourceRecord) -> KnowledgeBase:
+        kb = await self._ledger.kb(tenant, record.kb)
+        if kb is None:
+            raise NotFoundError(f"knowledge base '{record.kb}' was deleted, and its sources with it")
+        return kb
 
     async def prune(self, tenant: str) -> None:
         """Let go of what is remembered of documents that are gone."""
@@ -170,3 +172,15 @@ class Upkeep:
                     raise
                 logger.warning("the webhook does not take a notice: %s", error)
             await self._queue.mark_sent(tenant, notice.id)
+
+
+def _look_at(source: SourceRecord, afresh: bool) -> NewJob:
+    return NewJob(
+        kind="sync",
+        source=source.name,
+        external_id=source.name,
+        uri=f"source:{source.name}",
+        priority=Priority.SYNC,
+        facts={"afresh": afresh},
+        notify=True,
+    )

@@ -72,9 +72,6 @@ class SqlSourceBook:
 
         return await self._ledger.read(tenant, work)
 
-    async def reschedule(self, tenant: str, source_id: str, next_run_at: datetime | None) -> None:
-        await self._ledger.write(tenant, sources.reschedule, source_id, next_run_at)
-
     async def ran(self, tenant: str, source_id: str, error: str, next_run_at: datetime | None) -> None:
         await self._ledger.write(tenant, sources.ran, source_id, error, next_run_at)
 

@@ -92,11 +92,22 @@ def ran(
     )
 
 
-def reschedule(connection: Connection, tenant_id: str, source_id: str, next_run_at: datetime | None) -> None:
-    connection.execute(
-        "UPDATE sources SET next_run_at = ? WHERE tenant_id = ? AND id = ?",
-        (canonical(next_run_at) if next_run_at else None, tenant_id, source_id),
+def reschedule(
+    connection: Connection,
+    tenant_id: str,
+    source_id: str,
+    due: datetime | None,
+    next_run_at: datetime | None,
+) -> bool:
+    """Say when the next run is; False when somebody has, since this one was due."""
+    found = connection.execute(
+        "UPDATE sources SET next_run_at = ? WHERE tenant_id = ? AND id = ? AND next_run_at = ?",
+        (
+            *(canonical(next_run_at) if next_run_at else None, tenant_id, source_id),
+            canonical(due) if due else None,
+        ),
     )
+    return bool(found.rowcount)
 
 
 def reconfigure(connection: Connection, tenant_id: str, source_id: str, config: Metadata) -> None:

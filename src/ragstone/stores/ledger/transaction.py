@@ -196,6 +196,9 @@ class SqlTransaction:
     async def advance(self, source_id: str, cursor: Json) -> None:
         await self._run(sources.advance, source_id, cursor)
 
+    async def reschedule(self, source_id: str, due: datetime | None, next_run_at: datetime | None) -> bool:
+        return await self._run(sources.reschedule, source_id, due, next_run_at)
+
     async def save_part(self, document_id: str, made_from: str, part: str, data: bytes) -> None:
         await self._run(checkpoints.save, document_id, made_from, part, data)
 
