@@ -364,3 +364,20 @@ async def test_the_jobs_of_a_tenant_that_is_deleted_end_quietly_with_it(
     await working
     assert [job.state for job in await engine.intake.jobs(tenant="zenith")] == ["completed"]
     assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []
+
+
+async def test_a_document_that_is_deleted_while_others_are_queued_holds_up_none_of_them(
+    engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "b.txt").write_text("The ferry leaves at ten.")
+    enqueue = SqlTransaction.enqueue
+
+    async def deleted(self: SqlTransaction, kb: Any, job: Any) -> Any:
+        queued = await enqueue(self, kb, job)
+        if job.uri.endswith("a.txt"):
+            await self.delete(job.document_id)
+        return queued
+
+    monkeypatch.setattr(SqlTransaction, "enqueue", deleted)
+    queued, failed = await engine.intake.queue(folder)
+    assert ([Path(one.uri).name for one in queued], failed) == (["b.txt"], [])
