@@ -146,8 +146,8 @@ class Transaction(Protocol):
         """The id of a document by what its source calls it, live or not yet."""
         ...
 
-    async def set_recipe(self, document_id: str, recipe: str) -> None:
-        """Say what made the live version, once all that came in with it is there."""
+    async def set_recipe(self, document_id: str, content_hash: str, recipe: str) -> None:
+        """Say what made the live version, if it is of this content, once all that came in with it is there."""
         ...
 
     async def advance(self, source_id: str, cursor: Json) -> None:

@@ -93,4 +93,4 @@ class Endings:
             family.waiting -= 1
             if not family.waiting:
                 async with self.ledger.transaction(self.tenant) as tx:
-                    await tx.set_recipe(family.document_id, family.recipe)
+                    await tx.set_recipe(family.document_id, family.content_hash, family.recipe)

@@ -233,7 +233,8 @@ class _Run:
         if task.parent_id and not task.families:
             task.group.members.add(task.document_id)
         if document.attachments:
-            family = Family(task.document_id, document.recipe, len(document.attachments) + 1)
+            members = len(document.attachments) + 1
+            family = Family(task.document_id, document.content_hash, document.recipe, members)
             # Should this end half-way, the next run must not take the mail for finished.
             document = replace(document, recipe="", task=replace(task, families=(*task.families, family)))
             await self.belt.put(document)

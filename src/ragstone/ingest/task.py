@@ -71,6 +71,7 @@ class Family:
     """A document and what came in with it. Until all of it is there, the document counts as unfinished."""
 
     document_id: str
+    content_hash: str
     recipe: str
     waiting: int
 

@@ -66,7 +66,7 @@ async def test_a_second_move_brings_only_what_has_changed(here: Site, tmp_path: 
     async with here.stores.ledger.transaction("default") as tx:
         await tx.delete(version(2).document_id)
         await tx.move(version(3).document_id, "renamed", "test:renamed")
-        await tx.set_recipe(version(4).document_id, "another")
+        await tx.set_recipe(version(4).document_id, version(4).content_hash, "another")
         await tx.delete_kb("other")
     report = await carried(here, tmp_path)
     assert report.is_equal

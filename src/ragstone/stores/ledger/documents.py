@@ -11,10 +11,13 @@ from ragstone.stores.database import Connection, in_parts, marks
 from ragstone.stores.ledger.changes import publish
 
 
-def set_recipe(connection: Connection, tenant_id: str, document_id: str, recipe: str) -> None:
-    """Say what made the live version, once all of it is there."""
+def set_recipe(
+    connection: Connection, tenant_id: str, document_id: str, content_hash: str, recipe: str
+) -> None:
+    """Say what made the live version, once all of it is there; one of other content is another's to finish."""
     connection.execute(
-        "UPDATE documents SET recipe = ? WHERE id = ? AND tenant_id = ?", (recipe, document_id, tenant_id)
+        "UPDATE documents SET recipe = ? WHERE id = ? AND tenant_id = ? AND content_hash = ?",
+        (recipe, document_id, tenant_id, content_hash),
     )
 
 

@@ -187,8 +187,8 @@ class SqlTransaction:
     async def identify(self, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
         return await self._run(status.identify, kb, source, external_id)
 
-    async def set_recipe(self, document_id: str, recipe: str) -> None:
-        await self._run(documents.set_recipe, document_id, recipe)
+    async def set_recipe(self, document_id: str, content_hash: str, recipe: str) -> None:
+        await self._run(documents.set_recipe, document_id, content_hash, recipe)
 
     async def holds(self, ticket: Ticket) -> bool:
         return await self._run(jobs.holds, ticket)
