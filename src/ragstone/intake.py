@@ -11,6 +11,7 @@ from typing import Any
 from ragstone.core.clock import now
 from ragstone.core.document_facts import checked_facts
 from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
+from ragstone.core.failures import failure_of
 from ragstone.core.ids import check_name, content_hash
 from ragstone.core.jobs import (
     DocumentStatus,
@@ -143,7 +144,7 @@ class Intake:
                     await self._queue_document(owner, scope, task, Priority.UPLOAD, keep=False)
                     current.append(task)
                 except QuotaExceeded as error:
-                    failed.append(Failure(task.item.uri, error.code, str(error)))
+                    failed.append(failure_of(task.item.uri, error))
             queued += [await self.status(task.document_id, tenant=owner) for task in current]
         await arrivals.end()
         return queued, failed
@@ -205,9 +206,9 @@ class Intake:
         await self._queue.ring(owner)
         return again
 
-    async def counts(self, *, tenant: str | None = None) -> Mapping[str, int]:
-        """How many jobs are in which state."""
-        return await self._queue.counts(await self._owner(tenant))
+    async def counts(self, *, source: str | None = None, tenant: str | None = None) -> Mapping[str, int]:
+        """How many jobs, or how many of a source, are in which state."""
+        return await self._queue.counts(await self._owner(tenant), source)
 
     async def notices(
         self, *, unread: bool = False, limit: int = 100, tenant: str | None = None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from ragstone.core.jobs import NEAR_DUPLICATE
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import Failure, KnowledgeBase
 from ragstone.ingest.enrich.near_duplicates import NEAR, similarity
@@ -13,8 +14,6 @@ from ragstone.ingest.prepare import Prepared
 
 REMEMBERED = 50_000
 """Documents of one run that are compared before they are live."""
-NEAR_DUPLICATE = "near_duplicate"
-"""Why a document was left out."""
 
 
 class Twin(NamedTuple):

@@ -9,14 +9,24 @@ from dataclasses import dataclass, field
 from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.errors import LeaseLost, SourceError
 from ragstone.core.ids import content_hash
-from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority, SourceRecord, Ticket
+from ragstone.core.jobs import (
+    ACTIVE,
+    MOST_NAMED,
+    NEAR_DUPLICATE,
+    Job,
+    NewJob,
+    Priority,
+    Shortfall,
+    SourceRecord,
+    Ticket,
+)
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.protocols import Source
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, Page
 from ragstone.ingest.arrivals import MEMBER, Arrivals, Listing
 from ragstone.ingest.parsers.cleaning import one_line
 from ragstone.ingest.prepare import Preparer, unusable
-from ragstone.ingest.resemblance import NEAR_DUPLICATE, twin_of
+from ragstone.ingest.resemblance import twin_of
 from ragstone.ingest.sources.veil import Veil, VeiledSource
 from ragstone.ingest.tally import Tally
 from ragstone.ingest.task import Group, Task
@@ -32,7 +42,21 @@ class SyncReport:
     unchanged: int = 0
     removed: int = 0
     moved: int = 0
-    failed: list[Failure] = field(default_factory=list)
+    unread: list[Failure] = field(default_factory=list)
+    """What the source could not give."""
+    failed_before: list[Failure] = field(default_factory=list)
+    """What no document could be made of, and has not changed since."""
+    gave_nothing: bool = False
+    """Whether all that the source has is among `unread`."""
+
+    @property
+    def failed(self) -> list[Failure]:
+        return [*self.unread, *self.failed_before]
+
+    @property
+    def shortfall(self) -> Shortfall:
+        """What is to be remembered of it with the source."""
+        return Shortfall(len(self.unread), tuple(self.unread[:MOST_NAMED]), self.gave_nothing)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -73,14 +97,16 @@ class Sync:
         self.afresh = afresh
         if isinstance(source, VeiledSource) and source.veil.is_bare(self.record.cursor):
             await self._rename(source.veil)
-        tally = Tally()
+        tally, lists_all = Tally(), True
         arrivals = Arrivals(self.ledger, self.preparer, self.tenant, self.kb, tally, self.ticket, self.seed)
         async for page in _in_time(source.fetch(None if afresh else self.record.cursor), self.record.name):
             if page.listed is not None:
                 self._listed = page.listed
                 await arrivals.expect(Listing(self.record.name, page.listed))
+            lists_all = lists_all and page.cursor is None
             await self._take_in(page, arrivals)
         await arrivals.end()
+        self.report.gave_nothing = self._gave_nothing(lists_all)
         self.report.removed += tally.removed
         self.report.moved += tally.moved
         return self.report
@@ -90,7 +116,7 @@ class Sync:
         for entry in page.items:
             failure = entry if isinstance(entry, Failure) else unusable(entry)
             if failure:
-                self.report.failed.append(failure)
+                self.report.unread.append(failure)
             elif isinstance(entry, Item):
                 tasks.append(Task(entry, Group()))
         todo, current = await arrivals.changed(tasks)
@@ -107,6 +133,14 @@ class Sync:
                 self.report.removed += bool(gone and await tx.delete(gone))
             await tx.advance(self.record.id, page.cursor)
         self.report.queued += len(jobs)
+
+    def _gave_nothing(self, lists_all: bool) -> bool:
+        """Whether nothing came in, and that not because it is known already."""
+        report = self.report
+        if not report.unread or report.queued or report.unchanged or report.failed_before:
+            return False
+        lost = {failure.uri for failure in report.unread}
+        return lists_all or (isinstance(self._listed, frozenset) and self._listed <= lost)
 
     async def _rename(self, veil: Veil) -> None:
         """Documents from before values of variables were hidden are found under their new ids from now on."""
@@ -153,7 +187,8 @@ class Sync:
             self.report.unchanged += 1
             return False
         if job.state == "failed" and not self.afresh:
-            self.report.failed.append(Failure(job.uri, job.error_code, job.error))
+            failure = Failure(job.uri, job.error_code, job.error, job.progress.hint)
+            self.report.failed_before.append(failure)
             return False
         return True
 

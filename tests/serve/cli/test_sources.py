@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -188,6 +189,67 @@ def test_a_failure_of_an_earlier_sync_is_not_told_again(sourced: Cli, pages: Pat
     assert (ran.code, ran.json["sources"][0]["failed"]) == (0, [])
 
 
+def test_what_fails_is_named_by_every_sync_and_shows_in_the_list(sourced: Cli, pages: Path) -> None:
+    (pages / "empty.md").write_bytes(b"")
+    (pages / "broken.zip").write_bytes(b"PK\x03\x04 and then nothing")
+    for _ in range(2):
+        ran = sourced("sources", "sync", "wiki", "--json")
+        synced = ran.json["sources"][0]
+        assert (ran.code, synced["failures"]) == (3, 2)
+        assert [(one["uri"], one["code"], one["hint"]) for one in synced["failed"]] == [
+            ("pages/broken.zip", "parse_failed", "copy or download it again"),
+            ("pages/empty.md", "empty_document", "remove it, or put text in it"),
+        ]
+    listed = sourced("sources", "list", "--json").json["sources"][0]
+    assert (listed["state"], listed["failures"], listed["last_error"]) == ("partly", 2, "")
+    assert listed["failed"] == synced["failed"]
+    row = sourced("sources", "list").out.splitlines()[1]
+    assert row.split()[4] == "partly"
+    assert row.rstrip().endswith("2 failed: pages/broken.zip is damaged: File is not a zip file")
+    (pages / "empty.md").unlink()
+    (pages / "broken.zip").unlink()
+    assert sourced("sources", "sync", "wiki").code == 0
+    assert sourced("sources", "list", "--json").json["sources"][0]["state"] == "ok"
+
+
+def test_a_source_of_which_nothing_comes_in_is_failing(cli: Cli) -> None:
+    assert (
+        cli("sources", "add", "web", "site", "urls=http://127.0.0.1:9/a", "urls=http://127.0.0.1:9/b").code
+        == 0
+    )
+    ran = cli("sources", "sync", "site")
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.out.count("address_refused") == 2
+    assert ran.out.count("hint: an operator can allow the host") == 1
+    assert cli("sources", "list", "--json").json["sources"][0]["state"] == "failing"
+
+
+def test_a_folder_that_can_no_longer_be_read_is_failing_though_its_documents_are_kept(
+    sourced: Cli, pages: Path
+) -> None:
+    sourced("sources", "sync", "wiki")
+    for place in (pages / "fares.md", pages / "harbour.txt", pages / "staff" / "rota.html"):
+        place.unlink()
+        os.mkfifo(place)  # is listed, and is nothing that could be read
+    ran = sourced("sources", "sync", "wiki", "--json")
+    assert (ran.code, ran.json["sources"][0]["failures"]) == (1, 3)
+    assert sourced("sources", "list", "--json").json["sources"][0]["state"] == "failing"
+    assert sourced("stats", "--json").json["documents"] == 3
+
+
+def test_many_failures_are_shown_in_part_and_all_of_them_with_the_source(sourced: Cli, pages: Path) -> None:
+    for number in range(12):
+        (pages / f"{number:02}.md").write_bytes(b"")
+    ran = sourced("sources", "sync", "wiki", "--kb", "default")
+    assert ran.out.count("empty_document") == 10
+    assert ran.out.splitlines()[-1] == "And 2 more: ragstone sources show wiki --kb default"
+    shown = sourced("sources", "show", "wiki").out
+    assert shown.count("empty_document") == 12
+    assert shown.splitlines()[-1] == "hint: remove it, or put text in it"
+    assert f"setting   path={pages}" in shown.splitlines()
+    assert sourced("sources", "show", "wiki", "--json").json["failures"] == 12
+
+
 def test_a_moved_file_gets_a_column(sourced: Cli, pages: Path) -> None:
     sourced("sources", "sync", "wiki")
     (pages / "harbour.txt").rename(pages / "port.txt")
@@ -201,7 +263,8 @@ def test_a_source_that_cannot_be_read_is_a_failure(sourced: Cli, pages: Path, tm
     pages.rename(tmp_path / "elsewhere")
     ran = sourced("sources", "sync", "wiki")
     assert ran.code == 1
-    reason = ran.out.splitlines()[-1]
+    reason, _, hint = ran.out.splitlines()[-3:]
+    assert hint == "hint: check the path, or whether its disk is mounted; nothing was removed"
     assert reason.split()[:2] == ["wiki", "failed"]
     assert f"the folder {pages} of source 'wiki' does not exist" in reason
     listed = sourced("sources", "list", "--json").json["sources"][0]

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import BinaryIO, cast
 
 from ragstone.core.errors import InputError, ParserLimit, RagstoneError, UnsupportedFormat
+from ragstone.core.failures import failure_of
 from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.parsers.cleaning import printable
@@ -93,7 +94,7 @@ class _Reader:
                 self._admit(archive.infolist(), origin.uri)
                 yield from self._each(archive, origin, nested)
         except RagstoneError as error:
-            yield Failure(origin.uri, error.code, str(error))
+            yield failure_of(origin.uri, error)
 
     def _admit(self, infos: list[zipfile.ZipInfo], uri: str) -> None:
         self.entries += len(infos)
@@ -120,7 +121,7 @@ class _Reader:
                 seen.add(path)
                 yield from self._member(archive, info, _known_as(path, info, origin), nested)
             except RagstoneError as error:
-                yield Failure(f"{origin.uri}!/{printable(path)}", error.code, str(error))
+                yield failure_of(f"{origin.uri}!/{printable(path)}", error)
 
     def _member(
         self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, member: Item, nested: bool

@@ -76,7 +76,7 @@ async def _preview(session: Session, paths: list[Path]) -> int:
     from ragstone.core.wire import ingest_json
 
     def draw(out: Console) -> None:
-        draw_counts(out, report)
+        draw_counts(out, report, session.options.in_place)
         out.print()
         out.print("This is what would be done; nothing was written.")
 
@@ -92,7 +92,10 @@ async def _ingest(session: Session, paths: list[Path], urls: list[str], *, stage
 
     settings = session.settings()
     report = await _ingested(session, settings, paths, urls)
-    session.show(ingest_json(report), lambda out: draw_report(out, report, settings.kb, stages=stages))
+    in_place = session.options.in_place
+    session.show(
+        ingest_json(report), lambda out: draw_report(out, report, settings.kb, in_place, stages=stages)
+    )
     session.warn(remarks(report))
     return outcome(report)
 

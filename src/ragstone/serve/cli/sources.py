@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
+from ragstone.serve.cli.failures import InPlace, draw_failures
 from ragstone.serve.cli.output import counted, moment, one_line, table, text
 from ragstone.serve.cli.overlaps import overlaps
 from ragstone.serve.cli.receipts import documents_of, show_receipts
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from ragstone.core.jobs import SourceRecord
 
-COLOURS = {"ok": "green", "failed": "bold red", "paused": "yellow"}
+COLOURS = {"ok": "green", "failed": "bold red", "failing": "bold red", "partly": "yellow", "paused": "yellow"}
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the source.")]
 
 
@@ -67,6 +68,15 @@ async def list_sources(session: Session) -> int:
         found = await engine.intake.sources(kb=session.options.kb)
     session.show({"sources": [source_json(source) for source in found]}, lambda out: _draw(out, found))
     return OK if found else NOTHING_FOUND
+
+
+async def show_source(session: Session, name: Name) -> None:
+    """Show a source, its settings, and what of it could not be taken in."""
+    from ragstone.core.wire_jobs import source_json
+
+    async with session.engine() as engine:
+        source = await engine.intake.source(name)
+    session.show(source_json(source), lambda out: _draw_one(out, source, session.options.in_place))
 
 
 async def pause_source(session: Session, name: Name) -> None:
@@ -135,6 +145,41 @@ def _draw(out: Console, sources: Sequence[SourceRecord]) -> None:
             text(state, COLOURS.get(state, "")),
             moment(source.last_run_at),
             moment(source.next_run_at),
-            text(one_line(source.last_error)),
+            text(_trouble(source)),
         )
     out.print(rows)
+
+
+def _trouble(source: SourceRecord) -> str:
+    """What ended the last run, or how much could not be taken in and the first reason."""
+    lost = source.shortfall
+    if source.last_error or not lost.count:
+        return one_line(source.last_error)
+    return f"{lost.count:,} failed: {one_line(lost.first[0].error)}"
+
+
+def _draw_one(out: Console, source: SourceRecord, in_place: InPlace) -> None:
+    import json
+
+    from ragstone.core.wire_jobs import masked, source_state
+
+    state, lost = source_state(source), source.shortfall
+    facts = {
+        "source": f"{source.name}, {source.kind}, knowledge base '{source.kb}'",
+        "schedule": source.schedule,
+        "last run": moment(source.last_run_at),
+        "next run": moment(source.next_run_at),
+    }
+    out.print(text(f"{'state':<10}", "dim").append(state, COLOURS.get(state, "")))
+    for name, value in facts.items():
+        out.print(text(f"{name:<10}", "dim").append(value))
+    for name, value in masked(dict(source.config)).items():
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        out.print(text(f"{'setting':<10}", "dim").append(f"{name}={one_line(shown)}"))
+    if lost.first:
+        out.print()
+        draw_failures(out, lost.first, in_place)
+    if (more := lost.count - len(lost.first)) > 0:
+        command = f"ragstone jobs --source {source.name} --state failed -n {lost.count}"
+        out.print()
+        out.print(in_place(f"And {more:,} more; those that came in and failed then: {command}"))
