@@ -77,7 +77,13 @@ def list_archive(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterato
     """The external ids of an archive's own members; raises when it cannot be opened."""
     with open_zip(file, origin.uri, limits) as archive:
         for info in archive.infolist():
-            yield f"{origin.external_id}!/{own_name(member_path(info))}"
+            if not _is_aside(info):
+                yield f"{origin.external_id}!/{own_name(member_path(info))}"
+
+
+def _is_aside(info: zipfile.ZipInfo) -> bool:
+    """Whether it is a folder, or what macOS puts beside files."""
+    return info.orig_filename.endswith(("/", "\\")) or member_path(info).startswith("__MACOSX/")
 
 
 @dataclass
@@ -110,7 +116,7 @@ class _Reader:
         seen: set[str] = set()
         for info in archive.infolist():
             path = member_path(info)
-            if info.orig_filename.endswith(("/", "\\")) or path.startswith("__MACOSX/"):
+            if _is_aside(info):
                 continue
             try:
                 check_member(info, origin.uri)
