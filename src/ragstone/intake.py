@@ -33,6 +33,7 @@ from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import Preparer, unusable
 from ragstone.ingest.roll import Roll
 from ragstone.ingest.schedule import next_run
+from ragstone.ingest.sources import check_without_variables, unset_variables
 from ragstone.ingest.sources.listing import found_at
 from ragstone.ingest.sync import new_jobs
 from ragstone.ingest.tally import Tally
@@ -238,13 +239,19 @@ class Intake:
         tenant: str | None = None,
         kb: str | None = None,
     ) -> SourceRecord:
-        """Configure a connector; what it lacks or has too much is said now, not at its first run."""
+        """Configure a connector; what it lacks or has too much is said now, not at its first run.
+
+        A variable that is not set here may be set where it runs.
+        """
         owner, scope = await self._scope(tenant, kb)
         check_name(name, "source")
         if name in RESERVED:
             raise InputError(f"'{name}' is what is ingested without a source", hint="choose another name")
         first = next_run(schedule, now())
-        await self._build_source(kind, name, config).close()
+        if unset_variables(config):
+            check_without_variables(kind, name, config)
+        else:
+            await self._build_source(kind, name, config).close()
         async with self._ledger.transaction(owner) as tx:
             found = await tx.open_kb(scope)
         added = await self._book.add(owner, found, name, kind, config, schedule, first)

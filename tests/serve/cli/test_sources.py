@@ -147,6 +147,30 @@ def test_what_is_wrong_with_a_source_is_said_at_once(
     assert advice.startswith(f"hint: {hint}")
 
 
+def test_a_variable_may_be_set_later(cli: Cli, pages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = cli("sources", "add", "files", "wiki", "path=${WIKI_PLACE}")
+    assert (ran.code, ran.err.splitlines()[0]) == (
+        0,
+        "warning: ${WIKI_PLACE} is not set here: a sync fails where it is not",
+    )
+    failed = cli("sources", "sync", "wiki", "--json")
+    assert failed.code == 1
+    assert (
+        failed.json["sources"][0]["message"] == "source wiki.path refers to ${WIKI_PLACE}, which is not set"
+    )
+    assert failed.json["sources"][0]["failed"][0]["hint"].startswith("export WIKI_PLACE=")
+    monkeypatch.setenv("WIKI_PLACE", str(pages))
+    assert cli("sources", "sync", "wiki", "--json").json["sources"][0]["taken_in"] == 3
+    assert cli("sources", "list", "--json").json["sources"][0]["state"] == "ok"
+
+
+def test_a_name_that_is_taken_can_be_freed_without_losing_documents(sourced: Cli) -> None:
+    ran = sourced("sources", "add", "files", "wiki", "path=pages")
+    assert ran.code == 2
+    assert "ragstone sources remove wiki; to leave" in ran.err
+    assert ran.err.rstrip().endswith("ragstone sources remove wiki --keep-documents")
+
+
 def test_sources_are_listed(sourced: Cli) -> None:
     header, row = sourced("sources", "list").out.splitlines()
     columns = "name kind kb schedule state last run next run last error"

@@ -48,6 +48,7 @@ async def add_source(
 ) -> None:
     """Set up a source. `${VARIABLE}` in a setting is taken from the environment when it is read."""
     from ragstone.core.wire_jobs import source_json
+    from ragstone.ingest.sources import unset_variables
 
     config = read_settings(kind, settings or ())
     async with session.engine(create=True) as engine:
@@ -55,6 +56,9 @@ async def add_source(
         doubled = await overlaps(engine, made, session.options.as_typed())
     session.show(
         source_json(made), lambda out: out.print(f"Added source '{name}' to knowledge base '{made.kb}'.")
+    )
+    session.warn(
+        f"${{{unset}}} is not set here: a sync fails where it is not" for unset in unset_variables(config)
     )
     session.warn(doubled)
     session.remark("next", f"ragstone sources sync {name}{session.options.as_typed()}")

@@ -37,7 +37,8 @@ def add_source(
     if read_source(connection, tenant_id, kb.name, name):
         raise InputError(
             f"knowledge base '{kb.name}' already has a source '{name}'",
-            hint=f"remove it with: ragstone sources remove {name}",
+            hint=f"choose another name, or remove it with: ragstone sources remove {name}; "
+            f"to leave its documents there: ragstone sources remove {name} --keep-documents",
         )
     connection.execute(
         "INSERT INTO sources (id, tenant_id, kb_id, name, kind, config, schedule, cursor, paused, next_run_at, "
