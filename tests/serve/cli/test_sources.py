@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from rich.console import Console
 from tests.serve.cli.conftest import watched
 
 from ragstone.core.errors import InputError
 from ragstone.core.registry import UnknownAdapter
 from ragstone.ingest.sources import KINDS
 from ragstone.serve.cli.source_settings import kinds, read_settings
+from ragstone.testing.web_double import Reply, WebDouble, html
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
@@ -248,6 +250,32 @@ def test_a_source_of_which_nothing_comes_in_is_failing(cli: Cli) -> None:
     assert cli("sources", "list", "--json").json["sources"][0]["state"] == "failing"
 
 
+def test_a_site_goes_from_ok_to_partly_to_failing_and_back(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGSTONE_FETCH__ALLOW", '["127.0.0.1"]')
+    monkeypatch.setenv("RAGSTONE_FETCH__SECONDS_PER_HOST", "0")
+    monkeypatch.setenv("RAGSTONE_FETCH__RETRIES", "0")
+    as_it_was, away = Reply(b"", 304), Reply(b"no", 403)
+    with WebDouble() as web:
+        urls = [f"urls={web.url(path)}" for path in ("/a", "/b")]
+        assert cli("sources", "add", "web", "site", *urls).code == 0
+        for a, b, code, state in (
+            (
+                html("<p>The ferry is green.</p>", ETag='"1"'),
+                html("<p>The quay is old.</p>", ETag='"1"'),
+                0,
+                "ok",
+            ),
+            (as_it_was, away, 3, "partly"),
+            (away, away, 1, "failing"),
+            (as_it_was, as_it_was, 0, "ok"),
+        ):
+            web.on("/a", a)
+            web.on("/b", b)
+            assert cli("sources", "sync", "site").code == code
+            assert cli("sources", "list", "--json").json["sources"][0]["state"] == state
+        assert cli("stats", "--json").json["documents"] == 2
+
+
 def test_a_folder_that_can_no_longer_be_read_is_failing_though_its_documents_are_kept(
     sourced: Cli, pages: Path
 ) -> None:
@@ -272,6 +300,22 @@ def test_many_failures_are_shown_in_part_and_all_of_them_with_the_source(sourced
     assert shown.splitlines()[-1] == "hint: remove it, or put text in it"
     assert f"setting   path={pages}" in shown.splitlines()
     assert sourced("sources", "show", "wiki", "--json").json["failures"] == 12
+
+
+def test_on_a_terminal_reasons_have_room(sourced: Cli, pages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (pages / "empty.md").write_bytes(b"")
+    monkeypatch.setattr(
+        "ragstone.serve.cli.session.console",
+        lambda: Console(force_terminal=True, color_system=None, width=80),
+    )
+    assert "pages/empty.md empty_document is empty" in sourced("sources", "sync", "wiki").out
+    listed = sourced("sources", "list", "--kb", "default").out
+    assert listed.splitlines()[-3:] == [
+        "wiki: 1 failed: pages/empty.md is empty",
+        "",
+        "All that failed, and what to do: ragstone sources show NAME --kb default",
+    ]
+    assert "last error" not in listed
 
 
 def test_a_moved_file_gets_a_column(sourced: Cli, pages: Path) -> None:

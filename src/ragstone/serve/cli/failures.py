@@ -24,9 +24,15 @@ def draw_failures(out: Console, failures: Sequence[Failure], in_place: InPlace) 
     for group in _by_limit(failures):
         first = group[0]
         what = first.uri if len(group) == 1 else counted(len(group), "document")
-        reasons.add_row(*(text(one_line(said)) for said in (what, first.code, first.error)))
+        why = reason(out, first.uri, first.error)
+        reasons.add_row(*(text(one_line(said)) for said in (what, first.code, why)))
     out.print(reasons)
     draw_hints(out, ((failure.uri, failure.hint) for failure in failures), in_place)
+
+
+def reason(out: Console, uri: str, error: str) -> str:
+    """The error; on a terminal, where a line is short, without the name that stands beside it."""
+    return error.removeprefix(f"{uri} ") if out.is_terminal else error
 
 
 def draw_hints(out: Console, advised: Iterable[tuple[str, str]], in_place: InPlace) -> None:

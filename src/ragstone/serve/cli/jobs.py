@@ -9,7 +9,7 @@ import typer
 
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
-from ragstone.serve.cli.failures import InPlace, draw_hints
+from ragstone.serve.cli.failures import InPlace, draw_hints, reason
 from ragstone.serve.cli.job_progress import (
     ENDED,
     MOST_JOBS,
@@ -185,7 +185,7 @@ def _draw_jobs(out: Console, jobs: Sequence[Job], counts: Mapping[str, int], in_
                 text(_state(job), COLOURS.get(job.state, "")),
                 "100" if job.state == "completed" else str(job.progress.percent),
                 text(one_line(job.uri)),
-                text(one_line(job.error)),
+                text(one_line(reason(out, job.uri, job.error))),
             )
         out.print(rows)
         draw_hints(out, ((job.uri, job.progress.hint) for job in jobs if job.error), in_place)

@@ -70,7 +70,10 @@ async def list_sources(session: Session) -> int:
 
     async with session.engine() as engine:
         found = await engine.intake.sources(kb=session.options.kb)
-    session.show({"sources": [source_json(source) for source in found]}, lambda out: _draw(out, found))
+    session.show(
+        {"sources": [source_json(source) for source in found]},
+        lambda out: _draw(out, found, session.options.in_place),
+    )
     return OK if found else NOTHING_FOUND
 
 
@@ -132,13 +135,15 @@ async def _pause(session: Session, name: str, *, paused: bool) -> None:
     session.show(source_json(source), lambda out: out.print(f"Source '{name}' {how}."))
 
 
-def _draw(out: Console, sources: Sequence[SourceRecord]) -> None:
+def _draw(out: Console, sources: Sequence[SourceRecord], in_place: InPlace) -> None:
     from ragstone.core.wire_jobs import source_state
 
     if not sources:
         out.print("No sources.")
         return
-    rows = table("name", "kind", "kb", "schedule", "state", "last run", "next run", "last error")
+    # A terminal has no room for it: there it stands below.
+    error = [] if out.is_terminal else ["last error"]
+    rows = table("name", "kind", "kb", "schedule", "state", "last run", "next run", *error)
     for source in sources:
         state = source_state(source)
         rows.add_row(
@@ -149,9 +154,15 @@ def _draw(out: Console, sources: Sequence[SourceRecord]) -> None:
             text(state, COLOURS.get(state, "")),
             moment(source.last_run_at),
             moment(source.next_run_at),
-            text(_trouble(source)),
+            *(text(_trouble(source)) for _ in error),
         )
     out.print(rows)
+    troubled = [source for source in sources if out.is_terminal and _trouble(source)]
+    for source in troubled:
+        gap = "\n" if source is troubled[0] else ""
+        out.print(text(f"{gap}{source.name}: ", "bold").append(_trouble(source)))
+    if troubled:
+        out.print(in_place("\nAll that failed, and what to do: ragstone sources show NAME"))
 
 
 def _trouble(source: SourceRecord) -> str:
