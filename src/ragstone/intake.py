@@ -11,6 +11,7 @@ from typing import Any
 from ragstone.core.clock import now
 from ragstone.core.document_facts import checked_facts
 from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
+from ragstone.core.failures import failure_of
 from ragstone.core.ids import check_name, content_hash
 from ragstone.core.jobs import (
     DocumentStatus,
@@ -34,6 +35,7 @@ from ragstone.ingest.precedence import just_read
 from ragstone.ingest.prepare import Preparer, unusable
 from ragstone.ingest.roll import Roll
 from ragstone.ingest.schedule import next_run
+from ragstone.ingest.sources import check_without_variables, unset_variables
 from ragstone.ingest.sources.listing import found_at
 from ragstone.ingest.sync import new_jobs
 from ragstone.ingest.tally import Tally
@@ -146,7 +148,7 @@ class Intake:
                     await self._queue_document(owner, scope, task, Priority.UPLOAD, keep=False)
                     current.append(task)
                 except QuotaExceeded as error:
-                    failed.append(Failure(task.item.uri, error.code, str(error)))
+                    failed.append(failure_of(task.item.uri, error))
             # What somebody has deleted since is none of the others' business.
             told = [await self._ledger.status(owner, task.document_id) for task in current]
             queued += [status for status in told if status]
@@ -210,9 +212,9 @@ class Intake:
         await self._queue.ring(owner)
         return again
 
-    async def counts(self, *, tenant: str | None = None) -> Mapping[str, int]:
-        """How many jobs are in which state."""
-        return await self._queue.counts(await self._owner(tenant))
+    async def counts(self, *, source: str | None = None, tenant: str | None = None) -> Mapping[str, int]:
+        """How many jobs, or how many of a source, are in which state."""
+        return await self._queue.counts(await self._owner(tenant), source)
 
     async def notices(
         self, *, unread: bool = False, limit: int = 100, tenant: str | None = None
@@ -246,13 +248,19 @@ class Intake:
         tenant: str | None = None,
         kb: str | None = None,
     ) -> SourceRecord:
-        """Configure a connector; what it lacks or has too much is said now, not at its first run."""
+        """Configure a connector; what it lacks or has too much is said now, not at its first run.
+
+        A variable that is not set here may be set where it runs.
+        """
         owner, scope = await self._scope(tenant, kb)
         check_name(name, "source")
         if name in RESERVED:
             raise InputError(f"'{name}' is what is ingested without a source", hint="choose another name")
         first = next_run(schedule, now())
-        await self._build_source(kind, name, config).close()
+        if unset_variables(config):
+            check_without_variables(kind, name, config)
+        else:
+            await self._build_source(kind, name, config).close()
         async with self._ledger.transaction(owner) as tx:
             found = await tx.open_kb(scope)
         added = await self._book.add(owner, found, name, kind, config, schedule, first)

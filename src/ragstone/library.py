@@ -81,9 +81,13 @@ class Library(EmbeddingKeeper):
         return await self.ingest_items(items, tenant=tenant, kb=kb, on_progress=on_progress)
 
     async def preview(
-        self, *paths: str | Path, tenant: str | None = None, kb: str | None = None
+        self,
+        *paths: str | Path,
+        tenant: str | None = None,
+        kb: str | None = None,
+        on_progress: OnProgress | None = None,
     ) -> IngestReport:
-        """What `ingest` would do, without a model and without writing anything."""
+        """What `ingest` would do: files are read, no model is asked and nothing is written."""
         from ragstone.ingest.preview import preview
         from ragstone.ingest.sources.listing import found_at
 
@@ -98,6 +102,7 @@ class Library(EmbeddingKeeper):
             items,
             listings,
             self.settings.limits,
+            on_progress,
         )
 
     @property

@@ -11,6 +11,8 @@ from tests.conformance.postgres_server import server
 from ragstone.core.ledger import Ledger
 from ragstone.stores.ledger.postgres import PostgresLedger
 from ragstone.stores.ledger.queue import SqlQueue
+from ragstone.stores.ledger.source_book import SqlSourceBook
+from ragstone.testing import source_suite
 from ragstone.testing.ledger_suite import LedgerSuite
 from ragstone.testing.queue_suite import QueueSuite, Stores
 
@@ -38,6 +40,12 @@ class TestPostgresQueue(QueueSuite):
     async def open(self, folder: Path) -> Stores:
         ledger = PostgresLedger(server(self.version).database(folder), folder)
         return ledger, SqlQueue(ledger)
+
+
+class TestPostgresSourceBook(source_suite.SourceSuite):
+    async def open(self, folder: Path) -> source_suite.Stores:
+        ledger = PostgresLedger(server(18).database(folder), folder)
+        return ledger, SqlQueue(ledger), SqlSourceBook(ledger)
 
 
 class TestPostgresQueue16(TestPostgresQueue):

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from ragstone.stores.ledger.queue import SqlQueue
+from ragstone.stores.ledger.source_book import SqlSourceBook
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
+from ragstone.testing import source_suite
 from ragstone.testing.queue_suite import QueueSuite, Stores
 
 
@@ -28,3 +30,9 @@ class TestSqlQueue(QueueSuite):
     @pytest.mark.req("R-ING-34")
     async def test_the_sooner_priority_goes_first_then_the_older_job(self, stores: Stores) -> None:
         await super().test_the_sooner_priority_goes_first_then_the_older_job(stores)
+
+
+class TestSqlSourceBook(source_suite.SourceSuite):
+    async def open(self, folder: Path) -> source_suite.Stores:
+        ledger = SqliteLedger(folder, [Fts5Writer()])
+        return ledger, SqlQueue(ledger), SqlSourceBook(ledger)

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Literal, NamedTuple, Protocol
 
 from ragstone.core.host_clock import Reading
-from ragstone.core.types import Json, KnowledgeBase, Metadata
+from ragstone.core.types import Failure, Json, KnowledgeBase, Metadata
 
 JobKind = Literal["document", "sync", "reembed"]
 JobState = Literal["pending", "running", "completed", "failed", "cancelled"]
@@ -19,6 +19,10 @@ Lane = Literal["all", "batch", "express", "lost"]
 """Which jobs to take: `express` is what was tried before and what somebody waits for, `batch` all but last tries,
 `lost` what was tried before but for last tries."""
 ACTIVE: tuple[JobState, ...] = ("pending", "running")
+MOST_NAMED = 100
+"""How many failures of a source are remembered one by one."""
+NEAR_DUPLICATE = "near_duplicate"
+"""Why a document was left out."""
 STAGES = ("fetch", "extract", "normalize", "chunk", "enrich", "embed", "store", "verify")
 """What every document goes through, in order."""
 
@@ -86,6 +90,8 @@ class JobProgress:
     """What a look at a source found: how many were queued, unchanged, removed, moved, failed."""
     remarks: Sequence[str] = ()
     """What somebody should know of a job that completed: members that failed, warnings, missing vectors."""
+    hint: str = ""
+    """What to do about the error of a job that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +162,17 @@ class DocumentStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Shortfall:
+    """What of a source could not be taken in, as far as is known now."""
+
+    count: int = 0
+    first: tuple[Failure, ...] = ()
+    """Up to `MOST_NAMED` of them."""
+    total: bool = False
+    """Whether nothing of the source could be taken in."""
+
+
+@dataclass(frozen=True, slots=True)
 class SourceRecord:
     """A configured connector and how far it has been read."""
 
@@ -171,6 +188,8 @@ class SourceRecord:
     last_run_at: datetime | None
     last_error: str
     created_at: datetime
+    shortfall: Shortfall = Shortfall()
+    """What its last run could not read, and its documents whose last job failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +249,18 @@ class Queue(Protocol):
         """End a job well that no document's transaction has ended."""
         ...
 
-    async def fail(self, tenant: str, ticket: Ticket, code: str, error: str) -> None: ...
+    async def fail(self, tenant: str, ticket: Ticket, code: str, error: str, hint: str = "") -> None: ...
 
     async def put_back(
-        self, tenant: str, ticket: Ticket, *, wait_seconds: float, code: str, error: str, counts: bool
+        self,
+        tenant: str,
+        ticket: Ticket,
+        *,
+        wait_seconds: float,
+        code: str,
+        error: str,
+        counts: bool,
+        hint: str = "",
     ) -> None:
         """Let it be tried again later; `counts=False` when the attempt was not the job's fault."""
         ...
@@ -254,8 +281,8 @@ class Queue(Protocol):
         """The last job of a kind that a kb had."""
         ...
 
-    async def counts(self, tenant: str) -> Mapping[str, int]:
-        """How many jobs are in which state."""
+    async def counts(self, tenant: str, source: str | None = None) -> Mapping[str, int]:
+        """How many jobs, or how many of a source, are in which state."""
         ...
 
     async def next_due(
@@ -302,11 +329,18 @@ class SourceBook(Protocol):
     async def all(self, tenant: str, kb: str | None = None) -> list[SourceRecord]: ...
 
     async def due(self, tenant: str, moment: datetime) -> list[SourceRecord]:
-        """Those whose time has come and that are not paused."""
+        """Those whose time has come and that are not paused, without their failed documents."""
         ...
 
-    async def ran(self, tenant: str, source_id: str, error: str, next_run_at: datetime | None) -> None:
-        """A run is over: when the next one is, and what went wrong if something did."""
+    async def ran(
+        self,
+        tenant: str,
+        source_id: str,
+        error: str,
+        next_run_at: datetime | None,
+        unread: Shortfall,
+    ) -> None:
+        """A run is over: when the next one is, what ended it if something did, and what it could not read."""
         ...
 
     async def pause(self, tenant: str, source_id: str, paused: bool) -> None: ...

@@ -314,6 +314,8 @@ class Failure:
     uri: str
     code: str
     error: str
+    hint: str = ""
+    """What to do about it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ def ingest_json(report: IngestReport) -> JsonObject:
 
 def failure_json(failure: Failure) -> JsonObject:
     """An item that could not be ingested, and why."""
-    return {"uri": failure.uri, "code": failure.code, "error": failure.error}
+    return {"uri": failure.uri, "code": failure.code, "error": failure.error, "hint": failure.hint}
 
 
 def explain_json(explanation: Explanation) -> JsonObject:

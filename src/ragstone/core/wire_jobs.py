@@ -9,6 +9,7 @@ from datetime import datetime
 from ragstone.core.clock import canonical
 from ragstone.core.jobs import DocumentStatus, Job, Notice, SourceRecord
 from ragstone.core.types import Json
+from ragstone.core.wire import failure_json
 
 JsonObject = dict[str, Json]
 MASK = "**********"
@@ -29,6 +30,7 @@ def job_json(job: Job) -> JsonObject:
         "attempts": job.attempts,
         "error": job.error,
         "error_code": job.error_code,
+        "hint": how_far.hint,
         "remarks": list(how_far.remarks),
         "kind": job.kind,
         "kb": job.kb,
@@ -103,17 +105,27 @@ def source_json(source: SourceRecord) -> JsonObject:
         "last_run_at": _moment(source.last_run_at),
         "next_run_at": _moment(source.next_run_at),
         "last_error": source.last_error,
+        "failures": source.shortfall.count,
+        "failed": [failure_json(failure) for failure in source.shortfall.first],
         "created_at": _moment(source.created_at),
     }
 
 
 def source_state(source: SourceRecord) -> str:
-    """`paused`, `new` before its first run, then how the last one ended: `failed` or `ok`."""
+    """`paused`, `new` before its first run, then how it does.
+
+    `failed` when its last run was broken off, `failing` when nothing of it could be taken in, `partly` when something
+    could not, else `ok`.
+    """
     if source.paused:
         return "paused"
     if source.last_run_at is None:
         return "new"
-    return "failed" if source.last_error else "ok"
+    if source.last_error:
+        return "failed"
+    if source.shortfall.count:
+        return "failing" if source.shortfall.total else "partly"
+    return "ok"
 
 
 def notice_json(notice: Notice) -> JsonObject:

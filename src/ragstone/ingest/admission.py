@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 
 from ragstone.core.errors import QuotaExceeded
+from ragstone.core.failures import failure_of
 from ragstone.core.ledger import Ledger
 from ragstone.core.tenants import Admission
 from ragstone.core.types import Failure
@@ -66,7 +67,7 @@ async def room_for(
                     await held.enter_async_context(await _room(gate, ledger, tenant, [document]))
                 except QuotaExceeded as error:
                     refused = _of(document.task, error)
-                    await refuse(document.task, Failure(document.task.item.uri, error.code, str(refused)))
+                    await refuse(document.task, failure_of(document.task.item.uri, refused))
                 else:
                     fitting.append(document)
         yield fitting

@@ -11,7 +11,7 @@ from ragstone.core.host_clock import Reading, reading_now
 from ragstone.core.ids import content_hash
 from ragstone.core.jobs import Ticket, UnderWay
 from ragstone.core.ledger import Ledger, Transaction
-from ragstone.core.types import KnowledgeBase
+from ragstone.core.types import Item, KnowledgeBase
 from ragstone.ingest.identities import identified
 from ragstone.ingest.prepare import Preparer
 from ragstone.ingest.tally import Tally
@@ -60,6 +60,8 @@ class Arrivals:
     """Of the job that this is done for: without it nothing is moved or removed."""
     seed: str = ""
     """What ids of new documents are derived from; the tenant's name unless it has changed."""
+    dry: bool = False
+    """Whether what is moved and gone is only counted."""
     _gone: dict[tuple[str, str], _Missing] = field(default_factory=dict)
     _lost: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _seen: set[tuple[str, str]] = field(default_factory=set)
@@ -78,9 +80,10 @@ class Arrivals:
 
     async def leave(self, source: str, external_ids: Sequence[str]) -> None:
         """Know of what is about to be removed: it may have moved, and then turns up among what comes after this."""
+        read = reading_now()
         leaving = await self.ledger.find(self.tenant, self.kb, source, external_ids)
         for external_id, document in leaving.items():
-            self._gone[source, external_id] = document.id
+            self._gone[source, external_id] = _Missing(document.id, read)
             self._lost.setdefault((source, document.content_hash), []).append(external_id)
 
     async def changed(self, tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
@@ -118,6 +121,9 @@ class Arrivals:
         for place, missing in self._gone.items():
             if place in self._seen:
                 continue
+            if self.dry:
+                self.tally.removed += 1
+                continue
             async with self.ledger.transaction(self.tenant) as tx:
                 await self._check(tx)
                 # Another run may have found it at another place, or something else may be here by now.
@@ -132,15 +138,18 @@ class Arrivals:
             return task
         place = (item.source, lost.pop(0))
         moved = self._gone[place].identity
-        async with self.ledger.transaction(self.tenant) as tx:
-            await self._check(tx)
-            # Another run may have moved it already, or may have taken in what is at the new place.
-            still_there = await tx.identify(self.kb, *place) == moved
-            if not still_there or not await tx.move(moved, item.external_id, item.uri):
-                return task
+        if not self.dry and not await self._move(moved, place, item):
+            return task
         del self._gone[place]
         self.tally.moved += 1
         return replace(task, document_id=moved, known=True)
+
+    async def _move(self, identity: str, place: tuple[str, str], item: Item) -> bool:
+        async with self.ledger.transaction(self.tenant) as tx:
+            await self._check(tx)
+            # Another run may have moved it already, or may have taken in what is at the new place.
+            still_there = await tx.identify(self.kb, *place) == identity
+            return still_there and await tx.move(identity, item.external_id, item.uri)
 
     async def _named(self, tasks: list[Task]) -> list[Task]:
         """The tasks with the ids that their documents have, or will have."""

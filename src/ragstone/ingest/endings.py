@@ -42,11 +42,10 @@ class Endings:
 
     async def failed(self, task: Task, failure: Failure) -> None:
         """It cannot be a document, and this is why. What was emptied says nothing any more."""
-        if failure.code == EmptyDocument.code and task.known and await self._withdrawn(task):
+        if is_emptied(task, failure) and await self._withdrawn(task):
             self.tally.removed += 1
             failure = replace(failure, error=f"{failure.error}; what it said before was removed")
-        elif failure.code == NoTextSeen.code and is_picture(failure.uri) and task.item.source != UPLOAD:
-            failure = Failure(failure.uri, SKIPPED, NO_WORDS)
+        failure = spared(task, failure)
         self.tally.fail(failure)
         task.group.fail(failure)
         await self._end(task)
@@ -94,3 +93,15 @@ class Endings:
             if not family.waiting:
                 async with self.ledger.transaction(self.tenant) as tx:
                     await tx.set_recipe(family.document_id, family.content_hash, family.recipe)
+
+
+def is_emptied(task: Task, failure: Failure) -> bool:
+    """Whether there is a document whose file says nothing any more."""
+    return failure.code == EmptyDocument.code and task.known
+
+
+def spared(task: Task, failure: Failure) -> Failure:
+    """A picture without words is no failure, unless somebody has uploaded just that."""
+    if failure.code == NoTextSeen.code and is_picture(failure.uri) and task.item.source != UPLOAD:
+        return Failure(failure.uri, SKIPPED, NO_WORDS)
+    return failure

@@ -9,9 +9,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from ragstone.core.errors import LeaseLost, ModelUnavailable, RagstoneError, TenantGone, TenantSuspended
+from ragstone.core.errors import (
+    EmptyDocument,
+    LeaseLost,
+    ModelUnavailable,
+    RagstoneError,
+    TenantGone,
+    TenantSuspended,
+)
+from ragstone.core.failures import failure_of
 from ragstone.core.jobs import Job, JobProgress, Queue, Ticket
 from ragstone.core.settings import JobSettings
+from ragstone.core.types import Failure
 from ragstone.ingest.task import Group
 
 logger = logging.getLogger(__name__)
@@ -80,26 +89,28 @@ class Held:
                 await self._queue.complete(self._tenant, ticket, "; ".join(done.remarks[:3]), done)
         elif group.failures:
             failure = group.failures[0]
-            await self._end_badly(ticket, failure.code, failure.error, group.retryable)
+            await self._end_badly(ticket, failure, group.retryable)
         else:
+            uri = self._jobs[ticket].uri
             await self._end_badly(
-                ticket, "empty_document", f"{self._jobs[ticket].uri} holds no documents", False
+                ticket, Failure(uri, EmptyDocument.code, f"{uri} holds no documents"), False
             )
         self.drop(ticket)
 
     async def give_up(self, error: RagstoneError) -> None:
         """A failure that was not one document's ended the run: what it held is tried again, or fails with it."""
         for ticket in [ticket for ticket in self._open if not self.groups[ticket].ended]:
+            failure = failure_of(self._jobs[ticket].uri, error)
             if isinstance(error, ModelUnavailable | TenantSuspended):
-                await self._put_back(ticket, error.code, str(error), counts=False)
+                await self._put_back(ticket, failure, counts=False)
             else:
-                await self._end_badly(ticket, error.code, str(error), error.retryable)
+                await self._end_badly(ticket, failure, error.retryable)
             self.drop(ticket)
 
     async def release(self) -> None:
         """Hand back what is not done, as if it had never been taken."""
         for ticket in [ticket for ticket in self._open if not self.groups[ticket].ended]:
-            await self._put_back(ticket, "", "", counts=False)
+            await self._put_back(ticket, Failure(self._jobs[ticket].uri, "", ""), counts=False)
 
     async def fail(self, ticket: Ticket, code: str, error: str) -> None:
         """End one job with a reason."""
@@ -112,19 +123,24 @@ class Held:
         """It has ended: nothing more is to be done for it."""
         self._open.discard(ticket)
 
-    async def _end_badly(self, ticket: Ticket, code: str, error: str, retryable: bool) -> None:
+    async def _end_badly(self, ticket: Ticket, failure: Failure, retryable: bool) -> None:
         job = self._jobs[ticket]
         if retryable and job.attempts < self._settings.attempts:
             wait = self._settings.retry_seconds * 2 ** (job.attempts - 1)
-            await self._put_back(ticket, code, error, wait=wait)
+            await self._put_back(ticket, failure, wait=wait)
         else:
             with suppress(LeaseLost):
-                await self._queue.fail(self._tenant, ticket, code, error)
+                await self._queue.fail(self._tenant, ticket, failure.code, failure.error, failure.hint)
 
     async def _put_back(
-        self, ticket: Ticket, code: str, error: str, *, wait: float = 0.0, counts: bool = True
+        self, ticket: Ticket, why: Failure, *, wait: float = 0.0, counts: bool = True
     ) -> None:
         with suppress(LeaseLost):
             await self._queue.put_back(
-                self._tenant, ticket, wait_seconds=wait, code=code, error=error, counts=counts
+                *(self._tenant, ticket),
+                wait_seconds=wait,
+                code=why.code,
+                error=why.error,
+                counts=counts,
+                hint=why.hint,
             )

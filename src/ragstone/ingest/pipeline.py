@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.errors import KbGone, LeaseLost, RagstoneError, TenantGone
+from ragstone.core.failures import failure_of
 from ragstone.core.ids import content_hash
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Embedder
@@ -218,7 +219,7 @@ class _Run:
                 return await self.preparer.prepare(task, parts, self.tally.times)
         except RagstoneError as error:
             task.group.retryable = error.retryable
-            return Failure(uri, error.code, str(error))
+            return failure_of(uri, error)
         except Exception as error:
             # A defect of ours costs one document, named with its reason; the rest of the run goes on.
             logger.exception("%s could not be prepared", uri)

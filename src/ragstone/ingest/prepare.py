@@ -123,16 +123,7 @@ class Preparer:
 
     async def prepare(self, task: Task, parts: Parts, times: StageTimes) -> Prepared:
         """Extract the text, cut it, analyse it. Raises `ParseError` for what cannot be a document."""
-        item = task.item
-        at_stage(task, "extract")
-        with times.measure("extract"):
-            parsed = await extract(
-                item,
-                self._parse,
-                self._way.options,
-                parts,
-                lambda done, total: at_stage(task, "extract", pages=done, pages_total=total),
-            )
+        parsed = await self._extracted(task, parts, times)
         loop = asyncio.get_running_loop()
         prepared = await loop.run_in_executor(self._threads, self._cut, task, parsed, times)
         if self._summarize:
@@ -141,6 +132,23 @@ class Preparer:
             said = {"summary": summary} if summary else {}
             prepared = replace(prepared, metadata=clean_metadata({**prepared.metadata, **said}))
         return prepared
+
+    async def outline(self, task: Task, parts: Parts, times: StageTimes) -> Prepared:
+        """What it would be made of, not cut and without what a model says. Raises as `prepare` does."""
+        parsed = await self._extracted(task, parts, times)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self._outlined, task, parsed)
+
+    async def _extracted(self, task: Task, parts: Parts, times: StageTimes) -> Parsed:
+        at_stage(task, "extract")
+        with times.measure("extract"):
+            return await extract(
+                task.item,
+                self._parse,
+                self._way.options,
+                parts,
+                lambda done, total: at_stage(task, "extract", pages=done, pages_total=total),
+            )
 
     async def close(self) -> None:
         """Let go of the threads; what they do still ends."""
@@ -172,6 +180,21 @@ class Preparer:
             metadata=clean_metadata({**found, **_kept(metadata)}),
             chunks=chunks,
             terms=terms,
+            attachments=parsed.attachments,
+            signature=signed,
+            bands=bands(signed) if signed else (),
+        )
+
+    def _outlined(self, task: Task, parsed: Parsed) -> Prepared:
+        normalized = normalize(task.item, parsed, detect=False)
+        parsed = normalized.parsed
+        if not parsed.text.strip():
+            raise NoTextSeen(f"{task.item.uri} holds no text")
+        signed = signature(parsed.text) if self.near_duplicates == "skip" else b""
+        return Prepared(
+            *(replace(task, item=replace(task.item, content=b"")), "", "", parsed, normalized.metadata),
+            chunks=(),
+            terms=(),
             attachments=parsed.attachments,
             signature=signed,
             bands=bands(signed) if signed else (),

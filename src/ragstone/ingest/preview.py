@@ -1,20 +1,25 @@
-"""What a run would do: the same comparison as the run's own, and nothing else."""
+"""What a run would do: files are sorted and read as the run would, and nothing is written or embedded."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
+from ragstone.core.errors import RagstoneError
+from ragstone.core.failures import failure_of
 from ragstone.core.ledger import Ledger
 from ragstone.core.settings import LimitSettings
-from ragstone.core.types import SKIPPED, Failure, IngestReport, Item, KnowledgeBase
-from ragstone.ingest.arrivals import Listing
-from ragstone.ingest.entries import opened, some
-from ragstone.ingest.prepare import Preparer, unusable
-from ragstone.ingest.tally import said_of
+from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase, Stats
+from ragstone.ingest.arrivals import Arrivals, Listing
+from ragstone.ingest.endings import is_emptied, spared
+from ragstone.ingest.entries import Entry, opened, some
+from ragstone.ingest.prepare import Prepared, Preparer, attached, unusable
+from ragstone.ingest.resemblance import Resemblances
+from ragstone.ingest.tally import OnProgress, Tally
 from ragstone.ingest.task import Task
+
+EMPTY = Stats(documents=0, chunks=0, tokens=0, unembedded=0, sequence=0, bytes=0, model="")
 
 
 async def preview(
@@ -25,47 +30,93 @@ async def preview(
     items: Iterable[Item | Failure],
     listings: Sequence[Listing],
     limits: LimitSettings,
+    on_progress: OnProgress | None = None,
 ) -> IngestReport:
-    """Counts of what would be added, updated, unchanged and removed; a moved file counts as added and removed."""
-    started = time.perf_counter()
-    counts: Counter[str] = Counter()
-    failed: list[Failure] = []
-    skipped: list[Failure] = []
-    seen: set[str] = set()
-    entries = opened(items, limits)
+    """Counts of what would be added, updated, unchanged, removed, moved and left out, and what would fail."""
+    tally = Tally(on_progress)
+    arrivals = Arrivals(ledger, preparer, tenant, kb, tally, dry=True) if kb else None
+    for listing in listings if arrivals else ():
+        assert arrivals is not None
+        await arrivals.expect(listing)
+    look = _Look(preparer, tally, arrivals, Resemblances(ledger, tenant, kb))
+    entries = opened(items, limits, tally.under_way)
     while batch := await asyncio.to_thread(some, entries):
+        await look.at(batch)
+    if arrivals:
+        await arrivals.end()
+    return tally.report(await ledger.stats(tenant, kb) if kb else EMPTY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One look at what there is."""
+
+    preparer: Preparer
+    tally: Tally
+    arrivals: Arrivals | None
+    """None for a kb that is not there yet: all is new to it."""
+    resemblances: Resemblances
+
+    async def at(self, batch: Sequence[Entry]) -> None:
+        """Sort and read what a run would."""
         tasks = []
         for entry in batch:
-            failure = entry if isinstance(entry, Failure) else None
-            if isinstance(entry, Task):
-                failure = unusable(entry.item)
-                tasks += [] if failure else [entry]
-            if failure:
-                (skipped if failure.code == SKIPPED else failed).append(failure)
-        for task in tasks:
-            item = task.item
-            live = await ledger.find(tenant, kb, item.source, [item.external_id]) if kb else {}
-            known = live.get(item.external_id)
-            seen.add(item.external_id)
-            current = preparer.is_current(item, known)
-            counts["unchanged" if current else "updated" if known else "added"] += 1
-    removed = 0
-    for listing in listings if kb else ():
-        assert kb is not None
-        there = await ledger.belongings(tenant, kb, listing.source, listing.under)
-        removed += sum(
-            one not in listing.listed and one not in seen and not listing.is_there(one) for one in there
-        )
-    stats = await ledger.stats(tenant, kb) if kb else None
-    return IngestReport(
-        added=counts["added"],
-        updated=counts["updated"],
-        unchanged=counts["unchanged"],
-        failed=tuple(failed),
-        documents=stats.documents if stats else 0,
-        chunks=stats.chunks if stats else 0,
-        seconds=round(time.perf_counter() - started, 3),
-        removed=removed,
-        skipped=len(skipped),
-        warnings=tuple(said_of(skipped)),
-    )
+            if isinstance(entry, Failure):
+                self.tally.fail(entry)
+            elif isinstance(entry, Task):
+                if failure := unusable(entry.item):
+                    self.tally.fail(failure)
+                else:
+                    tasks.append(entry)
+        await self._take(tasks)
+
+    async def _take(self, tasks: Sequence[Task]) -> None:
+        todo, current = await self._sorted(tasks)
+        for task in current:
+            self.tally.unchanged += 1
+            self.tally.ended(task.item.uri)
+        found = await asyncio.gather(*(self._read(task) for task in todo))
+        for task, read in zip(todo, found, strict=True):
+            if isinstance(read, Failure):
+                self.tally.removed += is_emptied(task, read)
+                self.tally.fail(spared(task, read))
+            else:
+                await self._count(read)
+
+    async def _sorted(self, tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
+        if self.arrivals:
+            return await self.arrivals.changed(tasks)
+        return [replace(task, document_id=task.item.external_id) for task in tasks], []
+
+    async def _read(self, task: Task) -> Prepared | Failure:
+        try:
+            return await self.preparer.outline(task, _NoParts(), self.tally.times)
+        except RagstoneError as error:
+            return failure_of(task.item.uri, error)
+
+    async def _count(self, document: Prepared) -> None:
+        task = document.task
+        if await self._is_left_out(document):
+            self.tally.duplicates += 1
+        else:
+            self.tally.updated += task.known
+            self.tally.added += not task.known
+            self.resemblances.remember(document)
+        self.tally.ended(task.item.uri)
+        await self._take([Task(item, task.group) for item in attached(document, task.document_id)])
+
+    async def _is_left_out(self, document: Prepared) -> bool:
+        if self.preparer.near_duplicates != "skip" or document.task.known or document.attachments:
+            return False
+        live = await self.resemblances.live([document])
+        return self.resemblances.twin(document, live.get(document.task.document_id, {})) is not None
+
+
+class _NoParts:
+    """Nothing is kept of a document that is only looked at."""
+
+    async def load(self, part: str) -> bytes | None:
+        return None
+
+    async def save(self, part: str, data: bytes) -> None:
+        pass

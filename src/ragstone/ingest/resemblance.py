@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from ragstone.core.jobs import NEAR_DUPLICATE
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import Failure, KnowledgeBase
 from ragstone.ingest.enrich.near_duplicates import NEAR, similarity
@@ -13,8 +14,6 @@ from ragstone.ingest.prepare import Prepared
 
 REMEMBERED = 50_000
 """Documents of one run that are compared before they are live."""
-NEAR_DUPLICATE = "near_duplicate"
-"""Why a document was left out."""
 
 
 class Twin(NamedTuple):
@@ -27,7 +26,8 @@ class Twin(NamedTuple):
 class Resemblances:
     """Finds near duplicates among what is live and what came earlier in the same run."""
 
-    def __init__(self, ledger: Ledger, tenant: str, kb: KnowledgeBase) -> None:
+    def __init__(self, ledger: Ledger, tenant: str, kb: KnowledgeBase | None) -> None:
+        """Without a kb only with what came earlier."""
         self._ledger = ledger
         self._tenant = tenant
         self._kb = kb
@@ -37,7 +37,7 @@ class Resemblances:
     async def live(self, wave: Sequence[Prepared]) -> Mapping[str, Mapping[str, bytes]]:
         """For each document of a wave the signatures of live ones that may resemble it, by document id."""
         bands = {document.task.document_id: document.bands for document in wave if document.bands}
-        return await self._ledger.resembling(self._tenant, self._kb, bands) if bands else {}
+        return await self._ledger.resembling(self._tenant, self._kb, bands) if bands and self._kb else {}
 
     def twin(self, document: Prepared, live: Mapping[str, bytes]) -> Twin | None:
         """Which other document this one is nearly equal to: a live one, or an earlier one of the run."""

@@ -5,19 +5,30 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.errors import LeaseLost, SourceError
 from ragstone.core.host_clock import reading_now
 from ragstone.core.ids import content_hash
-from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority, SourceRecord, Ticket
+from ragstone.core.jobs import (
+    ACTIVE,
+    MOST_NAMED,
+    NEAR_DUPLICATE,
+    Job,
+    NewJob,
+    Priority,
+    Shortfall,
+    SourceRecord,
+    Ticket,
+)
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.protocols import Source
 from ragstone.core.types import SKIPPED, Document, Failure, Item, KnowledgeBase, Page
 from ragstone.ingest.arrivals import MEMBER, Arrivals, Listing
 from ragstone.ingest.parsers.cleaning import one_line
 from ragstone.ingest.prepare import Preparer, unusable
-from ragstone.ingest.resemblance import NEAR_DUPLICATE, twin_of
+from ragstone.ingest.resemblance import twin_of
 from ragstone.ingest.sources.veil import Veil, VeiledSource
 from ragstone.ingest.tally import Tally, said_of
 from ragstone.ingest.task import Group, Task
@@ -33,8 +44,22 @@ class SyncReport:
     unchanged: int = 0
     removed: int = 0
     moved: int = 0
-    failed: list[Failure] = field(default_factory=list)
     skipped: list[Failure] = field(default_factory=list)
+    unread: list[Failure] = field(default_factory=list)
+    """What the source could not give."""
+    failed_before: list[Failure] = field(default_factory=list)
+    """What no document could be made of, and has not changed since."""
+    gave_nothing: bool = False
+    """Whether all that the source has is among `unread`."""
+
+    @property
+    def failed(self) -> list[Failure]:
+        return [*self.unread, *self.failed_before]
+
+    @property
+    def shortfall(self) -> Shortfall:
+        """What is to be remembered of it with the source."""
+        return Shortfall(len(self.unread), tuple(self.unread[:MOST_NAMED]), self.gave_nothing)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -76,7 +101,7 @@ class Sync:
         self.afresh = afresh
         if isinstance(source, VeiledSource) and source.veil.is_bare(self.record.cursor):
             await self._rename(source.veil)
-        tally = Tally()
+        tally, lists_all = Tally(), True
         arrivals = Arrivals(self.ledger, self.preparer, self.tenant, self.kb, tally, self.ticket, self.seed)
         async for page in _in_time(source.fetch(None if afresh else self.record.cursor), self.record.name):
             if page.listed is not None:
@@ -84,8 +109,10 @@ class Sync:
                 await arrivals.expect(Listing(self.record.name, page.listed))
             if page.leaving:
                 await arrivals.leave(self.record.name, page.leaving)
+            lists_all = lists_all and page.cursor is None
             await self._take_in(page, arrivals)
         await arrivals.end()
+        self.report.gave_nothing = self._gave_nothing(lists_all)
         self.report.removed += tally.removed
         self.report.moved += tally.moved
         return self.report
@@ -95,7 +122,7 @@ class Sync:
         for entry in page.items:
             failure = entry if isinstance(entry, Failure) else unusable(entry)
             if failure:
-                (self.report.skipped if failure.code == SKIPPED else self.report.failed).append(failure)
+                (self.report.skipped if failure.code == SKIPPED else self.report.unread).append(failure)
             elif isinstance(entry, Item):
                 tasks.append(Task(entry, Group()))
         todo, current = await arrivals.changed(tasks)
@@ -112,6 +139,14 @@ class Sync:
                 self.report.removed += bool(gone and await tx.delete(gone))
             await tx.advance(self.record.id, page.cursor)
         self.report.queued += len(jobs)
+
+    def _gave_nothing(self, lists_all: bool) -> bool:
+        """Whether nothing came in, and that not because it is known already."""
+        report = self.report
+        if not report.unread or report.queued or report.unchanged or report.failed_before:
+            return False
+        lost = {failure.uri for failure in report.unread}
+        return lists_all or (isinstance(self._listed, frozenset) and self._listed <= lost)
 
     async def _rename(self, veil: Veil) -> None:
         """Documents from before values of variables were hidden are found under their new ids from now on."""
@@ -134,7 +169,7 @@ class Sync:
                 twin = await self.ledger.document(self.tenant, twin_of(job.error))
                 if twin is None or not twin.version or self._goes(twin, removed):
                     continue
-                if job.finished_at and twin.updated_at > job.finished_at:
+                if job.finished_at and _may_have_changed(twin, job.finished_at):
                     continue
             kept[identity] = job
         return kept
@@ -160,13 +195,19 @@ class Sync:
             self.report.unchanged += 1
             return False
         if job.state == "failed" and not self.afresh:
-            self.report.failed.append(Failure(job.uri, job.error_code, job.error))
+            failure = Failure(job.uri, job.error_code, job.error, job.progress.hint)
+            self.report.failed_before.append(failure)
             return False
         return True
 
     async def _check(self, tx: Transaction) -> None:
         if self.ticket and not await tx.holds(self.ticket):
             raise LeaseLost(f"another worker reads source '{self.record.name}' by now")
+
+
+def _may_have_changed(document: Document, since: datetime) -> bool:
+    """Times are whole seconds: within the same one, only a first version is certain to have been there before."""
+    return document.updated_at > since or (document.updated_at == since and document.version > 1)
 
 
 async def _in_time(pages: AsyncIterator[Page], name: str) -> AsyncIterator[Page]:

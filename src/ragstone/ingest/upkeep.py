@@ -11,7 +11,8 @@ from typing import Any
 from ragstone.core.auditor import Auditor
 from ragstone.core.clock import now
 from ragstone.core.errors import FetchError, NotFoundError, RagstoneError, SourceError
-from ragstone.core.jobs import Job, NewJob, Priority, Queue, SourceBook, SourceRecord
+from ragstone.core.failures import failure_of
+from ragstone.core.jobs import Job, NewJob, Priority, Queue, Shortfall, SourceBook, SourceRecord
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Source
 from ragstone.core.tenants import TenantBook
@@ -84,14 +85,15 @@ class Upkeep:
             finally:
                 await source.close()
         except RagstoneError as error:
-            await self._book.ran(tenant, record.id, str(error), following)
+            broken = Shortfall(1, (failure_of(job.uri, error),), total=True)
+            await self._book.ran(tenant, record.id, str(error), following, broken)
             raise
         if report.removed:
             await self._audit.came_about(
                 tenant, "document.gone", record.name, kb=job.kb, count=report.removed
             )
             await self.prune(tenant)
-        await self._book.ran(tenant, record.id, "", following)
+        await self._book.ran(tenant, record.id, "", following, report.shortfall)
         return report
 
     async def chores(self, tenant: str) -> None:

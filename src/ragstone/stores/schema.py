@@ -270,6 +270,7 @@ sources = Table(
     Column("last_run_at", String(25), nullable=True),
     Column("last_error", Text, nullable=False),
     Column("created_at", String(25), nullable=False),
+    Column("unread", JSON, nullable=False, server_default="{}"),
     UniqueConstraint("tenant_id", "kb_id", "name"),
 )
 notices = Table(

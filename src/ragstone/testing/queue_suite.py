@@ -221,6 +221,35 @@ class QueueSuite(QueueClaimsSuite):
         assert await status() == ("failed", "it is damaged")
         assert await ledger.document(T, job.document_id) is None
 
+    async def test_a_hint_is_kept_with_the_error_that_it_is_for(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"))
+
+        async def hint() -> str:
+            (found,) = await queue.jobs(T)
+            return found.progress.hint
+
+        (job,) = await take(queue)
+        await queue.put_back(
+            T, job.ticket, wait_seconds=0, code="busy", error="not now", counts=True, hint="wait"
+        )
+        assert await hint() == "wait"
+        (job,) = await take(queue)
+        await queue.heartbeat(T, {job.ticket: JobProgress("extract", percent=5)}, LONG)
+        await queue.fail(T, job.ticket, "parse_failed", "it is damaged", "save it again")
+        assert (await hint(), (await queue.jobs(T))[0].progress.percent) == ("save it again", 5)
+        assert await queue.retry(T, job.id)
+        (job,) = await take(queue)
+        await queue.fail(T, job.ticket, "parse_failed", "it is damaged")
+        assert await hint() == ""
+
+    async def test_the_jobs_of_a_source_are_counted(self, stores: Stores) -> None:
+        ledger, queue = stores
+        await put(ledger, document_job("a"), replace(document_job("b"), source="other"))
+        assert await queue.counts(T) == {"pending": 2}
+        assert await queue.counts(T, "other") == {"pending": 1}
+        assert await queue.counts(T, "none") == {}
+
     async def test_notices_say_how_jobs_ended(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, document_job("a"), document_job("b"), replace(document_job("c"), notify=False))

@@ -119,6 +119,23 @@ def test_a_chunk_that_the_model_refuses_is_counted(cli: Cli, tmp_path: Path, emb
     assert ran.err == "warning: 1 chunk got no vector: the model refused the text\n"
 
 
+def test_failures_come_with_what_to_do_about_them(cli: Cli, pages: Path) -> None:
+    for name in ("a.md", "b.md"):
+        (pages / name).write_bytes(b"")
+    (pages / "broken.zip").write_bytes(b"PK\x03\x04 and then nothing")
+    failed = cli("ingest", "pages", "--json").json["failed"]
+    assert {one["uri"]: one["hint"] for one in failed} == {
+        "pages/a.md": "remove it, or put text in it",
+        "pages/b.md": "remove it, or put text in it",
+        "pages/broken.zip": "copy or download it again",
+    }
+    said = [line for line in cli("ingest", "pages").out.splitlines() if line.startswith("hint: ")]
+    assert sorted(said) == [
+        "hint: pages/a.md and 1 more: remove it, or put text in it",
+        "hint: pages/broken.zip: copy or download it again",
+    ]
+
+
 def test_what_is_gone_from_a_folder_gets_a_column(cli: Cli, pages: Path) -> None:
     cli("ingest", pages)
     (pages / "harbour.txt").unlink()

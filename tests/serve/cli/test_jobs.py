@@ -52,6 +52,21 @@ run([one for one in sys.argv[1:] if one != "wait"])
 """
 
 
+def test_the_totals_are_those_of_the_source(queued: Cli) -> None:
+    ran = queued("jobs", "--source", "elsewhere", "--json")
+    assert (ran.code, ran.json) == (4, {"jobs": [], "counts": {}})
+    assert queued("jobs", "--source", "files").out.splitlines()[-1] == "In all: 2 pending."
+
+
+def test_a_job_that_failed_says_what_to_do(queued: Cli) -> None:
+    queued("worker", "--until-idle")
+    advice = "open it in a viewer and save or print it to a new PDF"
+    (job,) = queued("jobs", "--state", "failed", "--json").json["jobs"]
+    assert job["hint"] == advice
+    assert f"hint: {advice}" in queued("jobs").out.splitlines()
+    assert f"hint      {advice}" in queued("jobs", "show", job["id"]).out.splitlines()
+
+
 @pytest.fixture
 def queued(cli: Cli, pages: Path) -> Cli:
     """The command line with one good and one broken file in the queue."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from rich.console import Console
 from tests.serve.cli.conftest import watched
 
 from ragstone.core.errors import InputError
 from ragstone.core.registry import UnknownAdapter
 from ragstone.ingest.sources import KINDS
 from ragstone.serve.cli.source_settings import kinds, read_settings
+from ragstone.testing.web_double import Reply, WebDouble, html
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
@@ -146,6 +149,30 @@ def test_what_is_wrong_with_a_source_is_said_at_once(
     assert advice.startswith(f"hint: {hint}")
 
 
+def test_a_variable_may_be_set_later(cli: Cli, pages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = cli("sources", "add", "files", "wiki", "path=${WIKI_PLACE}")
+    assert (ran.code, ran.err.splitlines()[0]) == (
+        0,
+        "warning: ${WIKI_PLACE} is not set here: a sync fails where it is not",
+    )
+    failed = cli("sources", "sync", "wiki", "--json")
+    assert failed.code == 1
+    assert (
+        failed.json["sources"][0]["message"] == "source wiki.path refers to ${WIKI_PLACE}, which is not set"
+    )
+    assert failed.json["sources"][0]["failed"][0]["hint"].startswith("export WIKI_PLACE=")
+    monkeypatch.setenv("WIKI_PLACE", str(pages))
+    assert cli("sources", "sync", "wiki", "--json").json["sources"][0]["taken_in"] == 3
+    assert cli("sources", "list", "--json").json["sources"][0]["state"] == "ok"
+
+
+def test_a_name_that_is_taken_can_be_freed_without_losing_documents(sourced: Cli) -> None:
+    ran = sourced("sources", "add", "files", "wiki", "path=pages")
+    assert ran.code == 2
+    assert "ragstone sources remove wiki; to leave" in ran.err
+    assert ran.err.rstrip().endswith("ragstone sources remove wiki --keep-documents")
+
+
 def test_sources_are_listed(sourced: Cli) -> None:
     header, row = sourced("sources", "list").out.splitlines()
     columns = "name kind kb schedule state last run next run last error"
@@ -188,6 +215,109 @@ def test_a_failure_of_an_earlier_sync_is_not_told_again(sourced: Cli, pages: Pat
     assert (ran.code, ran.json["sources"][0]["failed"]) == (0, [])
 
 
+def test_what_fails_is_named_by_every_sync_and_shows_in_the_list(sourced: Cli, pages: Path) -> None:
+    (pages / "empty.md").write_bytes(b"")
+    (pages / "broken.zip").write_bytes(b"PK\x03\x04 and then nothing")
+    for _ in range(2):
+        ran = sourced("sources", "sync", "wiki", "--json")
+        synced = ran.json["sources"][0]
+        assert (ran.code, synced["failures"]) == (3, 2)
+        assert [(one["uri"], one["code"], one["hint"]) for one in synced["failed"]] == [
+            ("pages/broken.zip", "parse_failed", "copy or download it again"),
+            ("pages/empty.md", "empty_document", "remove it, or put text in it"),
+        ]
+    listed = sourced("sources", "list", "--json").json["sources"][0]
+    assert (listed["state"], listed["failures"], listed["last_error"]) == ("partly", 2, "")
+    assert listed["failed"] == synced["failed"]
+    row = sourced("sources", "list").out.splitlines()[1]
+    assert row.split()[4] == "partly"
+    assert row.rstrip().endswith("2 failed: pages/broken.zip is damaged: File is not a zip file")
+    (pages / "empty.md").unlink()
+    (pages / "broken.zip").unlink()
+    assert sourced("sources", "sync", "wiki").code == 0
+    assert sourced("sources", "list", "--json").json["sources"][0]["state"] == "ok"
+
+
+def test_a_source_of_which_nothing_comes_in_is_failing(cli: Cli) -> None:
+    assert (
+        cli("sources", "add", "web", "site", "urls=http://127.0.0.1:9/a", "urls=http://127.0.0.1:9/b").code
+        == 0
+    )
+    ran = cli("sources", "sync", "site")
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.out.count("address_refused") == 2
+    assert ran.out.count("hint: an operator can allow the host") == 1
+    assert cli("sources", "list", "--json").json["sources"][0]["state"] == "failing"
+
+
+def test_a_site_goes_from_ok_to_partly_to_failing_and_back(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGSTONE_FETCH__ALLOW", '["127.0.0.1"]')
+    monkeypatch.setenv("RAGSTONE_FETCH__SECONDS_PER_HOST", "0")
+    monkeypatch.setenv("RAGSTONE_FETCH__RETRIES", "0")
+    as_it_was, away = Reply(b"", 304), Reply(b"no", 403)
+    with WebDouble() as web:
+        urls = [f"urls={web.url(path)}" for path in ("/a", "/b")]
+        assert cli("sources", "add", "web", "site", *urls).code == 0
+        for a, b, code, state in (
+            (
+                html("<p>The ferry is green.</p>", ETag='"1"'),
+                html("<p>The quay is old.</p>", ETag='"1"'),
+                0,
+                "ok",
+            ),
+            (as_it_was, away, 3, "partly"),
+            (away, away, 1, "failing"),
+            (as_it_was, as_it_was, 0, "ok"),
+        ):
+            web.on("/a", a)
+            web.on("/b", b)
+            assert cli("sources", "sync", "site").code == code
+            assert cli("sources", "list", "--json").json["sources"][0]["state"] == state
+        assert cli("stats", "--json").json["documents"] == 2
+
+
+def test_a_folder_that_can_no_longer_be_read_is_failing_though_its_documents_are_kept(
+    sourced: Cli, pages: Path
+) -> None:
+    sourced("sources", "sync", "wiki")
+    for place in (pages / "fares.md", pages / "harbour.txt", pages / "staff" / "rota.html"):
+        place.unlink()
+        os.mkfifo(place)  # is listed, and is nothing that could be read
+    ran = sourced("sources", "sync", "wiki", "--json")
+    assert (ran.code, ran.json["sources"][0]["failures"]) == (1, 3)
+    assert sourced("sources", "list", "--json").json["sources"][0]["state"] == "failing"
+    assert sourced("stats", "--json").json["documents"] == 3
+
+
+def test_many_failures_are_shown_in_part_and_all_of_them_with_the_source(sourced: Cli, pages: Path) -> None:
+    for number in range(12):
+        (pages / f"{number:02}.md").write_bytes(b"")
+    ran = sourced("sources", "sync", "wiki", "--kb", "default")
+    assert ran.out.count("empty_document") == 10
+    assert ran.out.splitlines()[-1] == "And 2 more: ragstone sources show wiki --kb default"
+    shown = sourced("sources", "show", "wiki").out
+    assert shown.count("empty_document") == 12
+    assert shown.splitlines()[-1] == "hint: remove it, or put text in it"
+    assert f"setting   path={pages}" in shown.splitlines()
+    assert sourced("sources", "show", "wiki", "--json").json["failures"] == 12
+
+
+def test_on_a_terminal_reasons_have_room(sourced: Cli, pages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (pages / "empty.md").write_bytes(b"")
+    monkeypatch.setattr(
+        "ragstone.serve.cli.session.console",
+        lambda: Console(force_terminal=True, color_system=None, width=80),
+    )
+    assert "pages/empty.md empty_document is empty" in sourced("sources", "sync", "wiki").out
+    listed = sourced("sources", "list", "--kb", "default").out
+    assert listed.splitlines()[-3:] == [
+        "wiki: 1 failed: pages/empty.md is empty",
+        "",
+        "All that failed, and what to do: ragstone sources show NAME --kb default",
+    ]
+    assert "last error" not in listed
+
+
 def test_a_moved_file_gets_a_column(sourced: Cli, pages: Path) -> None:
     sourced("sources", "sync", "wiki")
     (pages / "harbour.txt").rename(pages / "port.txt")
@@ -201,7 +331,8 @@ def test_a_source_that_cannot_be_read_is_a_failure(sourced: Cli, pages: Path, tm
     pages.rename(tmp_path / "elsewhere")
     ran = sourced("sources", "sync", "wiki")
     assert ran.code == 1
-    reason = ran.out.splitlines()[-1]
+    reason, _, hint = ran.out.splitlines()[-3:]
+    assert hint == "hint: check the path, or whether its disk is mounted; nothing was removed"
     assert reason.split()[:2] == ["wiki", "failed"]
     assert f"the folder {pages} of source 'wiki' does not exist" in reason
     listed = sourced("sources", "list", "--json").json["sources"][0]

@@ -141,7 +141,7 @@ def test_ingest() -> None:
         "added": 1,
         "updated": 2,
         "unchanged": 3,
-        "failed": [{"uri": "a.pdf", "code": "parse_failed", "error": "it is cut"}],
+        "failed": [{"uri": "a.pdf", "code": "parse_failed", "error": "it is cut", "hint": ""}],
         "documents": 6,
         "chunks": 40,
         "seconds": 1.25,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragstone.core import wire_jobs as wire
-from ragstone.core.jobs import DocumentStatus, Job, JobProgress, Notice, SourceRecord
+from ragstone.core.jobs import DocumentStatus, Job, JobProgress, Notice, Shortfall, SourceRecord
 
 MOMENT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 STAMP = "2026-01-31T09:30:00+00:00"
@@ -41,6 +41,7 @@ def test_a_job() -> None:
         "attempts": 1,
         "error": "",
         "error_code": "",
+        "hint": "",
         "remarks": [],
         "kind": "document",
         "kb": "demo",
@@ -113,6 +114,8 @@ def test_a_source() -> None:
         "last_run_at": None,
         "next_run_at": STAMP,
         "last_error": "",
+        "failures": 0,
+        "failed": [],
         "created_at": STAMP,
     }
     assert _same_after_json(shape)
@@ -125,6 +128,10 @@ def test_a_source() -> None:
         ({"last_run_at": MOMENT}, "ok"),
         ({"last_run_at": MOMENT, "last_error": "no such host"}, "failed"),
         ({"last_run_at": MOMENT, "last_error": "no such host", "paused": True}, "paused"),
+        ({"last_run_at": MOMENT, "shortfall": Shortfall(2)}, "partly"),
+        ({"last_run_at": MOMENT, "shortfall": Shortfall(2, total=True)}, "failing"),
+        ({"last_run_at": MOMENT, "shortfall": Shortfall(2, total=True), "last_error": "no host"}, "failed"),
+        ({"shortfall": Shortfall(2)}, "new"),
     ],
 )
 def test_the_state_of_a_source(changes: dict[str, Any], state: str) -> None:

@@ -193,6 +193,7 @@ def as_before(dsn: str) -> None:
         for view in ("document_records", "document_chunks", "chunks", "knowledge_embeddings", "documents"):
             connection.execute(f"DROP VIEW ragstone_views.{view}")
         connection.execute("ALTER TABLE jobs DROP COLUMN stored")
+        connection.execute("ALTER TABLE sources DROP COLUMN unread")
         for statement in VIEWS:
             connection.execute(statement)
         connection.execute("UPDATE alembic_version_tenant SET version_num = '0005'")

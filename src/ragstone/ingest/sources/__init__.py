@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import Source
-from ragstone.core.registry import Registry, nearest
+from ragstone.core.registry import Registry
 from ragstone.core.section import Section
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.veil import Veil, VeiledSource
+from ragstone.ingest.sources.wrong_settings import wrong_setting
 
 KINDS = {
     "files": "ragstone.ingest.sources.files:FilesSource",
@@ -56,8 +58,39 @@ def build_source(
     try:
         source = cast("Source", made(configured.model_validate(expanded), name, context))
     except ValidationError as error:
-        raise _explained(error, name, configured, veil) from error
+        raise wrong_setting(_problems(error), name, configured, config, veil) from error
     return VeiledSource(source, veil) if veil else source
+
+
+def unset_variables(value: Any, environment: Mapping[str, str] | None = None) -> list[str]:
+    """The names of variables that a setting or a whole configuration refers to and that are not set here."""
+    env = os.environ if environment is None else environment
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return list(dict.fromkeys(name for inner in value for name in unset_variables(inner, env)))
+    found = _REFERENCE.finditer(value) if isinstance(value, str) else ()
+    return [one["name"] for one in found if one["default"] is None and one["name"] not in env]
+
+
+def check_without_variables(kind: str, name: str, config: Mapping[str, Any]) -> None:
+    """Refuse a configuration that is wrong whatever the variables that are not set here will be."""
+    configured = config_class(SOURCES.load(kind))
+    veil = Veil()
+    env = {**os.environ, **{one: one for one in unset_variables(config)}}
+    try:
+        configured.model_validate(
+            {key: _expanded(f"{name}.{key}", value, env, veil) for key, value in config.items()}
+        )
+    except ValidationError as error:
+        # What concerns several settings at once may be right when all of them are known.
+        sure = [
+            one
+            for one in _problems(error)
+            if one["loc"] and not unset_variables(config.get(str(one["loc"][0])))
+        ]
+        if sure:
+            raise wrong_setting(sure, name, configured, config, veil) from error
 
 
 def config_class(made: type) -> type[Section]:
@@ -93,19 +126,8 @@ def _expanded(key: str, value: Any, env: Mapping[str, str], veil: Veil) -> Any:
     return text
 
 
-def _explained(error: ValidationError, name: str, configured: type[Section], veil: Veil) -> SettingsError:
-    # A misspelt key comes before a missing one: most often they are the same.
-    problems = error.errors(include_input=False, include_url=False)
-    first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
-    key = ".".join(str(part) for part in first["loc"])
-    keys = list(configured.model_fields)
-    hint = f"it takes: {', '.join(keys)}"
-    if first["type"] == "extra_forbidden":
-        return SettingsError(f"source '{name}' has no setting '{key}'", hint=nearest(key, keys) or hint)
-    if first["type"] == "missing":
-        return SettingsError(f"source '{name}' needs the setting '{key}'", hint=hint)
-    message = veil.hide_in_addresses(first["msg"].removeprefix("Value error, "))
-    return SettingsError(f"source '{name}', setting '{key}': {message}", hint=hint)
+def _problems(error: ValidationError) -> list[ErrorDetails]:
+    return error.errors(include_input=False, include_url=False)
 
 
 def secret_keys(kind: str) -> frozenset[str]:

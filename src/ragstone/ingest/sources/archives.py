@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import BinaryIO, cast
 
 from ragstone.core.errors import InputError, ParserLimit, RagstoneError, UnsupportedFormat
+from ragstone.core.failures import failure_of
 from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.parsers.cleaning import printable
@@ -76,7 +77,13 @@ def list_archive(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterato
     """The external ids of an archive's own members; raises when it cannot be opened."""
     with open_zip(file, origin.uri, limits) as archive:
         for info in archive.infolist():
-            yield f"{origin.external_id}!/{own_name(member_path(info))}"
+            if not _is_aside(info):
+                yield f"{origin.external_id}!/{own_name(member_path(info))}"
+
+
+def _is_aside(info: zipfile.ZipInfo) -> bool:
+    """Whether it is a folder, or what macOS puts beside files."""
+    return info.orig_filename.endswith(("/", "\\")) or member_path(info).startswith("__MACOSX/")
 
 
 @dataclass
@@ -93,7 +100,7 @@ class _Reader:
                 self._admit(archive.infolist(), origin.uri)
                 yield from self._each(archive, origin, nested)
         except RagstoneError as error:
-            yield Failure(origin.uri, error.code, str(error))
+            yield failure_of(origin.uri, error)
 
     def _admit(self, infos: list[zipfile.ZipInfo], uri: str) -> None:
         self.entries += len(infos)
@@ -109,7 +116,7 @@ class _Reader:
         seen: set[str] = set()
         for info in archive.infolist():
             path = member_path(info)
-            if info.orig_filename.endswith(("/", "\\")) or path.startswith("__MACOSX/"):
+            if _is_aside(info):
                 continue
             try:
                 check_member(info, origin.uri)
@@ -122,7 +129,7 @@ class _Reader:
                 seen.add(path)
                 yield from self._member(archive, info, _known_as(path, info, origin), nested)
             except RagstoneError as error:
-                yield Failure(f"{origin.uri}!/{printable(path)}", error.code, str(error))
+                yield failure_of(f"{origin.uri}!/{printable(path)}", error)
 
     def _member(
         self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, member: Item, nested: bool

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from ragstone.core.errors import AddressRefused, FetchError, SourceError
+from ragstone.core.failures import failure_of
 from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import Fetched, PoliteFetcher, canonical_url, shown
@@ -147,7 +148,7 @@ class CrawlSource:
         except Disallowed:
             return None
         except FetchError as problem:
-            return None if problem.status in GONE else Failure(shown(url), problem.code, str(problem))
+            return None if problem.status in GONE else failure_of(shown(url), problem)
 
     def _take(
         self,

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from ragstone.core.clock import canonical
 from ragstone.core.errors import FetchError, RagstoneError
+from ragstone.core.failures import failure_of
 from ragstone.core.ids import content_hash
 from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
@@ -82,7 +83,7 @@ class FeedsSource:
                 entries, known[url] = await self._read(url, known)
             except RagstoneError as error:
                 problem = problem or error
-                failures.append(Failure(shown(url), error.code, str(error)))
+                failures.append(failure_of(shown(url), error))
                 # It may have taken minutes: a run that says nothing for long is taken for hung.
                 yield Page((), {"feeds": dict(known)})
                 continue
@@ -146,7 +147,7 @@ class FeedsSource:
         try:
             page = await self._pages.get(entry.link)
         except FetchError as problem:
-            lost = Failure(shown(entry.link), problem.code, f"{problem}; what the feed says of it was taken")
+            lost = failure_of(shown(entry.link), problem, f"{problem}; what the feed says of it was taken")
             return Article((item, lost), settled=_is_final(problem))
         full = replace(
             item,

@@ -15,7 +15,7 @@ from ragstone.ingest.sources.batches import in_batches
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.patterns import Patterns, Selection
 from ragstone.ingest.sources.reading import is_container, list_documents, read_documents
-from ragstone.ingest.sources.walk import Found, as_text, find, own_name, real
+from ragstone.ingest.sources.walk import Found, as_text, find, is_document, own_name, real
 
 SOURCE = "files"
 
@@ -35,9 +35,20 @@ def read_files(
     return _read_each(paths, max_bytes, limits or LimitSettings())
 
 
-def count_files(paths: Sequence[Path]) -> int:
-    """How many files `read_files` would look at."""
-    return sum(1 for _ in _each_once(paths))
+def count_files(paths: Sequence[Path], limits: LimitSettings | None = None) -> int:
+    """About how many documents `read_files` would give: what mailboxes hold shows only when they are read."""
+    return sum(
+        1 if isinstance(found, Failure) else _count_inside(found, limits or LimitSettings())
+        for found in _each_once(paths)
+    )
+
+
+def _count_inside(found: Found, limits: LimitSettings) -> int:
+    try:
+        inside = list(list_documents(found, Item(SOURCE, found.relative, found.shown, b""), limits))
+    except (OSError, RagstoneError):
+        return 1  # reading it says what is wrong
+    return sum(is_document(one.partition("!/")[2]) for one in inside) or 1
 
 
 def _read_each(paths: Sequence[Path], max_bytes: int, limits: LimitSettings) -> Iterator[Item | Failure]:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pydantic import SecretStr
 
 from ragstone.core.errors import FetchError, ParseError
+from ragstone.core.failures import failure_of
 from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.context import SourceContext
@@ -137,7 +138,7 @@ class GmailSource:
                 raise
             return self._too_large(message_id)
         except ParseError as error:
-            return Failure(f"gmail:{message_id}", error.code, str(error))
+            return failure_of(f"gmail:{message_id}", error)
         if message is None or not set(message.labels).isdisjoint(self._config.exclude):
             return None
         if len(message.content) > self._max_bytes:

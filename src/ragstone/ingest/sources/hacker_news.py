@@ -13,6 +13,7 @@ from pydantic import Field
 
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import AddressRefused, FetchError, SourceError
+from ragstone.core.failures import failure_of
 from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import Fetched, PoliteFetcher, canonical_url, shown
@@ -147,7 +148,7 @@ class HackerNewsSource:
             try:
                 raw = await self._json(f"/item/{number}.json")
             except FetchError as problem:
-                failure = Failure(f"{DISCUSSION}{number}", problem.code, str(problem))
+                failure = failure_of(f"{DISCUSSION}{number}", problem)
                 yield Page((failure,), {"seen": seen})
                 continue
             story = _of_item(raw if isinstance(raw, dict) else {})
@@ -173,7 +174,7 @@ class HackerNewsSource:
                 content, kind = in_known_charset(page), media_type(page)
             except FetchError as problem:
                 said = f"{problem}; only the story's own text was taken"
-                lost = [Failure(shown(story.link), problem.code, said)]
+                lost = [failure_of(shown(story.link), problem, said)]
         created = datetime.fromtimestamp(story.created, UTC)
         place = story.link or f"{DISCUSSION}{story.id}"
         item = Item(

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator
 
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import AddressRefused, FetchError
+from ragstone.core.failures import failure_of
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Failure, Item, Json
 from ragstone.fetch import Fetched, canonical_url, shown
@@ -106,7 +107,7 @@ class PageReader:
             if problem.status in GONE:
                 self._sights.pop(url, None)
                 return Reading(gone=True)
-            return Reading(Failure(shown(url), problem.code, str(problem)))
+            return Reading(failure_of(shown(url), problem))
         if fetched.status == 304:
             if known:
                 self._sights[url] = replace(known, lastmod=lastmod)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from ragstone.core.errors import AddressRefused, FetchError, RagstoneError, SourceError
+from ragstone.core.failures import failure_of
 from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import PoliteFetcher, canonical_url, shown
@@ -102,7 +103,7 @@ class SitemapSource:
             except RagstoneError as problem:
                 if place == self._config.url:
                     raise
-                listing.failures.append(Failure(shown(place), problem.code, str(problem)))
+                listing.failures.append(failure_of(shown(place), problem))
                 further = []
             for address in further:
                 if address not in seen and len(seen) < MAX_SITEMAPS:

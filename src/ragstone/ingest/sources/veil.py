@@ -127,7 +127,7 @@ class VeiledSource:
     def _entry(self, entry: Item | Failure) -> Item | Failure:
         hide = self.veil.hide_in_addresses
         if isinstance(entry, Failure):
-            return replace(entry, uri=hide(entry.uri), error=hide(entry.error))
+            return replace(entry, uri=hide(entry.uri), error=hide(entry.error), hint=hide(entry.hint))
         return replace(
             entry,
             external_id=hide(entry.external_id),

@@ -8,6 +8,7 @@ import typer
 
 from ragstone.core.errors import NotFoundError
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK, PARTIAL
+from ragstone.serve.cli.failures import InPlace
 from ragstone.serve.cli.jobs import draw_job
 from ragstone.serve.cli.options import Where, read_where
 from ragstone.serve.cli.output import counted, one_line, place, table, text
@@ -60,7 +61,7 @@ async def show_document(session: Session, document_id: DocumentId) -> None:
         try:
             document = await engine.document(document_id)
         except NotFoundError:
-            session.show(status_json(status), lambda out: _draw_status(out, status))
+            session.show(status_json(status), lambda out: _draw_status(out, status, session.options.in_place))
             return
         text_of_it = await engine.text(document_id)
         chunks = await engine.chunks(document_id)
@@ -164,7 +165,7 @@ def _draw_records(out: Console, records: Sequence[ChunkRecord]) -> None:
     out.print(rows)
 
 
-def _draw_status(out: Console, status: DocumentStatus) -> None:
+def _draw_status(out: Console, status: DocumentStatus, in_place: InPlace) -> None:
     out.print(text(one_line(status.title or status.uri), "bold"))
     out.print(text(one_line(status.uri), "dim"))
     out.print(text(f"{status.status}; it cannot be found yet", "yellow"))
@@ -172,7 +173,7 @@ def _draw_status(out: Console, status: DocumentStatus) -> None:
         out.print(text(one_line(status.processing_error), "red"))
     if status.job:
         out.print()
-        draw_job(out, status.job)
+        draw_job(out, status.job, in_place)
 
 
 def _draw_document(out: Console, document: Document, whole: str, chunks: Sequence[LiveChunk]) -> None:

@@ -32,7 +32,8 @@ async def ingest(
         bool, typer.Option("--watch", help="Go on: take files in again whenever they change, until Ctrl-C.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done; nothing is written.")
+        bool,
+        typer.Option("--dry-run", help="Only read files and say what would be done; nothing is written."),
     ] = False,
     queue: Annotated[
         bool, typer.Option("--queue", help="Queue files for a worker and print the jobs.")
@@ -76,12 +77,13 @@ async def _preview(session: Session, paths: list[Path]) -> int:
     from ragstone.core.wire import ingest_json
 
     def draw(out: Console) -> None:
-        draw_counts(out, report)
+        draw_counts(out, report, session.options.in_place)
         out.print()
         out.print("This is what would be done; nothing was written.")
 
     async with session.engine(create=True) as engine:
-        report = await engine.preview(*paths)
+        with ingest_progress(session, await _count(session, paths)) as on_progress:
+            report = await engine.preview(*paths, on_progress=on_progress)
     session.show({**ingest_json(report), "dry_run": True}, draw)
     session.warn(remarks(report))
     return outcome(report)
@@ -92,23 +94,30 @@ async def _ingest(session: Session, paths: list[Path], urls: list[str], *, stage
 
     settings = session.settings()
     report = await _ingested(session, settings, paths, urls)
-    session.show(ingest_json(report), lambda out: draw_report(out, report, settings.kb, stages=stages))
+    in_place = session.options.in_place
+    session.show(
+        ingest_json(report), lambda out: draw_report(out, report, settings.kb, in_place, stages=stages)
+    )
     session.warn(remarks(report))
     return outcome(report)
 
 
 async def _ingested(session: Session, settings: Settings, paths: list[Path], urls: list[str]) -> IngestReport:
-    import asyncio
-
-    from ragstone.ingest.sources.files import count_files
-
     reports = []
     async with session.engine(settings, create=True) as engine:
         if paths:
-            total = await asyncio.to_thread(count_files, paths) if session.shows_progress else 0
-            with ingest_progress(session, total) as on_progress:
+            with ingest_progress(session, await _count(session, paths)) as on_progress:
                 reports.append(await engine.ingest(*paths, on_progress=on_progress))
         if urls:
             with ingest_progress(session, len(urls)) as on_progress:
                 reports.append(await engine.ingest_urls(*urls, on_progress=on_progress))
     return reports[0] if len(reports) == 1 else together(*reports)
+
+
+async def _count(session: Session, paths: list[Path]) -> int:
+    """About how many documents there are, if somebody watches."""
+    import asyncio
+
+    from ragstone.ingest.sources.files import count_files
+
+    return await asyncio.to_thread(count_files, paths) if session.shows_progress else 0

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ragstone.core.errors import QuotaExceeded
 from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
+from ragstone.serve.cli.failures import InPlace, draw_failures
 from ragstone.serve.cli.output import counted, table, text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.types import Failure, IngestReport, Stage
+    from ragstone.core.types import IngestReport, Stage
 
 SOMETIMES = ("removed", "moved", "duplicates", "skipped")
 """Counts that are shown only when there is something to count."""
@@ -80,9 +80,11 @@ def in_words(report: IngestReport) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "nothing to do"
 
 
-def draw_report(out: Console, report: IngestReport, kb: str, *, stages: bool = False) -> None:
+def draw_report(
+    out: Console, report: IngestReport, kb: str, in_place: InPlace, *, stages: bool = False
+) -> None:
     """The counts, the failures with their reasons, and what the kb holds now."""
-    draw_counts(out, report)
+    draw_counts(out, report, in_place)
     if stages:
         out.print()
         draw_stages(out, report.stages)
@@ -91,7 +93,7 @@ def draw_report(out: Console, report: IngestReport, kb: str, *, stages: bool = F
     out.print(f"Knowledge base '{kb}' holds {holds}. Took {report.seconds:.1f} s.")
 
 
-def draw_counts(out: Console, report: IngestReport) -> None:
+def draw_counts(out: Console, report: IngestReport, in_place: InPlace) -> None:
     """A row of counts, and the failures with their reasons."""
     names = ["added", "updated", "unchanged", *(name for name in SOMETIMES if getattr(report, name))]
     counts = table(*names, "failed", right=(*names, "failed"))
@@ -100,30 +102,7 @@ def draw_counts(out: Console, report: IngestReport) -> None:
     out.print(counts)
     if report.failed:
         out.print()
-        draw_failures(out, report.failed)
-
-
-def draw_failures(out: Console, failures: Sequence[Failure]) -> None:
-    """What could not be taken in, and why; those that one quota refused are one line."""
-    reasons = table("failed", "code", "reason")
-    for group in _by_limit(failures):
-        first = group[0]
-        what = first.uri if len(group) == 1 else counted(len(group), "document")
-        reasons.add_row(text(what), text(first.code), text(first.error))
-    out.print(reasons)
-
-
-def _by_limit(failures: Sequence[Failure]) -> list[list[Failure]]:
-    """Failures of one limit together, each of the others alone, in the order they came."""
-    groups: dict[tuple[str, str], list[Failure]] = {}
-    for failure in failures:
-        key = ("", failure.uri)
-        if failure.code == QuotaExceeded.code:
-            failure = replace(failure, error=failure.error.removeprefix(f"{failure.uri}: "))
-            # What is used grows from one to the next; what is allowed names the limit.
-            key = (QuotaExceeded.code, failure.error.partition(" and has")[0])
-        groups.setdefault(key, []).append(failure)
-    return list(groups.values())
+        draw_failures(out, report.failed, in_place)
 
 
 def draw_stages(out: Console, stages: Sequence[Stage]) -> None:

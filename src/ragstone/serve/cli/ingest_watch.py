@@ -104,4 +104,6 @@ def _tell(session: Session, report: IngestReport) -> None:
     line = f"{now():%H:%M:%S} UTC  {in_words(report)}; {report.documents:,} documents in all"
     session.show(None, lambda out: out.print(line))
     session.warn(f"{failure.uri}: {failure.error}" for failure in report.failed)
+    for hint in dict.fromkeys(failure.hint for failure in report.failed if failure.hint):
+        session.remark("hint", session.options.in_place(hint))
     session.warn((*report.warnings, *report.degraded))

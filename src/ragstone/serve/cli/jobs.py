@@ -9,6 +9,7 @@ import typer
 
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
+from ragstone.serve.cli.failures import InPlace, draw_hints, reason
 from ragstone.serve.cli.job_progress import (
     ENDED,
     MOST_JOBS,
@@ -51,8 +52,9 @@ async def list_jobs(
         if watch:
             await _watch(session, intake)
         found = await intake.jobs(states=(state,) if state else (), source=source, limit=limit)
-        counts = await intake.counts()
-    session.show(jobs_json(found, counts), lambda out: _draw_jobs(out, found, counts))
+        counts = await intake.counts(source=source)
+    in_place = session.options.in_place
+    session.show(jobs_json(found, counts), lambda out: _draw_jobs(out, found, counts, in_place))
     return OK if found else NOTHING_FOUND
 
 
@@ -62,7 +64,7 @@ async def show_job(session: Session, job_id: JobId) -> None:
 
     async with session.engine() as engine:
         job = await engine.intake.job(job_id)
-    session.show(job_json(job), lambda out: draw_job(out, job))
+    session.show(job_json(job), lambda out: draw_job(out, job, session.options.in_place))
 
 
 async def cancel_jobs(session: Session, job_ids: JobIds) -> int:
@@ -147,7 +149,7 @@ async def _each(
     return FAILURE if refused else OK
 
 
-def draw_job(out: Console, job: Job) -> None:
+def draw_job(out: Console, job: Job, in_place: InPlace) -> None:
     """Everything about one job, a line each."""
     how_far = job.progress
     facts = {
@@ -162,6 +164,7 @@ def draw_job(out: Console, job: Job) -> None:
         "attempts": str(job.attempts),
         "worker": job.worker,
         "error": f"{job.error_code}: {one_line(job.error)}" if job.error else "",
+        "hint": one_line(in_place(how_far.hint)),
         "queued": moment(job.created_at),
         "started": moment(job.started_at),
         "ended": moment(job.finished_at),
@@ -171,7 +174,7 @@ def draw_job(out: Console, job: Job) -> None:
             out.print(text(f"{name:<10}", "dim").append(value))
 
 
-def _draw_jobs(out: Console, jobs: Sequence[Job], counts: Mapping[str, int]) -> None:
+def _draw_jobs(out: Console, jobs: Sequence[Job], counts: Mapping[str, int], in_place: InPlace) -> None:
     if not jobs:
         out.print("No jobs.")
     else:
@@ -182,9 +185,10 @@ def _draw_jobs(out: Console, jobs: Sequence[Job], counts: Mapping[str, int]) -> 
                 text(_state(job), COLOURS.get(job.state, "")),
                 "100" if job.state == "completed" else str(job.progress.percent),
                 text(one_line(job.uri)),
-                text(one_line(job.error)),
+                text(one_line(reason(out, job.uri, job.error))),
             )
         out.print(rows)
+        draw_hints(out, ((job.uri, job.progress.hint) for job in jobs if job.error), in_place)
     if counts:
         out.print()
         said = (f"{counts[state]:,} {state}" for state in (*WAITING, *ENDED) if counts.get(state))

@@ -43,7 +43,14 @@ from ragstone.serve.cli.reembed import reembed
 from ragstone.serve.cli.research import research
 from ragstone.serve.cli.search import search
 from ragstone.serve.cli.source_settings import list_kinds
-from ragstone.serve.cli.sources import add_source, list_sources, pause_source, remove_source, resume_source
+from ragstone.serve.cli.sources import (
+    add_source,
+    list_sources,
+    pause_source,
+    remove_source,
+    resume_source,
+    show_source,
+)
 from ragstone.serve.cli.sync import sync_sources
 from ragstone.serve.cli.tenants import (
     create_tenant,
@@ -123,6 +130,7 @@ app.add_typer(documents_app, name="documents", rich_help_panel=DATA)
 sources_app.callback(invoke_without_command=True)(help_by_default)
 command(sources_app, "add")(add_source)
 command(sources_app, "list")(list_sources)
+command(sources_app, "show")(show_source)
 command(sources_app, "sync")(sync_sources)
 command(sources_app, "pause")(pause_source)
 command(sources_app, "resume")(resume_source)

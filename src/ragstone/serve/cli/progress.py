@@ -40,6 +40,7 @@ class IngestBars:
 
     def __init__(self, bars: Bars, total: int) -> None:
         self._bars = bars
+        self._total = total
         self._all = bars.add_task("documents", total=total, note="")
         self._long: dict[str, TaskID] = {}
 
@@ -47,7 +48,10 @@ class IngestBars:
         """Draw the run as it is now."""
         spent = self._bars.tasks[0].elapsed or 0.0
         rate = f", {progress.chunks / spent:.0f}/s" if progress.chunks and spent else ""
-        self._bars.update(self._all, completed=progress.done, note=f"{progress.chunks:,} chunks{rate}")
+        # Attachments and messages of mailboxes show only when they are read.
+        self._total = max(self._total, progress.done)
+        note = f"{progress.chunks:,} chunks{rate}"
+        self._bars.update(self._all, completed=progress.done, total=self._total, note=note)
         name = progress.document
         if not progress.stage:
             if name in self._long:

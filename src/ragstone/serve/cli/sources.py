@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
+from ragstone.serve.cli.failures import InPlace, draw_failures
 from ragstone.serve.cli.output import counted, moment, one_line, table, text
 from ragstone.serve.cli.overlaps import overlaps
 from ragstone.serve.cli.receipts import documents_of, show_receipts
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from ragstone.core.jobs import SourceRecord
 
-COLOURS = {"ok": "green", "failed": "bold red", "paused": "yellow"}
+COLOURS = {"ok": "green", "failed": "bold red", "failing": "bold red", "partly": "yellow", "paused": "yellow"}
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the source.")]
 
 
@@ -47,6 +48,7 @@ async def add_source(
 ) -> None:
     """Set up a source. `${VARIABLE}` in a setting is taken from the environment when it is read."""
     from ragstone.core.wire_jobs import source_json
+    from ragstone.ingest.sources import unset_variables
 
     config = read_settings(kind, settings or ())
     async with session.engine(create=True) as engine:
@@ -54,6 +56,9 @@ async def add_source(
         doubled = await overlaps(engine, made, session.options.as_typed())
     session.show(
         source_json(made), lambda out: out.print(f"Added source '{name}' to knowledge base '{made.kb}'.")
+    )
+    session.warn(
+        f"${{{unset}}} is not set here: a sync fails where it is not" for unset in unset_variables(config)
     )
     session.warn(doubled)
     session.remark("next", f"ragstone sources sync {name}{session.options.as_typed()}")
@@ -65,8 +70,20 @@ async def list_sources(session: Session) -> int:
 
     async with session.engine() as engine:
         found = await engine.intake.sources(kb=session.options.kb)
-    session.show({"sources": [source_json(source) for source in found]}, lambda out: _draw(out, found))
+    session.show(
+        {"sources": [source_json(source) for source in found]},
+        lambda out: _draw(out, found, session.options.in_place),
+    )
     return OK if found else NOTHING_FOUND
+
+
+async def show_source(session: Session, name: Name) -> None:
+    """Show a source, its settings, and what of it could not be taken in."""
+    from ragstone.core.wire_jobs import source_json
+
+    async with session.engine() as engine:
+        source = await engine.intake.source(name)
+    session.show(source_json(source), lambda out: _draw_one(out, source, session.options.in_place))
 
 
 async def pause_source(session: Session, name: Name) -> None:
@@ -118,13 +135,15 @@ async def _pause(session: Session, name: str, *, paused: bool) -> None:
     session.show(source_json(source), lambda out: out.print(f"Source '{name}' {how}."))
 
 
-def _draw(out: Console, sources: Sequence[SourceRecord]) -> None:
+def _draw(out: Console, sources: Sequence[SourceRecord], in_place: InPlace) -> None:
     from ragstone.core.wire_jobs import source_state
 
     if not sources:
         out.print("No sources.")
         return
-    rows = table("name", "kind", "kb", "schedule", "state", "last run", "next run", "last error")
+    # A terminal has no room for it: there it stands below.
+    error = [] if out.is_terminal else ["last error"]
+    rows = table("name", "kind", "kb", "schedule", "state", "last run", "next run", *error)
     for source in sources:
         state = source_state(source)
         rows.add_row(
@@ -135,6 +154,47 @@ def _draw(out: Console, sources: Sequence[SourceRecord]) -> None:
             text(state, COLOURS.get(state, "")),
             moment(source.last_run_at),
             moment(source.next_run_at),
-            text(one_line(source.last_error)),
+            *(text(_trouble(source)) for _ in error),
         )
     out.print(rows)
+    troubled = [source for source in sources if out.is_terminal and _trouble(source)]
+    for source in troubled:
+        gap = "\n" if source is troubled[0] else ""
+        out.print(text(f"{gap}{source.name}: ", "bold").append(_trouble(source)))
+    if troubled:
+        out.print(in_place("\nAll that failed, and what to do: ragstone sources show NAME"))
+
+
+def _trouble(source: SourceRecord) -> str:
+    """What ended the last run, or how much could not be taken in and the first reason."""
+    lost = source.shortfall
+    if source.last_error or not lost.count:
+        return one_line(source.last_error)
+    return f"{lost.count:,} failed: {one_line(lost.first[0].error)}"
+
+
+def _draw_one(out: Console, source: SourceRecord, in_place: InPlace) -> None:
+    import json
+
+    from ragstone.core.wire_jobs import masked, source_state
+
+    state, lost = source_state(source), source.shortfall
+    facts = {
+        "source": f"{source.name}, {source.kind}, knowledge base '{source.kb}'",
+        "schedule": source.schedule,
+        "last run": moment(source.last_run_at),
+        "next run": moment(source.next_run_at),
+    }
+    out.print(text(f"{'state':<10}", "dim").append(state, COLOURS.get(state, "")))
+    for name, value in facts.items():
+        out.print(text(f"{name:<10}", "dim").append(value))
+    for name, value in masked(dict(source.config)).items():
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        out.print(text(f"{'setting':<10}", "dim").append(f"{name}={one_line(shown)}"))
+    if lost.first:
+        out.print()
+        draw_failures(out, lost.first, in_place)
+    if (more := lost.count - len(lost.first)) > 0:
+        command = f"ragstone jobs --source {source.name} --state failed -n {lost.count}"
+        out.print()
+        out.print(in_place(f"And {more:,} more; those that came in and failed then: {command}"))

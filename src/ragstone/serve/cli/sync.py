@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
+from ragstone.serve.cli.failures import draw_failures
 from ragstone.serve.cli.job_progress import MOST_JOBS, job_progress
-from ragstone.serve.cli.output import one_line, table, text
+from ragstone.serve.cli.output import table, text
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
     from ragstone.core.jobs import Job
     from ragstone.core.types import Failure, Json
     from ragstone.intake import Intake
+    from ragstone.serve.cli.options import Common
 
 MOST_NOTICES = 10_000
+MOST_SHOWN = 10
+"""Failures of each source in the summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +45,17 @@ class Outcome:
     wordless: int = 0
     """Pictures without words."""
     unread: int = 0
-    """Items that the source could not give; `message` says why."""
+    """Items that it could not give, and those that have failed before and not changed since."""
+    failures: int = 0
+    """All that is not taken in by now, of this look or an earlier one."""
     failed: tuple[Failure, ...] = ()
-    """Documents that could not be made of what it gave."""
+    """The first of them, or why the look itself failed."""
+    did_something: bool = False
     message: str = ""
 
     @property
     def skipped(self) -> int:
         return self.passed_over + self.wordless
-
-    @property
-    def failures(self) -> int:
-        return len(self.failed) + self.unread + (self.state != "completed")
-
-    @property
-    def did_something(self) -> bool:
-        return self.state == "completed" and (self.failures == 0 or self.taken_in + self.unchanged > 0)
 
 
 async def sync_sources(
@@ -86,12 +85,9 @@ async def sync_sources(
             await intake.worker(only=settings.tenant).run(until_idle=True)
         after = [job for job in await _not_completed(intake) if job.ticket not in before]
         outcomes = [await outcome_of(intake, job, after) for job in jobs]
-    session.show({"sources": [_json(outcome) for outcome in outcomes]}, lambda out: _draw(out, outcomes))
-    session.warn(
-        f"{outcome.source}: {outcome.message}"
-        for outcome in outcomes
-        if outcome.unread or outcome.passed_over
-    )
+    shape = {"sources": [_json(outcome) for outcome in outcomes]}
+    session.show(shape, lambda out: _draw(out, outcomes, session.options, settings.kb))
+    session.warn(f"{outcome.source}: {outcome.message}" for outcome in outcomes if outcome.passed_over)
     if not any(outcome.failures for outcome in outcomes):
         return OK
     return PARTIAL if any(outcome.did_something for outcome in outcomes) else FAILURE
@@ -120,9 +116,12 @@ async def outcome_of(intake: Intake, job: Job, not_completed: Sequence[Job]) -> 
     from ragstone.core.types import Failure
 
     state, message = await _ending(intake, job)
+    ended = await intake.job(job.id)
     if state != "completed":
-        return Outcome(job.source, job.kb, job.id, state, message=message)
-    found = (await intake.job(job.id)).progress.found
+        why = Failure(job.uri, ended.error_code, message, ended.progress.hint)
+        return Outcome(job.source, job.kb, job.id, state, failures=1, failed=(why,), message=message)
+    found = ended.progress.found
+    shortfall = (await intake.source(job.source, kb=job.kb)).shortfall
     lost = [
         one
         for one in not_completed
@@ -139,7 +138,9 @@ async def outcome_of(intake: Intake, job: Job, not_completed: Sequence[Job]) -> 
         passed_over=found.get("skipped", 0),
         wordless=wordless,
         unread=found.get("failed", 0),
-        failed=tuple(Failure(one.uri, one.error_code, one.error) for one in lost if one.state == "failed"),
+        failures=shortfall.count,
+        failed=shortfall.first,
+        did_something=not shortfall.total,
         message=message,
     )
 
@@ -192,12 +193,13 @@ def _json(outcome: Outcome) -> dict[str, Json]:
         "moved": outcome.moved,
         "skipped": outcome.skipped,
         "unread": outcome.unread,
+        "failures": outcome.failures,
         "failed": [failure_json(failure) for failure in outcome.failed],
         "message": outcome.message,
     }
 
 
-def _draw(out: Console, outcomes: Sequence[Outcome]) -> None:
+def _draw(out: Console, outcomes: Sequence[Outcome], options: Common, kb: str) -> None:
     numbers = ["added/updated", "unchanged", "removed", "failed"]
     sometimes = [name for name in ("moved", "skipped") if any(getattr(one, name) for one in outcomes)]
     numbers[3:3] = sometimes
@@ -207,12 +209,19 @@ def _draw(out: Console, outcomes: Sequence[Outcome]) -> None:
         failed = text(f"{one.failures:,}", "bold red" if one.failures else "")
         rows.add_row(one.source, *(f"{count:,}" for count in counts), failed)
     out.print(rows)
-    reasons = table("failed", "code", "reason")
-    for one in outcomes:
-        if one.state != "completed":
-            reasons.add_row(text(one.source), one.state, text(one_line(one.message)))
-        for failure in one.failed:
-            reasons.add_row(text(one_line(failure.uri)), failure.code, text(one_line(failure.error)))
-    if reasons.row_count:
+    shown = [failure for one in outcomes for failure in _shown(one)]
+    if shown:
         out.print()
-        out.print(reasons)
+        draw_failures(out, shown, options.in_place)
+    for one in outcomes:
+        if (more := one.failures - MOST_SHOWN) > 0:
+            where = f" --kb {one.kb}" if one.kb != kb else ""
+            out.print()
+            out.print(options.in_place(f"And {more:,} more: ragstone sources show {one.source}{where}"))
+
+
+def _shown(outcome: Outcome) -> list[Failure]:
+    """The first failures of a source; for a look that failed as a whole, the source by its name."""
+    if outcome.state == "completed":
+        return list(outcome.failed[:MOST_SHOWN])
+    return [replace(failure, uri=outcome.source, code=outcome.state) for failure in outcome.failed]

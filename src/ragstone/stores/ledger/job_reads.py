@@ -80,10 +80,11 @@ def read_jobs(
     return [job_of(row) for row in rows]
 
 
-def count_jobs(connection: Connection, tenant_id: str) -> dict[str, int]:
-    """How many jobs are in which state."""
+def count_jobs(connection: Connection, tenant_id: str, source: str | None = None) -> dict[str, int]:
+    """How many jobs, or how many of a source, are in which state."""
+    chosen, given = (" AND source = ?", (source,)) if source is not None else ("", ())
     rows = connection.execute(
-        "SELECT state, count(*) FROM jobs WHERE tenant_id = ? GROUP BY state", (tenant_id,)
+        f"SELECT state, count(*) FROM jobs WHERE tenant_id = ?{chosen} GROUP BY state", (tenant_id, *given)
     )
     return dict(rows.fetchall())
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import LeaseLost
@@ -137,10 +137,12 @@ def holding(connection: Connection, tenant_id: str, tickets: Sequence[Ticket]) -
     return good.intersection(tickets)
 
 
-def fail(connection: Connection, tenant_id: str, ticket: Ticket, code: str, error: str) -> None:
+def fail(
+    connection: Connection, tenant_id: str, ticket: Ticket, code: str, error: str, hint: str = ""
+) -> None:
     """End a job with a reason."""
     _check(connection, tenant_id, ticket)
-    end_job(connection, tenant_id, ticket.job_id, "failed", code, error)
+    end_job(connection, tenant_id, ticket.job_id, "failed", code, error, hint)
 
 
 def put_back(
@@ -152,6 +154,7 @@ def put_back(
     code: str = "",
     error: str = "",
     counts: bool = True,
+    hint: str = "",
 ) -> None:
     """Let another worker have it, at once or later; `counts=False` when the attempt was not the job's fault."""
     _check(connection, tenant_id, ticket)
@@ -163,6 +166,7 @@ def put_back(
             *(connection.dialect.lease_now(connection) + wait_seconds, code, error, tenant_id, ticket.job_id),
         ),
     )
+    _advise(connection, tenant_id, ticket.job_id, hint)
 
 
 def cancel(connection: Connection, tenant_id: str, job_id: str) -> bool:
@@ -207,7 +211,13 @@ def _lost(ticket: Ticket) -> LeaseLost:
 
 
 def end_job(
-    connection: Connection, tenant_id: str, job_id: str, state: JobState, code: str, error: str
+    connection: Connection,
+    tenant_id: str,
+    job_id: str,
+    state: JobState,
+    code: str,
+    error: str,
+    hint: str = "",
 ) -> None:
     """End a job that did not complete; whoever holds it finds its ticket void."""
     moment = canonical(now())
@@ -216,8 +226,19 @@ def end_job(
         "WHERE tenant_id = ? AND id = ?",
         (state, code, error, moment, tenant_id, job_id),
     )
+    _advise(connection, tenant_id, job_id, hint)
     if state == "failed":
         _notice(connection, tenant_id, job_id, error, moment)
+
+
+def _advise(connection: Connection, tenant_id: str, job_id: str, hint: str) -> None:
+    """Say what to do about an error; a hint at an earlier one is of no use any more."""
+    progress = _by_id(connection, tenant_id, job_id).progress
+    if progress.hint != hint:
+        connection.execute(
+            "UPDATE jobs SET progress = ? WHERE tenant_id = ? AND id = ?",
+            (_told(connection, replace(progress, hint=hint)), tenant_id, job_id),
+        )
 
 
 def _told(connection: Connection, progress: JobProgress) -> str:

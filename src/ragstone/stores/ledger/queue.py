@@ -62,14 +62,29 @@ class SqlQueue:
         done = progress or JobProgress(percent=100)
         await self._ledger.write(tenant, jobs.complete, ticket, done, message)
 
-    async def fail(self, tenant: str, ticket: Ticket, code: str, error: str) -> None:
-        await self._ledger.write(tenant, jobs.fail, ticket, code, error)
+    async def fail(self, tenant: str, ticket: Ticket, code: str, error: str, hint: str = "") -> None:
+        await self._ledger.write(tenant, jobs.fail, ticket, code, error, hint)
 
     async def put_back(
-        self, tenant: str, ticket: Ticket, *, wait_seconds: float, code: str, error: str, counts: bool
+        self,
+        tenant: str,
+        ticket: Ticket,
+        *,
+        wait_seconds: float,
+        code: str,
+        error: str,
+        counts: bool,
+        hint: str = "",
     ) -> None:
         await self._ledger.write(
-            tenant, jobs.put_back, ticket, wait_seconds=wait_seconds, code=code, error=error, counts=counts
+            tenant,
+            jobs.put_back,
+            ticket,
+            wait_seconds=wait_seconds,
+            code=code,
+            error=error,
+            counts=counts,
+            hint=hint,
         )
 
     async def cancel(self, tenant: str, job_id: str) -> bool:
@@ -95,9 +110,9 @@ class SqlQueue:
     async def newest(self, tenant: str, kb: KnowledgeBase, kind: JobKind) -> Job | None:
         return await self._ledger.read(tenant, job_reads.newest_of_kind, kb, kind)
 
-    async def counts(self, tenant: str) -> Mapping[str, int]:
+    async def counts(self, tenant: str, source: str | None = None) -> Mapping[str, int]:
         try:
-            return await self._ledger.read(tenant, job_reads.count_jobs)
+            return await self._ledger.read(tenant, job_reads.count_jobs, source)
         except UnknownTenant:
             return {}
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 
-from ragstone.core.jobs import SourceRecord
+from ragstone.core.jobs import Shortfall, SourceRecord
 from ragstone.core.types import KnowledgeBase, Metadata
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger import sources
@@ -72,8 +72,15 @@ class SqlSourceBook:
 
         return await self._ledger.read(tenant, work)
 
-    async def ran(self, tenant: str, source_id: str, error: str, next_run_at: datetime | None) -> None:
-        await self._ledger.write(tenant, sources.ran, source_id, error, next_run_at)
+    async def ran(
+        self,
+        tenant: str,
+        source_id: str,
+        error: str,
+        next_run_at: datetime | None,
+        unread: Shortfall,
+    ) -> None:
+        await self._ledger.write(tenant, sources.ran, source_id, error, next_run_at, unread)
 
     async def pause(self, tenant: str, source_id: str, paused: bool) -> None:
         await self._ledger.write(tenant, sources.pause, source_id, paused)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from ragstone.core.clock import canonical, now, parse_moment
 from ragstone.core.errors import InputError, LeaseLost, NotFoundError
 from ragstone.core.ids import opaque_id
-from ragstone.core.jobs import SourceRecord
+from ragstone.core.jobs import Shortfall, SourceRecord
 from ragstone.core.types import Json, KnowledgeBase, Metadata
 from ragstone.stores.database import Connection
+from ragstone.stores.ledger.shortfalls import unread_of, with_failed_documents
 
 SOURCE = (
     "SELECT s.id, k.name, s.name, s.kind, s.config, s.schedule, s.cursor, s.paused, s.next_run_at, s.last_run_at, "
-    "s.last_error, s.created_at FROM sources s JOIN knowledge_bases k ON k.tenant_id = s.tenant_id AND k.id = s.kb_id "
-    "WHERE s.tenant_id = ?"
+    "s.last_error, s.created_at, s.unread FROM sources s "
+    "JOIN knowledge_bases k ON k.tenant_id = s.tenant_id AND k.id = s.kb_id WHERE s.tenant_id = ?"
 )
 
 
@@ -35,7 +37,8 @@ def add_source(
     if read_source(connection, tenant_id, kb.name, name):
         raise InputError(
             f"knowledge base '{kb.name}' already has a source '{name}'",
-            hint=f"remove it with: ragstone sources remove {name}",
+            hint=f"choose another name, or remove it with: ragstone sources remove {name}; "
+            f"to leave its documents there: ragstone sources remove {name} --keep-documents",
         )
     connection.execute(
         "INSERT INTO sources (id, tenant_id, kb_id, name, kind, config, schedule, cursor, paused, next_run_at, "
@@ -50,14 +53,14 @@ def add_source(
 
 def read_source(connection: Connection, tenant_id: str, kb: str, name: str) -> SourceRecord | None:
     row = connection.execute(f"{SOURCE} AND k.name = ? AND s.name = ?", (tenant_id, kb, name)).fetchone()
-    return _source(row) if row else None
+    return with_failed_documents(connection, tenant_id, _source(row)) if row else None
 
 
 def read_sources(connection: Connection, tenant_id: str, kb: str | None = None) -> list[SourceRecord]:
     """In order of kb and name."""
     chosen, given = (" AND k.name = ?", (kb,)) if kb is not None else ("", ())
-    rows = connection.execute(f"{SOURCE}{chosen} ORDER BY k.name, s.name", (tenant_id, *given))
-    return [_source(row) for row in rows]
+    rows = connection.execute(f"{SOURCE}{chosen} ORDER BY k.name, s.name", (tenant_id, *given)).fetchall()
+    return [with_failed_documents(connection, tenant_id, _source(row)) for row in rows]
 
 
 def due_sources(connection: Connection, tenant_id: str, moment: datetime) -> list[SourceRecord]:
@@ -80,14 +83,20 @@ def advance(connection: Connection, tenant_id: str, source_id: str, cursor: Json
 
 
 def ran(
-    connection: Connection, tenant_id: str, source_id: str, error: str, next_run_at: datetime | None
+    connection: Connection,
+    tenant_id: str,
+    source_id: str,
+    error: str,
+    next_run_at: datetime | None,
+    unread: Shortfall,
 ) -> None:
-    """A run is over: when the next one is, and what went wrong if something did."""
+    """A run is over: when the next one is, what ended it if something did, and what it could not read."""
     connection.execute(
-        "UPDATE sources SET last_run_at = ?, last_error = ?, next_run_at = ? WHERE tenant_id = ? AND id = ?",
+        "UPDATE sources SET last_run_at = ?, last_error = ?, next_run_at = ?, unread = ? "
+        "WHERE tenant_id = ? AND id = ?",
         (
             *(canonical(now()), error, canonical(next_run_at) if next_run_at else None),
-            *(tenant_id, source_id),
+            *(connection.dialect.to_json(asdict(unread)), tenant_id, source_id),
         ),
     )
 
@@ -147,11 +156,12 @@ def _json(column: Any) -> Json:
 
 
 def _source(row: Sequence[Any]) -> SourceRecord:
-    identity, kb, name, kind, config, schedule, cursor, paused, following, last, error, made = row
+    identity, kb, name, kind, config, schedule, cursor, paused, following, last, error, made, unread = row
     created = parse_moment(made)
     assert created is not None
     return SourceRecord(
         *(identity, kb, name, kind, json.loads(config), schedule, _json(cursor), bool(paused)),
         *(parse_moment(following) if following else None, parse_moment(last) if last else None),
         *(error, created),
+        shortfall=unread_of(json.loads(unread)),
     )

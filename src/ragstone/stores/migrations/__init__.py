@@ -13,7 +13,7 @@ from typing import Literal
 
 from ragstone.core.errors import StoreError
 
-HEADS = {"control": "0005", "tenant": "0006"}
+HEADS = {"control": "0005", "tenant": "0007"}
 Schema = Literal["control", "tenant"]
 ONE_AT_A_TIME = threading.Lock()
 """Alembic keeps what it works on in the module, for the whole process."""

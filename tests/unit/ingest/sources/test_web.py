@@ -149,6 +149,7 @@ async def test_an_inner_address_is_a_failure_of_its_own(site: Site) -> None:
             "http://169.254.169.254/latest/",
             "address_refused",
             "169.254.169.254 leads to 169.254.169.254, which is not a public address",
+            "an operator can allow the host, the address or its network in fetch.allow",
         )
     ]
     assert run.ids == [site.url("/a")]

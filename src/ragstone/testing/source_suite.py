@@ -1,0 +1,92 @@
+"""What every `SourceBook` must say of how its sources do, as tests to inherit.
+
+from ragstone.testing.source_suite import SourceSuite
+
+class TestMyBook(SourceSuite):
+    async def open(self, folder):
+        return MyLedger(folder), MyQueue(folder), MyBook(folder)
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, Queue, Shortfall, SourceBook, SourceRecord
+from ragstone.core.ledger import Ledger
+from ragstone.core.types import Failure
+from ragstone.core.wire_jobs import source_state
+from ragstone.testing.queue_claims_suite import T, document_job, put, take
+
+Stores = tuple[Ledger, Queue, SourceBook]
+GONE = Failure("https://a.example/x", "fetch_failed", "nobody answers", "try later")
+DAMAGED = Failure("test:a", "parse_failed", "it is damaged", "save it again")
+
+
+class SourceSuite:
+    """Inherit and say how to open a ledger with its queue and its sources."""
+
+    async def open(self, folder: Path) -> Stores:
+        """An empty ledger, its queue and its sources, whose data live with this folder."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    async def stores(self, tmp_path: Path) -> AsyncIterator[Stores]:
+        ledger, queue, book = await self.open(tmp_path)
+        async with ledger.transaction(T) as tx:
+            kb = await tx.open_kb("default")
+        await book.add(T, kb, "test", "files", {}, "manual", None)
+        yield ledger, queue, book
+        await ledger.close()
+
+    async def test_what_a_run_could_not_read_is_remembered_until_the_next(self, stores: Stores) -> None:
+        _, _, book = stores
+        assert source_state(await _source(book)) == "new"
+        for unread, state in (
+            (Shortfall(120, (GONE,) * MOST_NAMED), "failing"),
+            (Shortfall(), "ok"),
+        ):
+            source = await _ran(book, unread)
+            assert (source.shortfall.count, source.shortfall.first) == (unread.count, unread.first)
+            assert source_state(source) == state
+        assert source_state(await _ran(book, Shortfall(1, (GONE,), total=True), "broken off")) == "failed"
+
+    async def test_documents_that_failed_count_until_they_do_not(self, stores: Stores) -> None:
+        ledger, queue, book = stores
+        await put(ledger, document_job("a"), document_job("b"))
+        a, b = await take(queue)
+        await queue.fail(T, a.ticket, DAMAGED.code, DAMAGED.error, DAMAGED.hint)
+        source = await _ran(book, Shortfall())
+        assert source.shortfall == Shortfall(1, (DAMAGED,), total=False)
+        assert source_state(source) == "partly"  # b is on its way
+        await queue.fail(T, b.ticket, NEAR_DUPLICATE, "as another")
+        assert source_state(await _source(book)) == "failing"
+        assert (await _ran(book, Shortfall(2, (GONE,)))).shortfall == Shortfall(
+            3, (GONE, DAMAGED), total=True
+        )
+        assert await queue.retry(T, a.id)
+        assert (await _ran(book, Shortfall())).shortfall == Shortfall()
+        assert [one.shortfall for one in await book.all(T)] == [Shortfall()]
+
+    async def test_what_failed_goes_with_its_document(self, stores: Stores) -> None:
+        ledger, queue, book = stores
+        await put(ledger, document_job("a"))
+        (a,) = await take(queue)
+        await queue.fail(T, a.ticket, DAMAGED.code, DAMAGED.error)
+        assert (await _source(book)).shortfall.count == 1
+        async with ledger.transaction(T) as tx:
+            await tx.delete(a.document_id)
+        assert (await _source(book)).shortfall == Shortfall()
+
+
+async def _source(book: SourceBook) -> SourceRecord:
+    found = await book.get(T, "default", "test")
+    assert found is not None
+    return found
+
+
+async def _ran(book: SourceBook, unread: Shortfall, error: str = "") -> SourceRecord:
+    await book.ran(T, (await _source(book)).id, error, None, unread)
+    return await _source(book)
