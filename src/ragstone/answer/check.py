@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ragstone.answer.cite import Quote, Statement
+from ragstone.answer.evidence import all_words
 from ragstone.answer.plain import has_address, has_link, named_places
 from ragstone.answer.reply import CitedSentence
 from ragstone.answer.support import unsupported
@@ -107,7 +108,7 @@ def grounds(sentence: CitedSentence, hits: Mapping[int, Hit]) -> tuple[str, tupl
 
 def refused(sentence: str, cited: Sequence[Hit], quotes: Sequence[Quote]) -> str:
     """What the explicit checks hold against a sentence that stands on quotes of these passages; empty when nothing."""
-    around = "\n".join(f"{hit.title}\n{hit.section}\n{hit.text}" for hit in cited)
+    around = "\n".join(all_words(hit) for hit in cited)
     reason = unsupported(sentence, [quote.text for quote in quotes], around)
     if not reason and _adds_too_much(sentence, around):
         return "its source does not say it"

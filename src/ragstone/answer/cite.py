@@ -23,6 +23,8 @@ class Quote:
     hit: Hit
     start: int
     end: int
+    head: Quote | None = None
+    """What names the columns, where it is a row of a table."""
 
     @property
     def text(self) -> str:
