@@ -22,6 +22,7 @@ from ragstone.core.answers import Answer
 from ragstone.core.protocols import Embedder
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Hit, TableHead
+from ragstone.testing.fakes import FakeLLM
 
 MakeHit = Callable[..., Hit]
 
@@ -212,3 +213,20 @@ async def test_a_question_that_names_something_unknown_is_not_answered_by_a_row(
 ) -> None:
     question = "What was the revenue of North in Q3 under Robertson?"
     assert (await Extractor(embedder).extract(question, [make_hit(TABLE)], max_sentences=5)).statements == ()
+
+
+@pytest.mark.parametrize(
+    ("reply", "supported"),
+    [
+        ("The revenue of North in Q3 was 4.2 million [1].", True),
+        ("West has 210 employees and North has 120 employees [1].", True),
+        ("The regions had between 80 and 210 employees [1].", True),
+        ("West has 120 employees [1].", False),
+        ("The revenue of North in Q3 was 3.9 million [1].", False),
+    ],
+)
+async def test_a_model_may_not_say_the_figure_of_another_row_or_column(
+    embedder: Embedder, make_hit: MakeHit, reply: str, supported: bool
+) -> None:
+    answer = await Answerer(embedder, FakeLLM([reply])).answer(Q3, [make_hit(TABLE)])
+    assert ("supported" in [one.support for one in answer.sentences]) is supported
