@@ -8,9 +8,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ragstone.answer.cite import Quote, Statement
+from ragstone.answer.evidence import all_words
 from ragstone.answer.plain import has_address, has_link, named_places
 from ragstone.answer.reply import CitedSentence
+from ragstone.answer.rows import in_claim, rows
 from ragstone.answer.support import unsupported
+from ragstone.answer.verify.row import check_row
+from ragstone.answer.verify.split import split_claim
 from ragstone.core.analyzer import analyze, analyze_query
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Relation
@@ -107,11 +111,19 @@ def grounds(sentence: CitedSentence, hits: Mapping[int, Hit]) -> tuple[str, tupl
 
 def refused(sentence: str, cited: Sequence[Hit], quotes: Sequence[Quote]) -> str:
     """What the explicit checks hold against a sentence that stands on quotes of these passages; empty when nothing."""
-    around = "\n".join(f"{hit.title}\n{hit.section}\n{hit.text}" for hit in cited)
+    around = "\n".join(all_words(hit) for hit in cited)
     reason = unsupported(sentence, [quote.text for quote in quotes], around)
     if not reason and _adds_too_much(sentence, around):
         return "its source does not say it"
-    return reason
+    return reason or next((found for part in split_claim(sentence) if (found := _other_row(part, cited))), "")
+
+
+def _other_row(part: str, cited: Sequence[Hit]) -> str:
+    """What the rows about the same thing hold against a statement whose figure stands in another row or column."""
+    terms = frozenset(analyze_query(part))
+    about = in_claim([row for hit in cited for row in rows(hit).values() if row], terms)
+    found = [check_row(part, row, terms, f"{row.hit.title}\n{row.hit.section}").conflicts for row in about]
+    return found[0][0] if found and all(found) else ""
 
 
 def _adds_too_much(sentence: str, around: str) -> bool:

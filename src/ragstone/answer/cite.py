@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ragstone.core.answers import SITE, Citation, Support
+from ragstone.core.chunk_places import page_at
 from ragstone.core.errors import SettingsError
 from ragstone.core.types import Hit
 
@@ -22,6 +23,8 @@ class Quote:
     hit: Hit
     start: int
     end: int
+    head: Quote | None = None
+    """What names the columns, where it is a row of a table."""
 
     @property
     def text(self) -> str:
@@ -31,6 +34,11 @@ class Quote:
     def place(self) -> tuple[str, int, int]:
         """Where it stands in its document: passages that overlap give one place."""
         return (self.hit.document_id, self.hit.start + self.start, self.hit.start + self.end)
+
+    @property
+    def page(self) -> int | None:
+        """The page that it begins on, which need not be the first of its passage."""
+        return page_at(self.hit.start + self.start, self.hit.page, self.hit.page_starts)
 
     def citation(self, n: int) -> Citation:
         """It under a number, with all that is known about its place."""
@@ -43,7 +51,7 @@ class Quote:
             document_id=document_id,
             title=hit.title,
             uri=hit.uri,
-            page=hit.page,
+            page=self.page,
             section=hit.section,
             start=start,
             end=end,

@@ -53,7 +53,13 @@ async def contradictions(
         # Neither its own words, nor those of a sentence before it: two that disagree are shown once.
         others = [other for other in others if not _among(other.quote, statement.quotes)]
         words = _words(statement.text)
-        near = [other for other in others if other.share(words) >= NEAR]
+        # Rows of a table are alike and yet of different things: none speaks against another.
+        in_table = any(quote.head for quote in statement.quotes)
+        near = [
+            other
+            for other in others
+            if other.share(words) >= NEAR and not (in_table and other.quote.text.startswith("|"))
+        ]
         near.sort(key=lambda other: -other.share(words))
         for quote, reason in await _against(statement.text, words, near[:MOST_JUDGED], judge):
             found.setdefault(quote.place, _contradiction(statement.text, quote, reason))

@@ -124,5 +124,10 @@ def names_unknown(question: str, hits: Iterable[Hit]) -> bool:
     names = [name for name in _NAME.findall(question) if len(name) > 1]
     if 2 * len(names) > len(words):
         return False  # Written In Title Case: capitals say nothing.
-    known = {term for hit in hits for term in analyze(f"{hit.title}\n{hit.section}\n{hit.text}")}
+    known = {term for hit in hits for term in analyze(all_words(hit))}
     return any(known.isdisjoint(analyze(name)) for name in names)
+
+
+def all_words(hit: Hit) -> str:
+    """A passage with the headings over it."""
+    return "\n".join((hit.title, hit.section, hit.table_head.text if hit.table_head else "", hit.text))

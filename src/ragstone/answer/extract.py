@@ -11,6 +11,7 @@ from itertools import pairwise, takewhile
 from ragstone.answer.cite import Quote, Statement
 from ragstone.answer.evidence import UNRELATED, Evidence, asked_terms, closeness, coverage, names_unknown
 from ragstone.answer.plain import has_image, has_link, strip_hidden
+from ragstone.answer.rows import as_meant, in_question, rows
 from ragstone.core.analyzer import analyze
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError
 from ragstone.core.model_types import Embeddings
@@ -69,7 +70,11 @@ class Extractor:
         `shared` are terms that other questions asked along with this one have too. A sentence that has these and
         none of the question's own needs more to be an answer to it.
         """
-        quotes = candidates(hits, addresses=addresses)
+        unknown = names_unknown(question, hits)
+        asked = frozenset(asked_terms(question))
+        quotes = in_question(candidates(hits, addresses=addresses), asked)
+        if unknown:  # The names of its columns make a row look like an answer, whatever else is asked for.
+            quotes = [quote for quote in quotes if quote.head is None]
         if not quotes:
             return Extraction(())
         read = as_read(question, quotes)
@@ -89,9 +94,9 @@ class Extractor:
                 unknown_name=_only_on(shared, question, read[place])
             )
         ]
-        chosen = choose(evidence, max_sentences, unknown_name=names_unknown(question, hits))
+        chosen = choose(evidence, max_sentences, unknown_name=unknown)
         said = in_reading_order(with_items(with_leads(chosen, quotes, max_sentences), quotes, max_sentences))
-        return Extraction(tuple(Statement(quote.text, "quoted", (quote,)) for quote in said), degraded)
+        return Extraction(tuple(_statement(quote) for quote in said), degraded)
 
     async def _closeness(self, question: str, read: Sequence[str]) -> list[float]:
         asked = await self._embedder.embed([question], "query")
@@ -103,8 +108,13 @@ class Extractor:
         return closeness(asked.vectors[0], sentences.vectors, self._unrelated.vectors)
 
 
+def _statement(quote: Quote) -> Statement:
+    """A row of a table stands on the names of its columns, too."""
+    return Statement(quote.text, "quoted", (quote, quote.head) if quote.head else (quote,))
+
+
 def candidates(hits: Sequence[Hit], *, addresses: bool) -> list[Quote]:
-    """The sentences of the hits that could be said, each place once, in order of hit and text."""
+    """The sentences and rows of the hits that could be said, each place once, in order of hit and text."""
     quotes: dict[tuple[str, int, int], Quote] = {}
     for hit in hits:
         for quote in _sentences(hit):
@@ -121,12 +131,14 @@ def _within(place: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
 def _sentences(hit: Hit) -> Iterator[Quote]:
     fences = [match.start() for match in _FENCE.finditer(hit.text)]
     headings = {hit.title, *hit.section.split(" > ")}
+    in_tables = rows(hit)
     for start, end in sentence_spans(hit.text):
         fenced = sum(fence <= start for fence in fences) % 2 == 1
-        quote = Quote(hit, start, end)
+        quote = in_tables.get(start) or Quote(hit, start, end)
         heading = quote.text in headings or _line_before(quote).lstrip().startswith("#")
         cut_off = start == 0 < hit.start and hit.text[0].islower()
-        if not (fenced or heading or cut_off) and is_sentence(quote.text):
+        says = not has_image(quote.text) if quote.head else is_sentence(quote.text)
+        if says and not (fenced or heading or cut_off):
             yield quote
 
 
@@ -169,6 +181,8 @@ def _score(item: Evidence) -> float:
 
 
 def _same(one: Quote, other: Quote) -> bool:
+    if one.head and other.head and one.head.place == other.head.place:
+        return False  # Rows of one table are alike in all but what they are there for.
     first, second = set(analyze(one.text)), set(analyze(other.text))
     return len(first & second) >= _SAME * len(first | second)
 
@@ -179,7 +193,7 @@ def as_read(question: str, quotes: Sequence[Quote]) -> list[str]:
     Of several that lean on each other ("It … It …"), all lean on the one before the first.
     """
     asked = set(asked_terms(question))
-    read = [quote.text for quote in quotes]
+    read = [as_meant(quote, asked) for quote in quotes]
     lead = read[0] if read else ""
     for place, (before, quote) in enumerate(pairwise(quotes), start=1):
         if not (_LEANING.match(quote.text) and _beside(before, quote)):

@@ -47,7 +47,8 @@ def pack(hits: Sequence[Hit], limit: int, tokenizer: Tokenizer) -> list[Passage]
 
 def _passage(number: int, hit: Hit, text: str, tokenizer: Tokenizer) -> Passage:
     facts = "".join(f' {name}="{value}"' for name, value in _facts(hit))
-    rendered = f'<passage number="{number}"{facts}>\n{_as_data(text)}\n</passage>'
+    columns = f"{_as_data(hit.table_head.text)}\n" if hit.table_head else ""
+    rendered = f'<passage number="{number}"{facts}>\n{columns}{_as_data(text)}\n</passage>'
     return Passage(number, hit, rendered, len(tokenizer.offsets(rendered)))
 
 

@@ -108,10 +108,15 @@ def _why_not(sentence: Sentence, places: Mapping[int, Placed]) -> str:
 
 
 def _misquoted(text: str, cited: Sequence[Placed], passages: Sequence[Hit]) -> str:
-    if len(cited) > 1 or cited[0].citation.quote != text:
+    if cited[0].citation.quote != text:
         return "its words are not those of its quote"
-    whole = {quote.place for quote in candidates(passages, addresses=True)}
-    return "" if cited[0].place in whole else "its quote is not a whole sentence of its source"
+    whole = {quote.place: quote.head for quote in candidates(passages, addresses=True)}
+    if cited[0].place not in whole:
+        return "its quote is not a whole sentence of its source"
+    head = whole[cited[0].place]
+    if [one.place for one in cited[1:]] != ([head.place] if head else []):
+        return "its words are not those of its quote"
+    return ""
 
 
 def _unsaid(text: str, cited: Sequence[Placed], passages: Sequence[Hit]) -> str:

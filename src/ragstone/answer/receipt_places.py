@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragstone.core.answers import Citation
+from ragstone.core.chunk_places import page_at, page_starts, table_head
 from ragstone.core.proof import QuoteState
 from ragstone.core.types import Hit, LiveChunk
 
@@ -52,12 +53,13 @@ def placed(citation: Citation, stored: Stored | None) -> Placed:
     touching = holding or [one for one in stored.chunks if one.chunk.start < end and start < one.chunk.end]
     if not touching:
         return Placed(citation, "changed", citation.start)  # a part that nobody can find is not given
-    best = max(touching, key=lambda one: (one.id == citation.chunk_id, -len(_differences(citation, one))))
-    parts = [best] if holding else touching
-    passage = _passage(
-        best, stored.text, min(one.chunk.start for one in parts), max(one.chunk.end for one in parts)
+    best = max(
+        touching, key=lambda one: (one.id == citation.chunk_id, -len(_differences(citation, one, start)))
     )
-    return Placed(citation, state, start, passage, _differences(citation, best))
+    parts = [best] if holding else touching
+    first = min(parts, key=lambda one: one.chunk.start)
+    passage = _passage(best, first, stored.text, max(one.chunk.end for one in parts))
+    return Placed(citation, state, start, passage, _differences(citation, best, start))
 
 
 def _looked_for(citation: Citation, stored: Stored | None) -> tuple[QuoteState, int]:
@@ -83,7 +85,8 @@ def _last_before(text: str, citation: Citation) -> int:
     return -1 if place < 0 else len(before) - place - len(citation.quote)
 
 
-def _passage(chunk: LiveChunk, text: str, start: int, end: int) -> Hit:
+def _passage(chunk: LiveChunk, first: LiveChunk, text: str, end: int) -> Hit:
+    start = first.chunk.start
     return Hit(
         chunk_id=chunk.id,
         document_id=chunk.document_id,
@@ -97,15 +100,18 @@ def _passage(chunk: LiveChunk, text: str, start: int, end: int) -> Hit:
         metadata={},
         start=start,
         end=end,
+        page_starts=page_starts(chunk.chunk.metadata),
+        table_head=table_head(first.chunk.metadata),
     )
 
 
-def _differences(citation: Citation, chunk: LiveChunk) -> tuple[str, ...]:
+def _differences(citation: Citation, chunk: LiveChunk, start: int) -> tuple[str, ...]:
+    page = page_at(start, chunk.chunk.page, page_starts(chunk.chunk.metadata))
     pairs = (
         ("title", chunk.title, citation.title),
         ("address", chunk.uri, citation.uri),
         ("section", _section(chunk), citation.section),
-        ("page", _page(chunk.chunk.page), _page(citation.page)),
+        ("page", _page(page), _page(citation.page)),
     )
     return tuple(
         f"quote {citation.n}: its {name} is “{_short(now)}”, the receipt says “{_short(then)}”"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragstone.answer.cite import DEFAULT_FORMAT, INDEX
-from ragstone.answer.styles import below, marked
+from ragstone.answer.styles import below, marked, worded
 from ragstone.answer.write import FLAG, NO_EVIDENCE
 from ragstone.core.answer_settings import CitationStyle
 from ragstone.core.answers import Citation, Sentence
@@ -50,5 +50,6 @@ def is_made_of(
 
 def _written(sentence: Sentence, numbered: dict[int, Citation], wording: Wording) -> str:
     cited = [numbered[n] for n in sentence.citations if n in numbered]
-    text = marked(sentence.text, cited, wording.style, wording.format)
+    said = worded(sentence.text, sentence.support, cited)
+    text = marked(said, cited, wording.style, wording.format)
     return f"{text} {FLAG}" if sentence.support == "unsupported" else text

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from ragstone.answer.cite import DEFAULT_FORMAT, INDEX, mark_pattern
 from ragstone.answer.plain import has_link, plain
+from ragstone.answer.rows import shown
 from ragstone.core.answer_settings import CitationStyle
-from ragstone.core.answers import Citation
+from ragstone.core.answers import Citation, Support
 
 MOST_CHARS = 120
 """Of a title or heading: it names a source, it does not speak."""
@@ -37,6 +38,13 @@ def marked(
         end = stop.start() if stop else len(bare)
         return f"{bare[:end]} {' '.join(sources)}{bare[end:]}"
     return bare
+
+
+def worded(text: str, support: Support, citations: Sequence[Citation]) -> str:
+    """A sentence in the words of the answer: a row of a table has the names of its columns, which it cites as well."""
+    if support == "quoted" and len(citations) > 1:
+        return shown(text, citations[1].quote)
+    return text
 
 
 def below(citations: Sequence[Citation], style: CitationStyle, citation_format: str = DEFAULT_FORMAT) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ragstone.answer.cite import DEFAULT_FORMAT, Quote, Statement
-from ragstone.answer.styles import below, marked
+from ragstone.answer.styles import below, marked, worded
 from ragstone.core.answer_settings import CitationStyle
 from ragstone.core.answers import Answer, Citation, Contradiction, Sentence, SentenceReady
 
@@ -35,7 +35,8 @@ class Writer:
     def add(self, statement: Statement) -> SentenceReady:
         """The next sentence, with its marks."""
         cited = {self._numbered(quote): None for quote in statement.quotes}
-        text = marked(statement.text, list(cited), self._style, self._format)
+        said = worded(statement.text, statement.support, list(cited))
+        text = marked(said, list(cited), self._style, self._format)
         if statement.support == "unsupported":
             text = f"{text} {FLAG}"
         sentence = Sentence(statement.text, statement.support, tuple(citation.n for citation in cited))

@@ -236,6 +236,22 @@ class LiveChunk:
     """When the document's live version became that."""
 
 
+class PageStart(NamedTuple):
+    """Where a page begins, as a place in the document's text."""
+
+    start: int
+    page: int
+
+
+class TableHead(NamedTuple):
+    """The row that names a table's columns, and what its table says before it."""
+
+    start: int
+    """Of the text, in the document."""
+    page: int | None
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A passage that was found, why, and where it stands."""
@@ -256,6 +272,10 @@ class Hit:
     """The text around the passage, the passage included, where the settings ask for it."""
     placement: tuple[tuple[str, Json], ...] = ()
     """Where it is from and how it stands in its document, for programs: models are not shown it."""
+    page_starts: tuple[PageStart, ...] = ()
+    """The pages that begin inside the passage: `page` is the one that it begins on."""
+    table_head: TableHead | None = None
+    """Of the table that the passage begins in the middle of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ragstone.core.chunk_places import page_starts, table_head, without_places
 from ragstone.core.chunk_records import placement
 from ragstone.core.types import Hit
 from ragstone.query.search import Found
@@ -22,7 +23,7 @@ def packed(item: Found, context: str = "") -> Hit:
         scores={name: round(value, 6) for name, value in item.fused.scores.items()},
         metadata={
             **live.metadata,
-            **live.chunk.metadata,
+            **without_places(live.chunk.metadata),
             "source": live.source,
             "chunk_index": live.chunk.index,
         },
@@ -30,4 +31,6 @@ def packed(item: Found, context: str = "") -> Hit:
         end=live.chunk.end,
         context=context,
         placement=tuple(placement(live).items()),
+        page_starts=page_starts(live.chunk.metadata),
+        table_head=table_head(live.chunk.metadata),
     )

@@ -15,7 +15,7 @@ from ragstone.answer.cite import (
 from ragstone.answer.write import NO_EVIDENCE, Writer
 from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.errors import SettingsError
-from ragstone.core.types import Hit
+from ragstone.core.types import Hit, PageStart
 
 TEXT = "Pumps stop at 80 degrees. Fans never stop."
 MakeHit = Callable[..., Hit]
@@ -114,3 +114,13 @@ def test_marks_lead_to_their_sources(answer: Answer) -> None:
 def test_marks_that_lead_nowhere_are_found(answer: Answer) -> None:
     assert dangling_marks("One [1]. Nine [9][9]. Zero [0].", answer.citations) == [9, 0]
     assert dangling_marks(answer.answer, answer.citations) == []
+
+
+@pytest.mark.parametrize(
+    ("starts", "page"), [((), 4), ((PageStart(127, 5),), 4), ((PageStart(110, 5), PageStart(126, 7)), 7)]
+)
+def test_a_quote_has_the_page_it_begins_on(
+    make_hit: MakeHit, starts: tuple[PageStart, ...], page: int
+) -> None:
+    hit = make_hit(TEXT, start=100, page=4, page_starts=starts)
+    assert Quote(hit, 26, 42).citation(1).page == page

@@ -113,6 +113,7 @@ KEPT = {"section": ("Manual", "Heat"), "page": 3}
         ({"uri": "b.md"}, ("its address is “b.md”, the receipt says “doc.md”",)),
         ({"section": ()}, ("its section is “”, the receipt says “Manual > Heat”",)),
         ({"page": 4}, ("its page is “4”, the receipt says “3”",)),
+        ({"page": 2, "metadata": {"page_starts": [[0, 3], [10, 4]]}}, ()),
     ],
 )
 async def test_what_is_called_otherwise_is_named_and_is_no_tampering(

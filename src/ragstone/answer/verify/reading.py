@@ -11,9 +11,11 @@ import numpy as np
 from ragstone.answer.cite import Quote
 from ragstone.answer.evidence import COVERAGE_WEIGHT, UNRELATED, closeness, coverage
 from ragstone.answer.plain import strip_hidden
+from ragstone.answer.rows import as_meant, in_claim, rows, shown
 from ragstone.answer.verify.checks import Findings, check
 from ragstone.answer.verify.restate import restated
-from ragstone.core.analyzer import analyze
+from ragstone.answer.verify.row import check_row, row_statement, states
+from ragstone.core.analyzer import analyze, analyze_query
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder
@@ -48,8 +50,11 @@ class Reading:
 
     @property
     def premise(self) -> str:
-        """The sentence as a checker should read it: with its title and the sentence before it."""
+        """The sentence as a checker should read it: with its title and the sentence before it, or its columns."""
         hit, before = self.quote.hit, ""
+        if self.quote.head is not None:
+            row = shown(self.quote.text, self.quote.head.text)
+            return "\n".join(strip_hidden(part) for part in (hit.title, hit.section, row) if part)
         for start, end in sentence_spans(hit.text[: self.quote.start]):
             before = hit.text[start:end]
         parts = (hit.title, before[-_MAX_CHARS:], self.quote.text)
@@ -66,30 +71,32 @@ class Reader:
 
     async def read(self, claim: str, hits: Sequence[Hit]) -> tuple[list[Reading], list[str]]:
         """The sentences that bear most on the claim, strongest first, and what could not be done."""
-        quotes = list(sentences(hits))
-        covered = coverage(claim, quotes)
+        terms = frozenset(analyze_query(claim))
+        quotes = in_claim(list(sentences(hits)), terms)
+        read = [as_meant(quote, terms) for quote in quotes]
+        covered = coverage(claim, quotes, read)
         places = sorted(range(len(quotes)), key=lambda place: -covered[place] - quotes[place].hit.score)
         chosen = places[:SHORTLIST]
         notes: list[str] = []
         near = [covered[place] for place in chosen]
         try:
-            near = await self._closeness(claim, [quotes[place] for place in chosen])
+            near = await self._closeness(claim, [read[place] for place in chosen])
         except (ModelError, RemoteError) as error:
             notes.append(f"verify: sentences compared by words only: {error}")
         readings = []
         for place, value in zip(chosen, near, strict=True):
-            said = restated(claim, quotes[place].text)
-            share = covered[place] if said == claim else coverage(said, quotes)[place]
+            said = restated(claim, read[place])
+            share = covered[place] if said == claim else coverage(said, quotes, read)[place]
             readings.append(_reading(claim, said, quotes[place], value, share))
         return sorted(readings, key=lambda reading: -reading.strength), notes
 
-    async def _closeness(self, claim: str, quotes: Sequence[Quote]) -> list[float]:
-        if not quotes:
+    async def _closeness(self, claim: str, read: Sequence[str]) -> list[float]:
+        if not read:
             return []
         asked = await self._embedder.embed([claim], "query")
         if self._unrelated is None or self._unrelated.model != asked.model:
             self._unrelated = await self._embedder.embed(UNRELATED)
-        vectors = await self._vectors(asked.model, [strip_hidden(quote.text) for quote in quotes])
+        vectors = await self._vectors(asked.model, [strip_hidden(words) for words in read])
         if asked.model != self._unrelated.model:
             raise _changed()
         return closeness(asked.vectors[0], vectors, self._unrelated.vectors)
@@ -117,8 +124,11 @@ def sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
     """The sentences of the hits that state something, each place once."""
     seen: set[tuple[str, int, int]] = set()
     for hit in hits:
+        in_tables = rows(hit)
         for start, end in sentence_spans(hit.text):
-            quote = Quote(hit, start, min(end, start + _MAX_CHARS))
+            quote = in_tables.get(start, Quote(hit, start, min(end, start + _MAX_CHARS)))
+            if quote is None:
+                continue
             stating = not quote.text.endswith("?") and len(analyze(quote.text)) >= _FEWEST_TERMS
             if stating and quote.place not in seen:
                 seen.add(quote.place)
@@ -128,8 +138,13 @@ def sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
 def _reading(claim: str, said: str, quote: Quote, near: float, covered: float) -> Reading:
     """`said` is the claim in the figures of the sentence."""
     headings = f"{quote.hit.title}\n{quote.hit.section}"
-    findings = check(claim, quote.text, headings, quote.hit.text)
-    return Reading(quote, near, covered, literal(said, quote.text), findings)
+    if quote.head is None:
+        findings = check(claim, quote.text, headings, quote.hit.text)
+        return Reading(quote, near, covered, literal(said, quote.text), findings)
+    terms = frozenset(analyze_query(claim))
+    findings = check_row(claim, quote, terms, headings)
+    share = 1.0 if states(quote, claim, said) else literal(said, row_statement(quote, terms))
+    return Reading(quote, near, covered, share, findings)
 
 
 def literal(claim: str, sentence: str) -> float:

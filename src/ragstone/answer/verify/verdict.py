@@ -117,7 +117,7 @@ def _evidence(one: Judgement) -> Evidence:
         chunk_id=hit.chunk_id,
         title=hit.title,
         uri=hit.uri,
-        page=hit.page,
+        page=quote.page,
         section=hit.section,
         start=start,
         end=end,

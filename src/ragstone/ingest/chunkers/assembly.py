@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ragstone.core.chunk_places import place_metadata
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers.cutting import Span
 from ragstone.ingest.chunkers.outline import Outline, Place
@@ -27,6 +28,7 @@ def assemble(document: Parsed, ruler: Ruler, spans: Iterable[Span], *, context: 
                 section=place.section,
                 kind=place.kind,
                 tokens=ruler.tokens(start, end),
+                metadata=place_metadata(place.page_starts, place.head),
             )
         )
     return chunks

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
-from ragstone.core.types import Block, BlockKind, Parsed
+from ragstone.core.types import Block, BlockKind, PageStart, Parsed, TableHead
 from ragstone.ingest.chunkers.tables import header_of
+
+LONGEST_HEAD = 2000
+"""Characters of a table's head that are kept with each of its later chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,11 @@ class Place:
     page: int | None
     kind: BlockKind
     header: str = ""
-    """The head of the table that the chunk begins in the middle of."""
+    """What the chunk's context says of the table that it begins in the middle of."""
+    head: TableHead | None = None
+    """All of that table's head."""
+    page_starts: tuple[PageStart, ...] = ()
+    """The pages that begin inside it."""
 
 
 class Outline:
@@ -56,14 +64,23 @@ class Outline:
             and self._starts[lead + 1] < end
         ):
             lead += 1
-        page, kind = self._blocks[first].page, self._blocks[lead].kind
-        return Place(self._sections[lead], page, kind, self._header(self._blocks[first], start))
+        block, kind = self._blocks[first], self._blocks[lead].kind
+        pages = tuple(self._page_starts(first, end))
+        return Place(self._sections[lead], block.page, kind, *self._header(block, start), pages)
 
-    def _header(self, block: Block, start: int) -> str:
+    def _header(self, block: Block, start: int) -> tuple[str, TableHead | None]:
         if block.kind != "table" or not block.start < start < block.end:
-            return ""
+            return "", None
         head_end, header = header_of(self._text, block)
-        return header if start > head_end else ""
+        if start <= head_end:
+            return "", None
+        whole = TableHead(block.start, block.page, self._text[block.start : head_end])
+        return header, whole if len(whole.text) <= LONGEST_HEAD else None
+
+    def _page_starts(self, first: int, end: int) -> Iterator[PageStart]:
+        for before, block in pairwise(self._blocks[first : bisect_left(self._starts, end)]):
+            if block.page is not None and block.page != before.page:
+                yield PageStart(block.start, block.page)
 
 
 def units(document: Parsed) -> Iterator[Unit]:

@@ -1,0 +1,224 @@
+"""Rows of tables: each is quoted as it stands, and read together with the names of its columns.
+
+A row by itself says little ("North, 4.2 million"), so only rows whose columns have names are read at all. Which row
+of a table is meant is told by its cells, since the names of the columns stand over all of them alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from itertools import zip_longest
+
+from ragstone.answer.cite import Quote
+from ragstone.core.analyzer import analyze
+from ragstone.core.types import Hit
+
+Cell = tuple[str, str]
+"""The name of a column, and what a row has there."""
+MOST_CHARS = 8000
+"""Of a row: as much as a receipt takes."""
+_LONGEST_CAPTION = 200
+_LONGEST_SHOWN = 300
+"""Characters of a cell in an answer; its quote has all of them."""
+_LONGEST_NAME = 60
+"""Characters of a cell that names something; longer ones say something."""
+_ROW = re.compile(r"^[ \t]{0,3}(\|.*)$", re.M)
+_RULE = frozenset(" \t|:-")
+_BAR = re.compile(r"(?<!\\)\|")
+_FIGURE = re.compile(r"[^\w]{0,3}\d")
+_NUMBERED = re.compile(r"[^\W\d_].*\d|(?:19|20)\d\d$")
+
+
+def rows(hit: Hit) -> dict[int, Quote | None]:
+    """The rows of a passage by where they begin, with what names their columns; None for that and the rule below it.
+
+    Rows whose columns have no names are left out.
+    """
+    if hit.table_head is None:
+        return _rows(hit, None)[0]
+    start, page, text = hit.table_head
+    above = replace(
+        hit, text=text, start=start, end=start + len(text), page=page, page_starts=(), table_head=None
+    )
+    return _rows(hit, _rows(above, None)[1])[0]
+
+
+def _rows(hit: Hit, head: Quote | None) -> tuple[dict[int, Quote | None], Quote | None]:
+    """The rows of a passage that begins below `head`, and the head above its end."""
+    found: dict[int, Quote | None] = {}
+    # A row that the passage has only the end of is no row, but the next one is.
+    following = 0 if hit.text.lstrip(" ").startswith("|") else hit.text.find("\n") + 1
+    above: Quote | None = None
+    for line in _ROW.finditer(hit.text):
+        if line.start() != following:
+            head = above = None
+        following = line.end() + 1
+        quote = Quote(hit, line.start(1), line.start(1) + len(line[1].rstrip()), head)
+        if "-" in quote.text and _RULE.issuperset(quote.text):
+            if head is None and above is not None:
+                head = above
+                found[head.start] = None
+            found[quote.start] = None
+        elif head is not None and _is_whole(quote, head):
+            found[quote.start] = quote
+        above = quote
+    return found, head
+
+
+def _is_whole(row: Quote, head: Quote) -> bool:
+    """Whether it has cells enough to say something, and does not end with the passage in the middle of one."""
+    filled = sum(bool(value) for value in _cells(row.text))
+    cut_off = row.end == len(row.hit.text) and head.text.endswith("|") and not row.text.endswith("|")
+    return filled > 1 and not cut_off and len(row.text) <= MOST_CHARS
+
+
+def _cells(row: str) -> list[str]:
+    inner = row.removeprefix("|")
+    if inner.endswith("|") and not inner.endswith(r"\|"):
+        inner = inner[:-1]
+    return [cell.replace(r"\|", "|").strip() for cell in _BAR.split(inner)]
+
+
+def named_cells(row: str, head: str) -> list[Cell]:
+    """The cells that hold something, each behind the name of its column."""
+    pairs = zip_longest(_cells(head), _cells(row), fillvalue="")
+    return [(name, value) for name, value in pairs if value]
+
+
+def shown(row: str, head: str) -> str:
+    """A row as an answer says it, `Region: North; Revenue: 4.2 million`; a long cell is shortened."""
+    return _read_out((name, _shortened(value)) for name, value in named_cells(row, head))
+
+
+def _shortened(value: str) -> str:
+    return value if len(value) <= _LONGEST_SHOWN else value[: _LONGEST_SHOWN - 1].rstrip() + "…"
+
+
+def _read_out(cells: Iterable[Cell]) -> str:
+    return "; ".join(f"{name}: {value}" if name else value for name, value in cells)
+
+
+def as_meant(quote: Quote, terms: AbstractSet[str]) -> str:
+    """The words by which a quote is judged: of a row, what it is about and the columns that the terms name."""
+    if quote.head is None:
+        return quote.text
+    above = caption(quote.head)
+    return _read_out([*([("", above)] if above else []), *meant_cells(quote, terms)])
+
+
+def caption(head: Quote) -> str:
+    """What stands right above a table, where it is short."""
+    above = head.hit.text[: head.start].rstrip(" \t").removesuffix("\n").removesuffix("\n")
+    line = above[above.rfind("\n") + 1 :].strip("# *:\t")
+    return line if len(line) <= _LONGEST_CAPTION and not line.startswith("|") else ""
+
+
+def meant_cells(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
+    """The cells that the terms are about: the first, those that have some of them, and columns that they name.
+
+    Where they name no column, all of them.
+    """
+    cells = named_cells(row.text, row.head.text if row.head else "")
+    named = set(named_columns(row, terms))
+    if not named:
+        return cells
+    return [
+        cell
+        for place, cell in enumerate(cells)
+        if place == 0 or cell in named or terms & set(analyze(cell[1]))
+    ]
+
+
+def named_columns(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
+    """The cells whose column the terms name, and name no worse than another: "Revenue Q3" rather than "Revenue Q2"."""
+    cells = named_cells(row.text, row.head.text if row.head else "")
+    found = [terms & set(analyze(name)) for name, _ in cells]
+    return [cell for cell, names in zip(cells, found, strict=True) if names and not _outdone(names, found)]
+
+
+def is_figure(cell: str) -> bool:
+    """Whether a cell holds a number or a date rather than a name."""
+    return _FIGURE.match(cell) is not None
+
+
+def is_prose(cell: str) -> bool:
+    """Whether a cell says something by itself."""
+    return len(cell) > _LONGEST_NAME
+
+
+def in_question(quotes: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
+    """The quotes without the rows that a question does not single out, or less than another of their table."""
+    return _without_rows(quotes, lambda table: _asked_about(table, terms))
+
+
+def in_claim(quotes: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
+    """The quotes without the rows that are not about all that a claim names of what their table is about.
+
+    Figures do not tell: a claim may have them wrong.
+    """
+    return _without_rows(quotes, lambda table: _spoken_of(table, terms))
+
+
+def _without_rows(quotes: Sequence[Quote], chosen: Callable[[list[Quote]], list[Quote]]) -> list[Quote]:
+    tables: dict[tuple[str, str], list[Quote]] = defaultdict(list)
+    for quote in quotes:
+        if quote.head is not None:
+            tables[quote.hit.document_id, quote.head.text].append(quote)
+    kept = {row.place for table in tables.values() for row in chosen(table)}
+    return [quote for quote in quotes if quote.head is None or quote.place in kept]
+
+
+def _asked_about(table: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
+    wanted = _not_of_columns(table, terms)
+    labels = [wanted.intersection(_labels(row, table)) for row in table]
+    told = [
+        label | wanted.intersection(analyze(row.text)) if label or not any(labels) else set[str]()
+        for row, label in zip(table, labels, strict=True)
+    ]
+    meant = [row for row, found in zip(table, told, strict=True) if found and not _outdone(found, told)]
+    return meant if _numbered(terms) <= set[str]().union(*map(_around, meant)) else []
+
+
+def _spoken_of(table: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
+    wanted = _not_of_columns(table, terms)
+    labels = [wanted.intersection(_labels(row, table)) for row in table]
+    all_of_them = set[str]().union(*labels)
+    numbered = _numbered(terms)
+    return [
+        row
+        for row, label in zip(table, labels, strict=True)
+        if (label and label == all_of_them and numbered <= _around(row))
+        or any(is_prose(cell) for cell in _cells(row.text)[1:])
+    ]
+
+
+def _numbered(terms: AbstractSet[str]) -> set[str]:
+    """What must be there as a whole, since the next table or row has nearly the same: "Q4", "AX-900", "2024"."""
+    return {term for term in terms if _NUMBERED.match(term)}
+
+
+def _around(row: Quote) -> set[str]:
+    """The terms of a row and of all that stands over it."""
+    head = f"{caption(row.head)}\n{row.head.text}" if row.head else ""
+    return set(analyze(f"{row.text}\n{head}\n{row.hit.title}\n{row.hit.section}"))
+
+
+def _not_of_columns(table: Sequence[Quote], terms: AbstractSet[str]) -> set[str]:
+    """The terms that may tell one row from another."""
+    return set(terms).difference(analyze(table[0].head.text) if table[0].head else ())
+
+
+def _labels(row: Quote, table: Sequence[Quote]) -> set[str]:
+    """What says which row it is: its first cell and other names; for the only one of its table, its headings too."""
+    cells = _cells(row.text)
+    names = [cell for cell in cells[1:] if not is_figure(cell) and not is_prose(cell)]
+    headings = [row.hit.title, row.hit.section] if len(table) == 1 else []
+    return set(analyze("\n".join([*cells[:1], *names, *headings])))
+
+
+def _outdone(found: AbstractSet[str], others: Iterable[AbstractSet[str]]) -> bool:
+    return any(found < other for other in others)

@@ -1,0 +1,232 @@
+"""Rows of tables as answers: quoted as they stand, said with the names of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.unit.answer.receipts import FACTS, checked, forged, live
+
+from ragstone.answer import Answerer
+from ragstone.answer.check import Judge
+from ragstone.answer.cite import Statement
+from ragstone.answer.contradict import contradictions
+from ragstone.answer.extract import Extractor, candidates
+from ragstone.answer.pack import pack
+from ragstone.answer.receipt import make_receipt
+from ragstone.answer.receipt_places import Stored
+from ragstone.answer.rows import as_meant, in_question, rows, shown
+from ragstone.core.analyzer import analyze_query
+from ragstone.core.answers import Answer
+from ragstone.core.protocols import Embedder
+from ragstone.core.tokens import WordTokenizer
+from ragstone.core.types import Hit, TableHead
+from ragstone.testing.fakes import FakeLLM
+
+MakeHit = Callable[..., Hit]
+
+HEAD = "| Region | Revenue Q2 | Revenue Q3 | Employees |"
+RULE = "| --- | --- | --- | --- |"
+NORTH = "| North | 3.9 million | 4.2 million | 120 |"
+SOUTH = "| South | 2.1 million | 2.4 million | 80 |"
+WEST = "| West | 5.5 million | 5.8 million | 210 |"
+TABLE = "\n".join(("Results of the regions", "", HEAD, RULE, NORTH, SOUTH, WEST))
+Q3 = "What was the revenue of North in Q3?"
+
+
+def said_for(question: str, *hits: Hit) -> list[str]:
+    """The candidates that are left for a question."""
+    terms = frozenset(analyze_query(question))
+    return [quote.text for quote in in_question(candidates(hits, addresses=True), terms)]
+
+
+async def answered(embedder: Embedder, question: str, *hits: Hit) -> Answer:
+    return await Answerer(embedder).answer(question, hits)
+
+
+async def test_a_row_answers_with_the_names_of_its_columns(embedder: Embedder, make_hit: MakeHit) -> None:
+    answer = await answered(embedder, Q3, make_hit(TABLE, start=50))
+    assert answer.answer == (
+        "Region: North; Revenue Q2: 3.9 million; Revenue Q3: 4.2 million; Employees: 120 [1][2]"
+    )
+    (sentence,) = answer.sentences
+    assert (sentence.text, sentence.support, sentence.citations) == (NORTH, "quoted", (1, 2))
+    assert [cited.quote for cited in answer.citations] == [NORTH, HEAD]
+    for cited in answer.citations:
+        assert TABLE[cited.start - 50 : cited.end - 50] == cited.quote
+
+
+def test_neither_what_names_the_columns_nor_the_rule_is_a_candidate(make_hit: MakeHit) -> None:
+    quotes = candidates([make_hit(TABLE)], addresses=True)
+    assert [quote.text for quote in quotes if quote.text.startswith("|")] == [NORTH, SOUTH, WEST]
+    assert {quote.head.text for quote in quotes if quote.head} == {HEAD}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{NORTH}\n{SOUTH}",
+        f"{HEAD}\n{RULE}\n\n{NORTH}",
+        f"```\n{HEAD}\n{RULE}\n{NORTH}\n```",
+        f"{HEAD}\n{RULE}\n| North | | | |",
+        f"{HEAD}\n{RULE}\n| North | 3.9 million | 4.",
+        f"{HEAD}\n{RULE}\n| North | ![x](http://x.example/y.png) | 4.2 million | 120 |",
+    ],
+    ids=["no names", "another table", "code", "one cell", "cut off", "image"],
+)
+def test_such_rows_are_no_candidates(make_hit: MakeHit, text: str) -> None:
+    assert candidates([make_hit(text)], addresses=True) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        (Q3, [NORTH]),
+        ("How many employees does West have?", [WEST]),
+        ("What was the revenue of North and South?", [NORTH, SOUTH]),
+        ("Which region has 80 employees?", [SOUTH]),
+        ("Does West have 120 employees?", [WEST]),
+        ("Which region has the highest revenue?", []),
+        ("What was the revenue of Atlantis in Q3?", []),
+        ("What was the revenue of North in Q4?", []),
+        ("What was the revenue of North in 2022?", []),
+        ("What is the sum of all?", []),
+    ],
+)
+def test_the_rows_that_a_question_singles_out(make_hit: MakeHit, question: str, found: list[str]) -> None:
+    assert said_for(question, make_hit(TABLE[24:], start=24)) == found
+
+
+def test_an_identifier_must_be_there_as_a_whole(make_hit: MakeHit) -> None:
+    stock = make_hit("| SKU | Stock |\n|---|---|\n| AX-100 | 4 |\n| AX-200 | 5 |")
+    assert said_for("How many AX-200 are in stock?", stock) == ["| AX-200 | 5 |"]
+    assert said_for("How many AX-900 are in stock?", stock) == []
+    assert len(said_for("How many AX-100 and AX-200 are in stock?", stock)) == 2
+
+
+def test_the_only_row_of_a_table_is_about_what_its_headings_name(make_hit: MakeHit) -> None:
+    text = "| Weight | Height |\n|---|---|\n| 12 kg | 40 cm |"
+    question = "What is the weight of the Kestrel pump?"
+    assert said_for(question, make_hit(text, title="The Kestrel pump")) == ["| 12 kg | 40 cm |"]
+    assert said_for(question, make_hit(text)) == []
+
+
+def test_a_row_is_judged_by_the_columns_that_are_asked_for(make_hit: MakeHit) -> None:
+    first, *_ = (quote for quote in candidates([make_hit(TABLE)], addresses=True) if quote.head)
+    terms = frozenset(analyze_query(Q3))
+    assert as_meant(first, terms) == "Results of the regions; Region: North; Revenue Q3: 4.2 million"
+    whole = "Region: North; Revenue Q2: 3.9 million; Revenue Q3: 4.2 million; Employees: 120"
+    assert as_meant(first, frozenset(["cost"])) == f"Results of the regions; {whole}"
+
+
+async def test_a_later_part_of_a_table_knows_the_names_of_its_columns(
+    embedder: Embedder, make_hit: MakeHit
+) -> None:
+    hit = make_hit(f"{SOUTH}\n{WEST}", start=500, table_head=TableHead(100, 2, f"Results\n{HEAD}\n{RULE}"))
+    answer = await answered(embedder, "What was the revenue of West in Q3?", hit)
+    assert answer.answer.startswith("Region: West; Revenue Q2: 5.5 million; Revenue Q3: 5.8 million;")
+    assert [(one.quote, one.start, one.page) for one in answer.citations] == [
+        (WEST, 500 + len(SOUTH) + 1, None),
+        (HEAD, 108, 2),
+    ]
+
+
+def test_the_end_of_a_row_that_was_cut_is_none(make_hit: MakeHit) -> None:
+    hit = make_hit(
+        f"million | 4.2 million | 120 |\n{SOUTH}", start=9, table_head=TableHead(0, 1, f"{HEAD}\n{RULE}")
+    )
+    assert [row.text for row in rows(hit).values() if row] == [SOUTH]
+
+
+def test_a_model_is_given_the_names_of_the_columns_too(make_hit: MakeHit) -> None:
+    (passage,) = pack([make_hit(SOUTH, table_head=TableHead(0, 1, HEAD))], 500, WordTokenizer())
+    assert f">\n{HEAD}\n{SOUTH}\n</passage>" in passage.rendered
+
+
+def test_what_is_shown_of_a_row() -> None:
+    assert shown(r"| a \| b | | c | d", "| One | Two | |") == "One: a | b; c; d"
+    long = shown(f"| {'word ' * 400}| 7 |", "| Text | Count |")
+    assert long.endswith("word…; Count: 7")
+    assert len(long) < 330
+
+
+async def test_a_row_of_more_than_a_thousand_characters_answers(
+    embedder: Embedder, make_hit: MakeHit
+) -> None:
+    names = " | ".join(["Code", *(f"Column{number}" for number in range(60)), "Weight"])
+    filler = " | ".join(f"some words that fill column {number}" for number in range(60))
+    row = f"| K-77 | {filler} | 12 kg |"
+    text = f"| {names} |\n|{'---|' * 62}\n| K-78 | {filler} | 13 kg |\n{row}"
+    answer = await answered(embedder, "What is the weight of K-77?", make_hit(text))
+    assert len(row) > 1000
+    assert [one.text for one in answer.sentences] == [row]
+
+
+async def test_rows_of_a_table_do_not_speak_against_each_other(make_hit: MakeHit) -> None:
+    hit = make_hit("| Pump | Limit |\n|---|---|\n| blue pump outside | 80 |\n| blue pump inside | 90 |")
+    first, _ = candidates([hit], addresses=True)
+    assert first.head
+    statement = Statement(first.text, "quoted", (first, first.head))
+    assert await contradictions([statement], [hit], Judge()) == []
+
+
+async def receipt_for(embedder: Embedder, *hits: Hit) -> dict[str, Any]:
+    return make_receipt(await answered(embedder, Q3, *hits), **FACTS)
+
+
+async def test_the_receipt_of_a_row_holds(embedder: Embedder, make_hit: MakeHit) -> None:
+    made = await receipt_for(embedder, make_hit(TABLE))
+    assert (await checked(made, doc=TABLE)).holds
+    changed = await checked(made, doc=TABLE.replace("Revenue Q3", "Costs Q3"))
+    assert changed.sentences[0].reason == "its document no longer says so"
+
+
+async def test_so_does_that_of_a_row_whose_columns_are_named_in_another_chunk(
+    embedder: Embedder, make_hit: MakeHit
+) -> None:
+    text = f"{HEAD}\n{RULE}\n{SOUTH}\n{NORTH}"
+    cut = text.index(NORTH)
+    kept = {"table_head": [0, None, f"{HEAD}\n{RULE}"]}
+    made = await receipt_for(
+        embedder, make_hit(NORTH, start=cut, table_head=TableHead(0, None, f"{HEAD}\n{RULE}"))
+    )
+    chunks = [live("doc", text[:cut]), live("doc", NORTH, cut, 1, metadata=kept)]
+    assert (await checked(made, doc=Stored(text, chunks))).holds
+
+
+async def test_a_row_under_names_that_are_not_its_columns_proves_nothing(
+    embedder: Embedder, make_hit: MakeHit
+) -> None:
+    made = await receipt_for(embedder, make_hit(TABLE))
+    row, head = made["citations"]
+    start = TABLE.index(SOUTH)
+    other = head | {"quote": SOUTH, "start": start, "end": start + len(SOUTH)}
+    report = await checked(forged(made, citations=[row, other]), doc=TABLE)
+    assert report.sentences[0].reason == "its words are not those of its quote"
+    alone = forged(made, sentences=[made["sentences"][0] | {"citations": [1]}])
+    assert (await checked(alone, doc=TABLE)).sentences[0].reason == "its words are not those of its quote"
+
+
+async def test_a_question_that_names_something_unknown_is_not_answered_by_a_row(
+    embedder: Embedder, make_hit: MakeHit
+) -> None:
+    question = "What was the revenue of North in Q3 under Robertson?"
+    assert (await Extractor(embedder).extract(question, [make_hit(TABLE)], max_sentences=5)).statements == ()
+
+
+@pytest.mark.parametrize(
+    ("reply", "supported"),
+    [
+        ("The revenue of North in Q3 was 4.2 million [1].", True),
+        ("West has 210 employees and North has 120 employees [1].", True),
+        ("The regions had between 80 and 210 employees [1].", True),
+        ("West has 120 employees [1].", False),
+        ("The revenue of North in Q3 was 3.9 million [1].", False),
+    ],
+)
+async def test_a_model_may_not_say_the_figure_of_another_row_or_column(
+    embedder: Embedder, make_hit: MakeHit, reply: str, supported: bool
+) -> None:
+    answer = await Answerer(embedder, FakeLLM([reply])).answer(Q3, [make_hit(TABLE)])
+    assert ("supported" in [one.support for one in answer.sentences]) is supported

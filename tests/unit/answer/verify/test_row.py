@@ -1,0 +1,120 @@
+"""Claims about facts that stand in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from ragstone.answer.verify import ClaimVerifier
+from ragstone.answer.verify.reading import sentences
+from ragstone.core.claims import Verdict
+from ragstone.core.model_types import Entailment
+from ragstone.core.protocols import Embedder, Entailer
+from ragstone.core.types import Hit, SearchResult, TableHead
+
+MakeHit = Callable[..., Hit]
+
+HEAD = "| Region | Revenue Q2 | Revenue Q3 | Employees |\n|---|---|---|---|"
+ROWS = "| North | 3.9 million | 4.2 million | 120 |\n| West | 5.5 million | 5.8 million | 210 |"
+STOCK = (
+    "| SKU | Name | Price EUR | Warehouse |\n|---|---|---|---|\n"
+    "| BX-300 | Submersible pump | 399.50 | Hamburg |\n| CX-400 | Garden hose | 1,039.90 | Berlin |"
+)
+
+
+async def verified(embedder: Embedder, claim: str, *hits: Hit, entailer: Entailer | None = None) -> Verdict:
+    async def search(query: str) -> SearchResult:
+        return SearchResult(query, query, "balanced", hits, (), (), 0.0)
+
+    return await ClaimVerifier(embedder, lambda: entailer).verify(claim, search)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The revenue of North in Q3 was 4.2 million.",
+        "The revenue of North in Q3 was 4,200,000.",
+        "North had revenue of 3.9 million in Q2.",
+        "West has 210 employees.",
+        "The price of the submersible pump is 399.50 EUR.",
+        "The price of the garden hose is 1039.90 EUR.",
+        "The warehouse of the garden hose is Berlin.",
+    ],
+)
+async def test_what_a_row_says_is_verified(embedder: Embedder, make_hit: MakeHit, claim: str) -> None:
+    verdict = await verified(embedder, claim, make_hit(f"{HEAD}\n{ROWS}"), make_hit(STOCK, "stock"))
+    assert (verdict.status, verdict.stance) == ("VERIFIED", "supported")
+    first = verdict.evidence[0]
+    text = STOCK if first.document_id == "stock" else f"{HEAD}\n{ROWS}"
+    assert text[first.start : first.end] == first.text
+    assert first.text.startswith("|")
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The revenue of North in Q3 was 5.2 million.",
+        "The revenue of North in Q3 was 3.9 million.",
+        "The revenue of North in Q3 was not 4.2 million.",
+        "West has 120 employees.",
+        "The price of the submersible pump is 249 EUR.",
+    ],
+)
+async def test_another_figure_is_refuted(embedder: Embedder, make_hit: MakeHit, claim: str) -> None:
+    verdict = await verified(embedder, claim, make_hit(f"{HEAD}\n{ROWS}"), make_hit(STOCK, "stock"))
+    assert (verdict.status, verdict.stance) == ("UNVERIFIED", "refuted")
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The revenue of Atlantis in Q3 was 4.2 million.",
+        "The revenue of North in Q4 was 4.2 million.",
+        "The revenue of North in Q3 fell to 4.2 million.",
+        "The revenue in Q3 was 4.2 million.",
+        "The company has 120 employees.",
+        "North has more employees than West.",
+        "The warehouse of the garden hose is Hamburg.",
+        "The price of the BX-900 is 399.50 EUR.",
+        "The revenue of North in Q3 is 8 percent.",
+    ],
+)
+async def test_what_no_row_says_is_not_supported(embedder: Embedder, make_hit: MakeHit, claim: str) -> None:
+    verdict = await verified(embedder, claim, make_hit(f"{HEAD}\n{ROWS}"), make_hit(STOCK, "stock"))
+    assert (verdict.status, verdict.stance) == ("UNVERIFIED", "unknown")
+
+
+async def test_a_later_part_of_a_table_is_read_with_its_columns(
+    embedder: Embedder, make_hit: MakeHit
+) -> None:
+    hit = make_hit(ROWS, start=900, table_head=TableHead(10, None, HEAD))
+    verdict = await verified(embedder, "The revenue of West in Q3 was 5.8 million.", hit)
+    assert (verdict.status, verdict.evidence[0].text) == ("VERIFIED", ROWS.split("\n")[1])
+
+
+def test_neither_what_names_the_columns_nor_the_rule_is_evidence(make_hit: MakeHit) -> None:
+    assert [quote.text for quote in sentences([make_hit(f"{HEAD}\n{ROWS}")])] == ROWS.split("\n")
+
+
+class Listening:
+    """An entailer that keeps what it is shown."""
+
+    name = "listening"
+
+    def __init__(self) -> None:
+        self.premises: list[str] = []
+
+    async def label(self, premises: Sequence[str], hypothesis: str) -> Sequence[Entailment]:
+        self.premises += premises
+        return [Entailment("entails", 0.95)] * len(premises)
+
+    async def close(self) -> None: ...
+
+
+async def test_a_model_is_shown_a_row_with_its_columns(embedder: Embedder, make_hit: MakeHit) -> None:
+    entailer = Listening()
+    hit = make_hit(f"{HEAD}\n{ROWS}", section="Results")
+    await verified(embedder, "North has 120 employees.", hit, entailer=entailer)
+    row = "Region: North; Revenue Q2: 3.9 million; Revenue Q3: 4.2 million; Employees: 120"
+    assert entailer.premises == [f"Doc\nResults\n{row}"]
