@@ -76,7 +76,7 @@ class KbGone(NotFoundError):
 
 
 class TenantGone(NotFoundError):
-    pass
+    code = "tenant_gone"
 
 
 class QuotaExceeded(RagstoneError):

@@ -13,7 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core.errors import InputError, NotFoundError, StoreBusy, StoreCorrupt, StoreError, StoreFull
+from ragstone.core.errors import (
+    InputError,
+    KbGone,
+    NotFoundError,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+)
 from ragstone.stores.ledger import sqlite_file
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.ledger.sqlite_file import translated
@@ -222,6 +230,7 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         (sqlite3.IntegrityError("UNIQUE constraint failed"), StoreError),
         (OSError(28, "No space left on device"), StoreFull),
         (PermissionError(13, "Permission denied"), StoreError),
+        (sqlite3.IntegrityError("FOREIGN KEY constraint failed"), KbGone),
         (InputError("already ours"), InputError),
     ],
 )

@@ -192,7 +192,7 @@ def translated(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         raise _operational(path, error) from error
     except sqlite3.IntegrityError as error:
-        foreign = error.sqlite_errorcode == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
+        foreign = "FOREIGN KEY" in str(error)
         raise (deleted_meanwhile() if foreign else StoreError(f"{path.name}: {error}")) from error
     except UnicodeEncodeError as error:
         raise InputError(
