@@ -335,6 +335,8 @@ class SqlLedger(ABC):
         for mirror in self.mirrors:
             try:
                 await mirror.settle(tenant)
+            except TenantGone:
+                continue  # whoever deletes it sees to the index
             except RagstoneError as error:
                 # What it still holds is not found by anyone, and its mark says what it has yet to let go of.
                 logger.warning("an index is behind, and will catch up: %s", error)
