@@ -10,8 +10,8 @@ from ragstone.core.errors import SettingsError
 
 BY_HAND = ("manual", "on_demand")
 WORDS = {"hourly": "0 * * * *", "daily": "0 0 * * *", "weekly": "0 0 * * mon", "monthly": "0 0 1 * *"}
-# Around 2100, which is no leap year, the 29th of February is eight years away from the next one.
-LOOK_AHEAD = timedelta(days=366 * 8 + 1)
+# Around 2100, which is no leap year, a 29th of February is forty years away from the next on the same day of the week.
+LOOK_AHEAD = timedelta(days=366 * 40)
 _DAY = timedelta(days=1)
 _TERM = re.compile(r"(\*|[0-9a-z]{1,3})(?:-([0-9a-z]{1,3}))?(?:/([0-9]{1,3}))?")
 _MAX_FIELD = 500

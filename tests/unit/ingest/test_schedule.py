@@ -56,6 +56,11 @@ def test_the_29th_of_february_is_found_across_a_year_that_is_no_leap_year() -> N
     assert next_run("0 0 29 2 *", at("2096-02-29T00:00")) == at("2104-02-29T00:00")
 
 
+def test_a_day_that_comes_once_in_decades_is_found() -> None:
+    assert next_run("0 0 */7 3 0", at("2027-01-01T00:00")) == at("2037-03-01T00:00")
+    assert next_run("0 0 29 2 */7", at("2088-03-01T00:00")) == at("2128-02-29T00:00")
+
+
 def test_times_are_utc_whatever_zone_is_asked_in() -> None:
     plus_five = timezone(timedelta(hours=5))
     assert next_run("daily", datetime(2026, 3, 4, 2, tzinfo=plus_five)) == at("2026-03-04T00:00")
