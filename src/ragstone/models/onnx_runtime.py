@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ class OnnxRuntime:
 
 def _session(content: bytes, threads: int) -> Any:
     """Open a session; whatever the library raises becomes a `RuntimeError`."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else its import tells its maker of this machine
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

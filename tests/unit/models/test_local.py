@@ -258,6 +258,21 @@ def test_importing_openvino_reports_to_nobody(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("runtime", ["openvino", "onnxruntime"])
+def test_a_model_leaves_nothing_at_home(folder: Path, tmp_path: Path, runtime: str) -> None:
+    script = (
+        "import asyncio, sys; from pathlib import Path; from ragstone.models.local import LocalEmbedder\n"
+        "model, cache, runtime = sys.argv[1:]\n"
+        "embedder = LocalEmbedder.open('tiny', path=Path(model), cache_dir=Path(cache), runtime=runtime)\n"
+        "asyncio.run(embedder.embed(['the cat']))\n"
+    )
+    home = tmp_path / "home"
+    home.mkdir()
+    call = [sys.executable, "-c", script, str(folder), str(tmp_path / "cache"), runtime]
+    subprocess.run(call, check=True, env={"HOME": str(home), "PATH": ""})
+    assert list(home.iterdir()) == []
+
+
 def test_a_model_leaves_nothing_in_the_temporary_folder(folder: Path, tmp_path: Path) -> None:
     script = (
         "import asyncio, os, sys; from pathlib import Path; from ragstone.models.local import LocalEmbedder\n"

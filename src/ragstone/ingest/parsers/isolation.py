@@ -30,10 +30,14 @@ def start_isolated(module: str, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 def _environment() -> dict[str, str]:
-    """Nothing of the parent's but where programs are; one thread and one heap, or each core maps memory of its own."""
+    """Nothing of the parent's but where programs are; one thread and one heap, or each core maps memory of its own.
+
+    What reads pictures would tell its maker of this machine, unless told not to.
+    """
     return {
         "MALLOC_ARENA_MAX": "1",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
+        "ORT_DISABLE_TELEMETRY": "1",
         "PATH": os.environ.get("PATH", os.defpath),
     }

@@ -203,6 +203,7 @@ async def test_the_child_has_nothing_it_does_not_need(
         "MALLOC_ARENA_MAX": "1",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
+        "ORT_DISABLE_TELEMETRY": "1",
         "PATH": os.environ["PATH"],
     }
     assert (state / "cwd").readlink() == Path("/")
