@@ -16,6 +16,8 @@ from ragstone import Engine, Settings, open_engine
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, LeaseLost, NotFoundError, SettingsError
 from ragstone.core.jobs import SourceRecord
+from ragstone.core.types import Item, Parsed
+from ragstone.ingest.extract import plain_text
 from ragstone.ingest.sync import Sync
 from ragstone.stores.ledger.source_book import SqlSourceBook
 from ragstone.testing.fakes import FakeEmbedder
@@ -158,6 +160,25 @@ async def test_pictures_that_nobody_named_are_counted_and_those_without_words_ar
     assert (job.state, list(job.progress.remarks)) == ("completed", ["no text was found in it"])
     assert await sync(engine, "icons") == "1 unchanged"
     assert len(await live(engine)) == 3
+
+
+async def test_a_picture_that_has_lost_its_words_keeps_them_and_is_not_read_again(
+    engine: Engine, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def legible(item: Item, *_: object) -> Parsed:
+        return plain_text("No entry.", item.uri, "")
+
+    await engine.intake.add_source("files", "signs", {"path": str(docs), "glob": "*.png"})
+    Image.new("RGB", (16, 16), "white").save(docs / "sign.png")
+    with monkeypatch.context() as patched:
+        patched.setattr("ragstone.ingest.prepare.extract", legible)
+        await sync(engine, "signs")
+    before = await live(engine)
+    Image.new("RGB", (16, 16), "red").save(docs / "sign.png")
+    assert await sync(engine, "signs") == "1 queued"
+    assert await sync(engine, "signs") == "1 unchanged"
+    assert list(before) == ["sign.png"]
+    assert await live(engine) == before
 
 
 async def test_what_is_on_its_way_is_not_queued_twice(engine: Engine, docs: Path, data_dir: Path) -> None:

@@ -189,7 +189,7 @@ class Sync:
         """Not what is on its way already, nor what failed before and has not changed since."""
         if job is None or job.content_hash != content_hash(task.item.content):
             return True
-        skipped = job.state == "completed" and "skipped" in job.progress.found and not task.known
+        skipped = job.state == "completed" and "skipped" in job.progress.found
         left_out = job.state == "failed" and job.error_code == NEAR_DUPLICATE
         if job.state in ACTIVE or left_out or (skipped and not self.afresh):
             self.report.unchanged += 1
