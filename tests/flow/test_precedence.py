@@ -55,6 +55,10 @@ def leaves(file: Path, hour: str) -> None:
     file.write_text(f"It leaves at {hour}.")
 
 
+def empty(file: Path) -> None:
+    file.write_text("")
+
+
 def gone(file: Path) -> None:
     file.unlink()
 
@@ -224,6 +228,26 @@ async def test_what_is_queued_and_was_read_last_is_not_superseded_by_who_read_fi
     assert (await first).added == 1
     await engine.intake.worker().run(until_idle=True)
     assert await live_text(engine) == ["It leaves at ten."]
+
+
+@pytest.mark.parametrize("how", ["ingest", "queue"])
+async def test_who_found_a_file_empty_first_does_not_remove_what_was_read_last(
+    engine: Engine, file: Path, how: str, late_queue: tuple[asyncio.Event, asyncio.Event]
+) -> None:
+    reached, go = late_queue
+    empty(file)
+    reader = engine.ingest if how == "ingest" else engine.intake.queue
+    first = asyncio.create_task(reader(file))
+    await reached.wait()
+    leaves(file, "ten")
+    await engine.ingest(file)
+    go.set()
+    said = await first
+    await engine.intake.worker().run(until_idle=True)
+    assert await live_text(engine) == ["It leaves at ten."]
+    if isinstance(said, IngestReport):
+        assert ([failure.code for failure in said.failed], said.removed) == (OVERTAKEN, 0)
+    assert {job.error_code for job in await engine.intake.jobs()} <= {"superseded"}
 
 
 @only_sqlite

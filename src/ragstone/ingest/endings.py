@@ -6,9 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from ragstone.core.errors import EmptyDocument, NoTextSeen
-from ragstone.core.ledger import Ledger
+from ragstone.core.ids import content_hash
+from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.types import SKIPPED, Failure
 from ragstone.ingest.parsers.dispatch import is_picture
+from ragstone.ingest.precedence import is_overtaken, outdated_jobs, overtaken, related
 from ragstone.ingest.prepare import Prepared
 from ragstone.ingest.resemblance import left_out
 from ragstone.ingest.tally import Tally
@@ -42,9 +44,8 @@ class Endings:
 
     async def failed(self, task: Task, failure: Failure) -> None:
         """It cannot be a document, and this is why. What was emptied says nothing any more."""
-        if is_emptied(task, failure) and await self._withdrawn(task):
-            self.tally.removed += 1
-            failure = replace(failure, error=f"{failure.error}; what it said before was removed")
+        if is_emptied(task, failure):
+            failure = await self._emptied(task, failure)
         failure = spared(task, failure)
         self.tally.fail(failure)
         task.group.fail(failure)
@@ -74,13 +75,17 @@ class Endings:
         if group.ended:
             await self.settle(group)
 
-    async def _withdrawn(self, task: Task) -> bool:
-        ticket = task.group.ticket
+    async def _emptied(self, task: Task, failure: Failure) -> Failure:
+        """Remove what a document said, unless its file was read again since."""
         async with self.ledger.transaction(self.tenant) as tx:
-            if ticket is None or task.parent_id:
-                return (ticket is None or await tx.holds(ticket)) and await tx.delete(task.document_id)
-            # Its job stays, to say what became of it.
-            return await tx.holds(ticket) and await tx.withdraw(task.document_id)
+            live = await tx.live_contents(related(task))
+            if is_overtaken(task, content_hash(task.item.content), live):
+                await tx.supersede(outdated_jobs([task]))
+                return overtaken(task)
+            if not await _withdrawn(tx, task):
+                return failure
+        self.tally.removed += 1
+        return replace(failure, error=f"{failure.error}; what it said before was removed")
 
     async def _end(self, task: Task) -> None:
         await self._one_less(task)
@@ -93,6 +98,14 @@ class Endings:
             if not family.waiting:
                 async with self.ledger.transaction(self.tenant) as tx:
                     await tx.set_recipe(family.document_id, family.content_hash, family.recipe)
+
+
+async def _withdrawn(tx: Transaction, task: Task) -> bool:
+    ticket = task.group.ticket
+    if ticket is None or task.parent_id:
+        return (ticket is None or await tx.holds(ticket)) and await tx.delete(task.document_id)
+    # Its job stays, to say what became of it.
+    return await tx.holds(ticket) and await tx.withdraw(task.document_id)
 
 
 def is_emptied(task: Task, failure: Failure) -> bool:

@@ -273,7 +273,8 @@ class _Run:
                 continue
             async with self.ledger.transaction(self.tenant) as tx:
                 holds = task.group.ticket is None or await tx.holds(task.group.ticket)
-                if holds and not is_overtaken(document, await tx.live_contents(related(task))):
+                live = await tx.live_contents(related(task))
+                if holds and not is_overtaken(task, document.content_hash, live):
                     await tx.delete(child)
 
     async def consume(self) -> None:

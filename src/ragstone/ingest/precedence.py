@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ragstone.core.host_clock import Reading, reading_now
-from ragstone.core.types import Item, LiveContent
-from ragstone.ingest.prepare import Prepared
+from ragstone.core.types import Failure, Item, LiveContent
 from ragstone.ingest.task import Task
 
 Live = Mapping[str, LiveContent]
@@ -23,12 +22,23 @@ def related(task: Task) -> list[str]:
     return [one for one in (task.document_id, task.parent_id) if one]
 
 
-def is_overtaken(document: Prepared, live: Live) -> bool:
+def is_overtaken(task: Task, content_hash: str, live: Live) -> bool:
     """Whether something else is live that was read after this: of the document, or of what it came in with."""
-    task = document.task
-    return _is_other_since(live.get(task.document_id), document.content_hash, task.read) or _is_other_since(
+    return _is_other_since(live.get(task.document_id), content_hash, task.read) or _is_other_since(
         live.get(task.parent_id), task.parent_hash, task.read
     )
+
+
+def overtaken(task: Task) -> Failure:
+    """What is said of it."""
+    uri = task.item.uri
+    return Failure(uri, "overtaken", f"{uri} was read again since, and that is what is live")
+
+
+def outdated_jobs(late: Iterable[Task]) -> dict[str, Reading | None]:
+    """Jobs of documents that were read again since; the others of an archive are still its job's business."""
+    tickets = [task.group.ticket for task in late if not task.parent_id]
+    return {ticket.job_id: None for ticket in tickets if ticket}
 
 
 def is_later(task: Task, live: Live) -> bool:

@@ -12,7 +12,7 @@ from ragstone.core.jobs import JobProgress, Ticket
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.types import Failure, KnowledgeBase, Matrix, NewVersion
 from ragstone.ingest.embed import Embedded
-from ragstone.ingest.precedence import is_later, is_overtaken, related
+from ragstone.ingest.precedence import is_later, is_overtaken, outdated_jobs, overtaken, related
 from ragstone.ingest.prepare import Prepared
 from ragstone.ingest.tally import Tally
 
@@ -30,43 +30,41 @@ async def store(
         ahead = await _stage_ahead(ledger, tenant, kb, wave, embedded, tally) if ledger.mirrored else None
         async with ledger.transaction(tenant) as tx:
             live = await tx.live_contents([one for document in wave for one in related(document.task)])
-            overtaken = [document for document in wave if is_overtaken(document, live)]
-            wanted = await _wanted(tx, _without(overtaken, wave))
+            late = [one for one in wave if is_overtaken(one.task, one.content_hash, live)]
+            wanted = await _wanted(tx, _without(late, wave))
             stored = await _activate_left(tx, ahead, wave, wanted) if ahead else []
             fresh = _without(stored, wanted)
             if ahead:
                 # What was read before and went live meanwhile has taken away what was staged.
                 fresh = [one for one in fresh if is_later(one.task, live)]
             stored += await _store_at_once(tx, kb, wave, fresh, embedded, tally)
-            await tx.supersede(_outdated(stored, overtaken))
+            await tx.supersede(_outdated(stored, late))
             await tx.complete_all(_finished(wave))
         out.append(len(stored))
-    _count(stored, overtaken, wave, tally)
+    _count(stored, late, wave, tally)
     return stored
 
 
 def _count(
-    stored: Sequence[Prepared], overtaken: Sequence[Prepared], wave: Sequence[Prepared], tally: Tally
+    stored: Sequence[Prepared], late: Sequence[Prepared], wave: Sequence[Prepared], tally: Tally
 ) -> None:
     """Say of each document of a wave what became of it."""
     for document in wave:
         document.task.group.waiting -= 1
     for document in stored:
         document.task.group.stored += 1
-    for document in overtaken:
-        uri = document.task.item.uri
-        tally.fail(Failure(uri, "overtaken", f"{uri} was read again since, and that is what is live"))
-    for document in _without([*stored, *overtaken], wave):
+    for document in late:
+        tally.fail(overtaken(document.task))
+    for document in _without([*stored, *late], wave):
         uri = document.task.item.uri
         reason = f"{uri} was deleted, cancelled or taken over while it was being read"
         tally.fail(Failure(uri, "gone", reason))
 
 
-def _outdated(stored: Sequence[Prepared], overtaken: Sequence[Prepared]) -> dict[str, Reading | None]:
+def _outdated(stored: Sequence[Prepared], late: Sequence[Prepared]) -> dict[str, Reading | None]:
     """Jobs that would make of a document what it was before."""
     waiting = {one.task.waiting_job: one.task.read for one in stored if one.task.waiting_job}
-    late = [one.task.group.ticket for one in overtaken if not one.task.parent_id]
-    return {**waiting, **{ticket.job_id: None for ticket in late if ticket}}
+    return {**waiting, **outdated_jobs(one.task for one in late)}
 
 
 def _without(some: Sequence[Prepared], wave: Sequence[Prepared]) -> list[Prepared]:
