@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import zipfile
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -141,6 +142,21 @@ async def test_a_file_that_was_emptied_is_found_no_more(engine: Engine, docs: Pa
     (docs / "bridge.md").write_text("# Bridge\n\nAll about the bridge and its winter service.")
     await sync(engine)
     assert await live(engine) == before
+
+
+async def test_an_archive_that_was_cut_off_is_no_failure_any_more_once_it_is_whole(
+    engine: Engine, docs: Path
+) -> None:
+    archive = docs / "more.zip"
+    archive.write_bytes(b"")
+    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await sync(engine)
+    assert (await engine.intake.source("docs")).shortfall.count == 1
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("ship.md", "# Ship\n\nAll about the ship.")
+    assert await sync(engine) == "1 queued, 3 unchanged, 1 removed"
+    assert (await engine.intake.source("docs")).shortfall.count == 0
+    assert await sync(engine) == "4 unchanged"
 
 
 async def test_pictures_that_nobody_named_are_counted_and_those_without_words_are_no_failures(

@@ -69,11 +69,12 @@ class Arrivals:
     async def expect(self, listing: Listing) -> None:
         """Find out what is no longer there: it is gone, or it was moved and turns up among what comes after this."""
         there = await self.ledger.belongings(self.tenant, self.kb, listing.source, listing.under)
+        # What was no archive when it was read, cut off perhaps, and is one now, is no document itself.
+        archives = {one.partition(MEMBER)[0] for one in listing.listed if MEMBER in one}
         for external_id, (identity, hashed) in there.items():
             container = external_id.partition(MEMBER)[0]
-            if external_id not in listing.listed and (
-                container in listing.listed or not listing.is_there(container)
-            ):
+            listed = external_id in listing.listed and external_id not in archives
+            if not listed and (container in listing.listed or not listing.is_there(container)):
                 self._gone[listing.source, external_id] = _Missing(identity, listing.read)
                 if hashed and container not in listing.listed:
                     self._lost.setdefault((listing.source, hashed), []).append(external_id)
