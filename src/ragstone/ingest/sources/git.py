@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -15,7 +15,7 @@ from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.archives import MEGABYTE
 from ragstone.ingest.sources.batches import in_batches
 from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.git_objects import Blob, BlobReader, Missing, Oversize, Repository
+from ragstone.ingest.sources.git_objects import Blob, BlobReader, Change, Missing, Oversize, Repository
 from ragstone.ingest.sources.patterns import Patterns, Selection
 from ragstone.ingest.sources.walk import is_document, is_skipped, own_name, real, skipped
 
@@ -54,6 +54,8 @@ class _Work(NamedTuple):
     skipped: tuple[str, ...]
     removed: tuple[str, ...]
     listed: frozenset[str] | None
+    unread: dict[str, Failure]
+    """What could not be read before and is as it was, by path; what cannot be read now comes to it."""
 
 
 class GitSource:
@@ -80,7 +82,7 @@ class GitSource:
         async for entries in in_batches(self._entries(work)):
             yield Page(entries, cursor=cursor, leaving=leaving)
             leaving = ()
-        yield Page((), cursor=reached, removed=work.removed)
+        yield Page((), cursor={**reached, **_noted(work.unread)}, removed=work.removed)
 
     async def close(self) -> None:
         """Nothing is held open."""
@@ -96,11 +98,16 @@ class GitSource:
             changes = list(self._repository.changes(old, commit))
             found = [change.blob for change in changes if change.blob]
             gone = (change.path for change in changes if not change.blob)
-            return _Work(
-                *self._sorted(found), tuple(own_name(path) for path in gone if self._wants(path)), None
-            )
+            removed = tuple(own_name(path) for path in gone if self._wants(path))
+            return _Work(*self._sorted(found), removed, None, self._unread(cursor, changes))
         blobs, skipped = self._sorted(self._repository.files(commit))
-        return _Work(blobs, skipped, (), frozenset(own_name(blob.path) for blob in blobs))
+        return _Work(blobs, skipped, (), frozenset(own_name(blob.path) for blob in blobs), {})
+
+    def _unread(self, cursor: Json, changes: Iterable[Change]) -> dict[str, Failure]:
+        """What the cursor knows of that could not be read, but for what has changed since."""
+        changed = {change.path for change in changes}
+        noted = cursor.get("unread", ())
+        return {path: Failure(self._uri(path), *why) for path, *why in noted if path not in changed}
 
     def _sorted(self, blobs: Iterable[Blob]) -> tuple[tuple[Blob, ...], tuple[str, ...]]:
         """The documents among files, and the paths of those that would be some, had they been named."""
@@ -121,11 +128,15 @@ class GitSource:
 
     def _entries(self, work: _Work) -> Iterator[Item | Failure]:
         yield from (skipped(self._uri(path)) for path in work.skipped)
+        yield from list(work.unread.values())
         if not work.blobs:
             return
         with self._repository.reader() as reader:
             for blob in work.blobs:
-                yield self._entry(blob, reader)
+                entry = self._entry(blob, reader)
+                if isinstance(entry, Failure):
+                    work.unread[blob.path] = entry
+                yield entry
 
     def _uri(self, path: str) -> str:
         return f"{real(self._repository.path).name.removesuffix('.git')}/{own_name(path)}"
@@ -151,3 +162,9 @@ class GitSource:
                 "filename": blob.path.rsplit("/", 1)[-1],
             },
         )
+
+
+def _noted(unread: Mapping[str, Failure]) -> dict[str, Json]:
+    """What of it stands in a cursor: runs that pass over what is unchanged still have to say so."""
+    noted: Json = [[path, failure.code, failure.error] for path, failure in unread.items()]
+    return {"unread": noted} if noted else {}

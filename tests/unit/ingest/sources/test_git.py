@@ -226,6 +226,28 @@ async def test_what_is_kept_elsewhere_is_reported(checkout: Path) -> None:
     assert failures(found) == [Failure("manual/report.pdf", "unreadable", message)]
 
 
+async def test_what_cannot_be_read_is_reported_until_it_changes(checkout: Path) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
+    for name in ("a.md", "b.md", "c.md"):
+        write(checkout / name, pointer)
+    commit(checkout)
+    first, cursor = await reach(source(checkout))
+    second, cursor = await reach(source(checkout), cursor)
+    assert failures(second) == failures(first)
+    assert [len(page.items) for page in second] == [3, 0]
+    write(checkout / "a.md", "# A")
+    (checkout / "b.md").unlink()
+    commit(checkout)
+    third, cursor = await reach(source(checkout), cursor)
+    assert [entry.uri for page in third for entry in page.items] == ["manual/c.md", "manual/a.md"]
+    assert [failure.uri for failure in failures(third)] == ["manual/c.md"]
+    git(checkout, "rm", "--quiet", "c.md")
+    commit(checkout)
+    last, cursor = await reach(source(checkout), cursor)
+    assert failures(last) == []
+    assert await pages(source(checkout), cursor) == []
+
+
 async def test_a_partial_clone_fetches_nothing(checkout: Path, tmp_path: Path) -> None:
     git(checkout, "config", "uploadpack.allowFilter", "true")
     clone = tmp_path / "partial"
