@@ -70,6 +70,15 @@ class SourceSuite:
         assert (await _ran(book, Shortfall())).shortfall == Shortfall()
         assert [one.shortfall for one in await book.all(T)] == [Shortfall()]
 
+    async def test_what_failed_before_and_cannot_be_read_any_more_counts_once(self, stores: Stores) -> None:
+        ledger, queue, book = stores
+        await put(ledger, document_job("a"))
+        (a,) = await take(queue)
+        await queue.fail(T, a.ticket, DAMAGED.code, DAMAGED.error)
+        locked = Failure(DAMAGED.uri, "unreadable", "it may not be read")
+        source = await _ran(book, Shortfall(1, (locked,)))
+        assert source.shortfall == Shortfall(1, (locked,), total=True)
+
     async def test_what_failed_goes_with_its_document(self, stores: Stores) -> None:
         ledger, queue, book = stores
         await put(ledger, document_job("a"))

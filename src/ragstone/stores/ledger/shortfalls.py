@@ -9,7 +9,7 @@ from typing import Any
 
 from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, Shortfall, SourceRecord
 from ragstone.core.types import Failure
-from ragstone.stores.database import Connection
+from ragstone.stores.database import Connection, marks
 
 OF_SOURCE = "= (SELECT kb_id, name FROM sources WHERE tenant_id = ? AND id = ?)"
 LAST = (
@@ -36,17 +36,20 @@ def unread_of(stored: Mapping[str, Any]) -> Shortfall:
 
 def with_failed_documents(connection: Connection, tenant_id: str, source: SourceRecord) -> SourceRecord:
     """The source, its documents whose last job failed among what could not be taken in."""
-    given = (tenant_id, NEAR_DUPLICATE, tenant_id, source.id)
-    failed = connection.execute(f"SELECT count(*) {FAILED}", given).fetchone()[0]
     unread = source.shortfall
+    # What could not even be read this time is not told twice.
+    told = [failure.uri for failure in unread.first]
+    which = f"{FAILED} AND j.uri NOT IN ({marks(told)})" if told else FAILED
+    given = (tenant_id, NEAR_DUPLICATE, tenant_id, source.id, *told)
+    failed = connection.execute(f"SELECT count(*) {which}", given).fetchone()[0]
     count = unread.count + failed
     if not count:
         return source
     rows = connection.execute(
-        f"SELECT j.uri, j.error_code, j.error, j.progress {FAILED} ORDER BY j.seq LIMIT ?",
+        f"SELECT j.uri, j.error_code, j.error, j.progress {which} ORDER BY j.seq LIMIT ?",
         (*given, MOST_NAMED),
     )
-    lost = [Failure(uri, code, error, json.loads(told).get("hint", "")) for uri, code, error, told in rows]
+    lost = [Failure(uri, code, error, json.loads(how_far).get("hint", "")) for uri, code, error, how_far in rows]
     first = (*unread.first, *lost)[:MOST_NAMED]
     nothing = not connection.execute(TAKEN_IN, (tenant_id, tenant_id, source.id)).fetchone()
     return replace(source, shortfall=Shortfall(count, first, unread.total or nothing))
