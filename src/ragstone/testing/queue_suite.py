@@ -20,7 +20,8 @@ import pytest
 
 from ragstone.core.clock import now
 from ragstone.core.errors import LeaseLost
-from ragstone.core.jobs import JobProgress, Priority, Ticket
+from ragstone.core.host_clock import Reading
+from ragstone.core.jobs import JobProgress, NewJob, Priority, Ticket
 from ragstone.testing.queue_claims_suite import (
     LONG,
     OVER,
@@ -193,6 +194,17 @@ class QueueSuite(QueueClaimsSuite):
         assert old is not None
         assert (old.state, old.error_code) == ("cancelled", "superseded")
         assert names(await take(queue)) == ["a"]
+
+    async def test_a_job_is_of_the_last_reading_whoever_queues_it_last(self, stores: Stores) -> None:
+        ledger, queue = stores
+
+        def read(content: str, second: float) -> NewJob:
+            job = document_job("a", content=content)
+            return replace(job, facts={**job.facts, "read": Reading("boot", second)})
+
+        (last,) = await put(ledger, read("new", 3))
+        assert names(await put(ledger, read("new", 1), read("old", 2))) == ["a", "a"]
+        assert [(job.id, job.read.seconds) for job in await take(queue)] == [(last.id, 3)]
 
     async def test_a_deleted_document_takes_its_jobs_along(self, stores: Stores) -> None:
         ledger, queue = stores

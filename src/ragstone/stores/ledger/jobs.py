@@ -38,8 +38,9 @@ def enqueue(
     """Queue a job. One that already waits for the same document or source takes over what is new."""
     waiting = _active(connection, tenant_id, kb, job)
     facts = connection.dialect.to_json(dict(job.facts))
+    earlier = waiting is not None and read_of(job.facts).precedes(waiting.read)
     if waiting and _same(waiting, job, json.loads(facts)):
-        read = {"read": job.facts["read"]} if "read" in job.facts else {}
+        read = {} if earlier or "read" not in job.facts else {"read": job.facts["read"]}
         return _hasten(connection, tenant_id, waiting, job, {**waiting.facts, **read})
     if waiting and job.kind == "sync":
         # The one that reads more does what both were to do.
@@ -47,7 +48,7 @@ def enqueue(
     if job.kind == "reembed" and (there := waiting or _turn(connection, tenant_id, kb, job)):
         return there
     if waiting and job.kind == "document":
-        if read_of(job.facts).precedes(waiting.read):
+        if earlier:
             return waiting  # who brings this has read it first, and comes last
         supersede(connection, tenant_id, {waiting.id: None})
     if job.document_id:

@@ -49,7 +49,9 @@ def with_failed_documents(connection: Connection, tenant_id: str, source: Source
         f"SELECT j.uri, j.error_code, j.error, j.progress {which} ORDER BY j.seq LIMIT ?",
         (*given, MOST_NAMED),
     )
-    lost = [Failure(uri, code, error, json.loads(how_far).get("hint", "")) for uri, code, error, how_far in rows]
+    lost = [
+        Failure(uri, code, error, json.loads(how_far).get("hint", "")) for uri, code, error, how_far in rows
+    ]
     first = (*unread.first, *lost)[:MOST_NAMED]
     nothing = not connection.execute(TAKEN_IN, (tenant_id, tenant_id, source.id)).fetchone()
     return replace(source, shortfall=Shortfall(count, first, unread.total or nothing))
