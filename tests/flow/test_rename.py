@@ -62,9 +62,8 @@ async def test_what_is_ingested_while_its_kb_is_renamed_goes_nowhere_else(
     assert 0 < report.added == counts["b"] - 1 < 40
     assert report.added + len(report.failed) == 40
     assert {one.code for one in report.failed} == {"kb_gone"}
-    assert report.failed[0].error.endswith(
-        "knowledge base 'a' was renamed to 'b' meanwhile; ingest again with: ragstone ingest PATH --kb b"
-    )
+    assert report.failed[0].error.endswith(": knowledge base 'a' was renamed to 'b' meanwhile")
+    assert report.failed[0].hint == "ingest again with: ragstone ingest PATH --kb b"
 
 
 async def test_what_is_ingested_while_its_kb_is_replaced_does_not_go_into_the_new_one(
@@ -77,9 +76,8 @@ async def test_what_is_ingested_while_its_kb_is_replaced_does_not_go_into_the_ne
 
     while_embedding(fake_model, monkeypatch, replaced)
     report = await engine.ingest_items([_item("one"), _item("two")], kb="a")
-    assert [one.error.split(": ", 1)[1] for one in report.failed] == [
-        "knowledge base 'a' was deleted meanwhile; ingest again with: ragstone ingest PATH --kb a"
-    ] * 2
+    said = "knowledge base 'a' was deleted meanwhile", "ingest again with: ragstone ingest PATH --kb a"
+    assert [(one.error.split(": ", 1)[1], one.hint) for one in report.failed] == [said] * 2
     assert await _counts(engine) == {"a": 0}
 
 

@@ -31,7 +31,7 @@ from ragstone.ingest.entries import Entry, opened, some
 from ragstone.ingest.model_choice import ModelChoice
 from ragstone.ingest.parts import LedgerParts
 from ragstone.ingest.precedence import is_overtaken, related
-from ragstone.ingest.prepare import Prepared, Preparer, attached, made_from, unusable
+from ragstone.ingest.prepare import Prepared, Preparer, attached, made_from, met_a_defect, unusable
 from ragstone.ingest.resemblance import Resemblances, marked
 from ragstone.ingest.scan import scan
 from ragstone.ingest.scope import Scope
@@ -222,8 +222,7 @@ class _Run:
             return failure_of(uri, error)
         except Exception as error:
             # A defect of ours costs one document, named with its reason; the rest of the run goes on.
-            logger.exception("%s could not be prepared", uri)
-            return Failure(uri, "internal", f"{uri} met a defect: {type(error).__name__}: {error!s:.200}")
+            return met_a_defect(uri, error)
 
     async def _hand_over(self, document: Prepared, arrivals: Arrivals) -> None:
         """Onto the belt, and its attachments behind it."""
@@ -342,4 +341,4 @@ class _Run:
 
 def _lost(task: Task, error: KbGone) -> Failure:
     task.group.retryable = error.retryable
-    return Failure(task.item.uri, error.code, f"{task.item.uri}: {error}; {error.hint}")
+    return failure_of(task.item.uri, error, f"{task.item.uri}: {error}")

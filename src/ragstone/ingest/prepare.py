@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,7 @@ from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.tally import StageTimes, at_stage
 from ragstone.ingest.task import Task
 
+logger = logging.getLogger(__name__)
 THREADS = 2
 CUT_BY_MEANING = ("semantic", "hybrid")
 """Strategies whose chunks depend on the model."""
@@ -247,6 +249,12 @@ def unusable(item: Item) -> Failure | None:
             shown = printable(item.uri or item.external_id)
             return Failure(shown, "invalid_input", f"the {what} of '{shown}' {problem}")
     return None
+
+
+def met_a_defect(uri: str, error: Exception) -> Failure:
+    """What is said of a document that showed a defect of ours; the log has it whole."""
+    logger.error("%s could not be prepared", uri, exc_info=error)
+    return Failure(uri, "internal", f"{uri} met a defect: {type(error).__name__}: {error!s:.200}")
 
 
 def attached(parent: Prepared, parent_id: str) -> list[Item]:

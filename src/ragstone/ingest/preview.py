@@ -14,7 +14,7 @@ from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase, Stat
 from ragstone.ingest.arrivals import Arrivals, Listing
 from ragstone.ingest.endings import is_emptied, spared
 from ragstone.ingest.entries import Entry, opened, some
-from ragstone.ingest.prepare import Prepared, Preparer, attached, unusable
+from ragstone.ingest.prepare import Prepared, Preparer, attached, met_a_defect, unusable
 from ragstone.ingest.resemblance import Resemblances
 from ragstone.ingest.tally import OnProgress, Tally
 from ragstone.ingest.task import Task
@@ -93,6 +93,8 @@ class _Look:
             return await self.preparer.outline(task, _NoParts(), self.tally.times)
         except RagstoneError as error:
             return failure_of(task.item.uri, error)
+        except Exception as error:
+            return met_a_defect(task.item.uri, error)
 
     async def _count(self, document: Prepared) -> None:
         task = document.task

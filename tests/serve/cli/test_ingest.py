@@ -188,6 +188,18 @@ def test_a_dry_run_tells_what_the_run_then_does(cli: Cli, pages: Path) -> None:
     assert [told[name] for name in counts] == [done[name] for name in counts] == [1, 1, 1, 1]
 
 
+def test_a_dry_run_survives_what_the_run_survives(
+    cli: Cli, pages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spring(*_: object, **__: object) -> None:
+        raise RuntimeError("sprung")
+
+    monkeypatch.setattr("ragstone.ingest.prepare.normalize", spring)
+    told = cli("ingest", pages, "--dry-run", "--json").json
+    assert told["failed"] == cli("ingest", pages, "--json").json["failed"]
+    assert {failure["code"] for failure in told["failed"]} == {"internal"}
+
+
 def test_queued_files_come_with_their_jobs(cli: Cli, pages: Path) -> None:
     ran = cli("ingest", "--queue", pages, pages / "fares.md")
     header, *rows = [line.split() for line in ran.out.splitlines()]
