@@ -251,6 +251,27 @@ async def test_who_found_a_file_empty_first_does_not_remove_what_was_read_last(
 
 
 @only_sqlite
+async def test_who_found_a_file_empty_first_leaves_what_was_read_last_in_the_queue(
+    engine: Engine, file: Path, late_queue: tuple[asyncio.Event, asyncio.Event]
+) -> None:
+    reached, go = late_queue
+    leaves(file, "eight")
+    go.set()
+    await engine.ingest(file)
+    go.clear()
+    reached.clear()
+    empty(file)
+    first = asyncio.create_task(engine.ingest(file))
+    await reached.wait()
+    leaves(file, "ten")
+    await engine.intake.queue(file)
+    go.set()
+    assert [failure.code for failure in (await first).failed] == OVERTAKEN
+    await engine.intake.worker().run(until_idle=True)
+    assert await live_text(engine) == ["It leaves at ten."]
+
+
+@only_sqlite
 async def test_items_hold_in_the_order_in_which_they_are_given_not_made(engine: Engine) -> None:
     ten, twelve = (Item("notes", "a", "notes/a", f"It leaves at {hour}.") for hour in ("ten", "twelve"))
     for item in (twelve, ten):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ragstone.core.errors import EmptyDocument, NoTextSeen
 from ragstone.core.ids import content_hash
+from ragstone.core.jobs import UnderWay
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.types import SKIPPED, Failure
 from ragstone.ingest.parsers.dispatch import is_picture
@@ -77,9 +78,13 @@ class Endings:
 
     async def _emptied(self, task: Task, failure: Failure) -> Failure:
         """Remove what a document said, unless its file was read again since."""
+        queued = (await self.ledger.under_way(self.tenant, [task.document_id])).get(
+            task.document_id, UnderWay()
+        )
         async with self.ledger.transaction(self.tenant) as tx:
             live = await tx.live_contents(related(task))
-            if is_overtaken(task, content_hash(task.item.content), live):
+            is_late = is_overtaken(task, content_hash(task.item.content), live)
+            if is_late or task.read.precedes(queued.read):
                 await tx.supersede(outdated_jobs([task]))
                 return overtaken(task)
             if not await _withdrawn(tx, task):
