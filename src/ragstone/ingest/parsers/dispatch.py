@@ -76,7 +76,8 @@ _CALLED = {
 }
 """Kinds whose bytes show what they are: a file that only has the name is refused."""
 _SUPPORTED = (
-    "text, Markdown, HTML, PDF, DOCX, RTF, PPTX, XLSX, CSV, EPUB, JSON, EML, code and picture files can be read"
+    "text, Markdown, HTML, PDF, DOCX, RTF, PPTX, XLSX, CSV, EPUB, JSON, EML, code and picture files "
+    "can be read"
 )
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html[\s>])", re.IGNORECASE)
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
