@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragstone.core.types import BlockKind
 from ragstone.ingest.parsers.draft import Draft
-from ragstone.ingest.parsers.tables import markdown_table
+from ragstone.ingest.parsers.tables import markdown_table, one_header
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MOST_SPANNED = 50
 """Columns and rows that one cell may take: a small file must not become a large table."""
 MOST_REPEATED = 200
+MOST_HEADER_ROWS = 4
 _UNREAD = frozenset({
     "script", "style", "template", "noscript", "svg", "math", "iframe", "object", "canvas", "audio", "video",
     "select", "button", "input", "textarea", "dialog", "head", "nav", "menu",
@@ -187,7 +188,8 @@ def _events(root: LexborNode, skips: Callable[[LexborNode], bool]) -> Iterator[t
 def _table(table: LexborNode) -> str:
     """A Markdown table under its caption."""
     lines = [_visible(caption) for caption in table.css("caption")]
-    rows = []
+    rows: list[list[str]] = []
+    deep = _header_rows(table)
     merged: dict[int, tuple[str, int]] = {}
     for row in table.css("tr"):
         cells: list[str] = []
@@ -197,14 +199,25 @@ def _table(table: LexborNode) -> str:
                 _go_on(cells, merged)
                 text, down = _visible(cell), _span(cell, "rowspan")
                 for number in range(_span(cell, "colspan") if len(cells) < MOST_SPANNED else 1):
+                    once = number > 0 and len(rows) >= deep
                     if down > 1:
-                        merged[len(cells)] = "" if number or len(text) > MOST_REPEATED else text, down
-                    cells.append("" if number else text)
+                        merged[len(cells)] = "" if once or len(text) > MOST_REPEATED else text, down
+                    cells.append("" if once or (number and len(text) > MOST_REPEATED) else text)
             cell = cell.next
         _go_on(cells, merged)
         rows.append(cells)
         merged = {column: (text, down - 1) for column, (text, down) in merged.items() if down > 1}
-    return "\n".join((*lines, markdown_table(rows)))
+    return "\n".join((*lines, markdown_table([*one_header(rows[:deep]), *rows[deep:]])))
+
+
+def _header_rows(table: LexborNode) -> int:
+    """How many rows name the columns together, below cells that name several of them at once; 0 for no such header."""
+    first = table.css_first("tr")
+    cells = first.css("th, td") if first is not None else []
+    if not any(_span(cell, "colspan") > 1 for cell in cells):
+        return 0
+    deep = max(len(table.css("thead tr")), *(_span(cell, "rowspan") for cell in cells))
+    return deep if 1 < deep <= MOST_HEADER_ROWS else 0
 
 
 def _go_on(cells: list[str], merged: Mapping[int, tuple[str, int]]) -> None:

@@ -6,13 +6,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
 from ragstone.core.types import BlockKind
 from ragstone.ingest.parsers.draft import Draft
 from ragstone.ingest.parsers.pdf_layout import Page, Span
+from ragstone.ingest.parsers.tables import continued
 
 Pages = Mapping[int, Sequence[Span]]
 
@@ -21,6 +22,7 @@ MARGIN = 0.1
 LARGER = 1.12
 """A line this much larger than the body is a heading."""
 MAX_HEADING = 200
+_SAME_EDGE = 3.0
 _DIGITS = re.compile(r"\d+")
 _PAGE_NUMBER = re.compile(r"\W*#\W*|[ivxl]{1,6}")
 _LEADERS = re.compile(r"(?:\s?[.·]){4,}\s*")
@@ -55,7 +57,7 @@ class _Style:
 def add_pages(draft: Draft, pages: Mapping[int, Page]) -> None:
     """Write the document's blocks, each with its page."""
     body = _body_size(_prose({number: page.lines for number, page in pages.items() if not page.scanned}))
-    kept = _without_running_lines(pages, body)
+    kept = _with_headers(_without_running_lines(pages, body), pages, body)
     prose = _prose(kept)
     printed = {number: lines for number, lines in prose.items() if not pages[number].scanned}
     print_style = _Style(body, _heading_levels(printed, body), _line_pitch(printed))
@@ -66,6 +68,31 @@ def add_pages(draft: Draft, pages: Mapping[int, Page]) -> None:
         style = scan_style if pages[page].scanned else print_style
         for group in _groups(lines, style):
             _add_group(draft, group, page, _level(group[0], style), vocabulary)
+
+
+def _with_headers(kept: Pages, pages: Mapping[int, Page], body: float) -> Pages:
+    """Give tables that go on over the end of a page their header there, too: by it their figures are read."""
+    complete = {number: list(lines) for number, lines in kept.items()}
+    for number, lines in complete.items():
+        before = complete.get(number - 1)
+        if not before:
+            continue
+        # With few pages their running lines are still there.
+        edges = [
+            {_running_key(line) for line in _edge_lines(pages[page], body)} for page in (number - 1, number)
+        ]
+        running = edges[0] & edges[1]
+        upper = next((line for line in reversed(before) if _running_key(line) not in running), None)
+        place = next((place for place, line in enumerate(lines) if _running_key(line) not in running), None)
+        if upper and place is not None and _goes_on(upper, lines[place]):
+            lines[place] = replace(lines[place], text=continued(upper.text, lines[place].text))
+    return complete
+
+
+def _goes_on(upper: Span, lower: Span) -> bool:
+    """Whether two tables stand between the same margins."""
+    apart = max(abs(upper.left - lower.left), abs(upper.right - lower.right))
+    return upper.is_table and lower.is_table and apart <= _SAME_EDGE
 
 
 def _prose(pages: Pages) -> Pages:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
 from ragstone.ingest.parsers.cleaning import one_line
 from ragstone.ingest.parsers.draft import Draft
 
 GROUP_CHARS = 1000
 """Rows of a sheet go together up to this many characters, so that a chunk holds them with their header."""
+_FIGURE = re.compile(r"\d")
 
 
 def markdown_table(rows: Iterable[Sequence[str]]) -> str:
@@ -19,6 +22,12 @@ def markdown_table(rows: Iterable[Sequence[str]]) -> str:
     width = max(len(cells) for cells in filled)
     header, *body = (_line(cells, width) for cells in filled)
     return "\n".join((header, _rule(width), *body))
+
+
+def one_header(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """A header of several rows as one, each column under all its names: "Price Retail", "Price Export"."""
+    names = [list(dict.fromkeys(filter(None, column))) for column in zip_longest(*rows, fillvalue="")]
+    return [[" ".join(column) for column in names]] if names else []
 
 
 def add_row_groups(draft: Draft, rows: Iterable[Sequence[str]], *, page: int | None = None) -> None:
@@ -40,6 +49,28 @@ def add_row_groups(draft: Draft, rows: Iterable[Sequence[str]], *, page: int | N
         group.append(line)
         size += len(line) + 1
     draft.add("table", "\n".join((header, *group)), page=page)
+
+
+def continued(upper: str, lower: str) -> str:
+    """A table that goes on with another one's rows, under its header; unchanged where it has one of its own."""
+    header, rule, *_ = upper.split("\n")
+    first, lower_rule, *rest = lower.split("\n")
+    if rule != lower_rule or first == header or _names_figures(first, rest):
+        return lower
+    return "\n".join((header, rule, first, *rest))
+
+
+def _names_figures(first: str, rest: Sequence[str]) -> bool:
+    """Whether a row has words over a column of figures, as headers do."""
+    columns = zip(_split(first), *map(_split, rest), strict=True)
+    return any(
+        above and not _FIGURE.search(above) and all(_FIGURE.search(cell) for cell in below)
+        for above, *below in columns
+    )
+
+
+def _split(line: str) -> list[str]:
+    return line[2:-2].split(" | ")
 
 
 def _cells(row: Sequence[str]) -> list[str]:

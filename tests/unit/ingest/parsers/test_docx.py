@@ -71,3 +71,24 @@ def test_title_author_and_date_come_from_the_properties(make_docx: MakeDocx) -> 
 def test_a_document_without_text_is_empty(make_docx: MakeDocx) -> None:
     with pytest.raises(EmptyDocument, match=r"a\.docx"):
         parse_docx(make_docx(lambda document: None), "a.docx")
+
+
+def test_a_header_of_merged_cells_names_every_column(make_docx: MakeDocx) -> None:
+    def write(document: Any) -> None:
+        table = document.add_table(4, 3)
+        rows = (
+            ("Product", "Price", ""),
+            ("", "Retail", "Export"),
+            ("Butter", "2.90", "2.60"),
+            ("Cheese", "", ""),
+        )
+        for row, cells in enumerate(rows):
+            for column, text in enumerate(cells):
+                table.cell(row, column).text = text
+        table.cell(0, 1).merge(table.cell(0, 2))
+        table.cell(0, 0).merge(table.cell(1, 0))
+        table.cell(3, 0).merge(table.cell(3, 2))
+
+    assert parse_docx(make_docx(write), "a.docx").text == (
+        "| Product | Price Retail | Price Export |\n| --- | --- | --- |\n| Butter | 2.90 | 2.60 |\n| Cheese |  |  |"
+    )

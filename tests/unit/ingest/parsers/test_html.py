@@ -120,6 +120,14 @@ def test_a_heading_in_a_list_splits_the_list() -> None:
     assert shape(parsed) == [("list", 0, "- before"), ("heading", 3, "Card"), ("list", 0, "- after")]
 
 
+def test_rows_of_a_header_are_one_where_they_name_columns_together() -> None:
+    head = "<tr><th><th colspan=2>Sales</tr><tr><th>Region<th>2024<th>2025</tr>"
+    page = f"<table><thead>{head}</thead><tr><td>North<td>3<td>4</tr></table>"
+    assert parse_html(page.encode(), "a.html").text == (
+        "| Region | Sales 2024 | Sales 2025 |\n| --- | --- | --- |\n| North | 3 | 4 |"
+    )
+
+
 @pytest.mark.parametrize(
     "content",
     [

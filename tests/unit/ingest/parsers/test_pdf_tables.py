@@ -158,3 +158,34 @@ def test_a_page_that_the_table_reader_cannot_read_is_text_with_a_warning(
     parsed = parse_pdf(make_pdf(draw_page), "a.pdf")
     assert "Sula 12|50" in parsed.text
     assert parsed.warnings == ("tables were read as text on pages 1: KeyError",)
+
+
+def draw_rows(page: Any, rows: list[list[str]], number: int, caption: str = "") -> None:
+    table = Grid(rows, colWidths=[100, 80], style=[("GRID", (0, 0), (-1, -1), 1, colors.black)])
+    table.wrapOn(page, 300, 300)
+    table.drawOn(page, 72, 600)
+    page.drawString(72, 740, caption)
+    page.drawString(280, 40, f"Page {number}")
+
+
+@pytest.mark.parametrize(
+    ("rows", "caption", "header"),
+    [
+        ([["Orrin", "31"], ["Tay", "7"]], "", "| Route | Price |"),
+        ([["Route", "Price"], ["Tay", "7"]], "", "| Route | Price |"),
+        ([["Ship", "Berths"], ["Tay", "7"]], "", "| Ship | Berths |"),
+        ([["Orrin", "31"], ["Tay", "7"]], "These are the berths of the ships.", "| Orrin | 31 |"),
+    ],
+)
+def test_a_table_that_goes_on_over_the_page_keeps_its_header(
+    make_pdf: MakePdf, rows: list[list[str]], caption: str, header: str
+) -> None:
+    def draw(page: Any) -> None:
+        draw_rows(page, FARES, 1, "These are the fares of the line in the coming winter.")
+        page.showPage()
+        draw_rows(page, rows, 2, caption)
+
+    tables = [text for kind, _, text in shape(parse_pdf(make_pdf(draw), "a.pdf")) if kind == "table"]
+    assert tables[0] == AS_MARKDOWN
+    assert tables[1].split("\n")[0] == header
+    assert all(f"| {route} | {price} |" in tables[1] for route, price in rows)
