@@ -121,7 +121,7 @@ def refused(sentence: str, cited: Sequence[Hit], quotes: Sequence[Quote]) -> str
 def _other_row(part: str, cited: Sequence[Hit]) -> str:
     """What the rows about the same thing hold against a statement whose figure stands in another row or column."""
     terms = frozenset(analyze_query(part))
-    about = in_claim([row for hit in cited for row in rows(hit).values() if row], terms)
+    about = in_claim([row for hit in cited for row in rows(hit).values() if row], part, terms)
     found = [check_row(part, row, terms, f"{row.hit.title}\n{row.hit.section}").conflicts for row in about]
     return found[0][0] if found and all(found) else ""
 

@@ -72,7 +72,7 @@ class Extractor:
         """
         unknown = names_unknown(question, hits)
         asked = frozenset(asked_terms(question))
-        quotes = in_question(candidates(hits, addresses=addresses), asked)
+        quotes = in_question(candidates(hits, addresses=addresses), question, asked)
         if unknown:  # The names of its columns make a row look like an answer, whatever else is asked for.
             quotes = [quote for quote in quotes if quote.head is None]
         if not quotes:

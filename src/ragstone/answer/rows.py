@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from ragstone.answer.cite import Quote
+from ragstone.answer.numbered import is_another
 from ragstone.core.analyzer import analyze
 from ragstone.core.types import Hit
 
@@ -83,6 +84,11 @@ def _cells(row: str) -> list[str]:
     return [cell.replace(r"\|", "|").strip() for cell in _BAR.split(inner)]
 
 
+def label(row: Quote) -> str:
+    """The first cell of a row, by which it is known."""
+    return _cells(row.text)[0]
+
+
 def named_cells(row: str, head: str) -> list[Cell]:
     """The cells that hold something, each behind the name of its column."""
     pairs = zip_longest(_cells(head), _cells(row), fillvalue="")
@@ -150,23 +156,25 @@ def is_prose(cell: str) -> bool:
     return len(cell) > _LONGEST_NAME
 
 
-def in_question(quotes: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
+def in_question(quotes: Sequence[Quote], question: str, terms: AbstractSet[str]) -> list[Quote]:
     """The quotes without the rows that a question does not single out, or less than another of their table."""
-    return _without_rows(quotes, lambda table: _asked_about(table, terms))
+    return _without_rows(quotes, question, lambda table: _asked_about(table, terms))
 
 
-def in_claim(quotes: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
+def in_claim(quotes: Sequence[Quote], claim: str, terms: AbstractSet[str]) -> list[Quote]:
     """The quotes without the rows that are not about all that a claim names of what their table is about.
 
     Figures do not tell: a claim may have them wrong.
     """
-    return _without_rows(quotes, lambda table: _spoken_of(table, terms))
+    return _without_rows(quotes, claim, lambda table: _spoken_of(table, terms))
 
 
-def _without_rows(quotes: Sequence[Quote], chosen: Callable[[list[Quote]], list[Quote]]) -> list[Quote]:
+def _without_rows(
+    quotes: Sequence[Quote], words: str, chosen: Callable[[list[Quote]], list[Quote]]
+) -> list[Quote]:
     tables: dict[tuple[str, str], list[Quote]] = defaultdict(list)
     for quote in quotes:
-        if quote.head is not None:
+        if quote.head is not None and not is_another(label(quote), words):
             tables[quote.hit.document_id, quote.head.text].append(quote)
     kept = {row.place for table in tables.values() for row in chosen(table)}
     return [quote for quote in quotes if quote.head is None or quote.place in kept]

@@ -38,7 +38,7 @@ Q3 = "What was the revenue of North in Q3?"
 def said_for(question: str, *hits: Hit) -> list[str]:
     """The candidates that are left for a question."""
     terms = frozenset(analyze_query(question))
-    return [quote.text for quote in in_question(candidates(hits, addresses=True), terms)]
+    return [quote.text for quote in in_question(candidates(hits, addresses=True), question, terms)]
 
 
 async def answered(embedder: Embedder, question: str, *hits: Hit) -> Answer:
@@ -103,6 +103,24 @@ def test_an_identifier_must_be_there_as_a_whole(make_hit: MakeHit) -> None:
     assert said_for("How many AX-200 are in stock?", stock) == ["| AX-200 | 5 |"]
     assert said_for("How many AX-900 are in stock?", stock) == []
     assert len(said_for("How many AX-100 and AX-200 are in stock?", stock)) == 2
+
+
+ROOMS = "| Place | Seats |\n| --- | --- |\n| Room 5 | 30 |\n| Room 12 | 80 |\n| Hall | 5 |"
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("How many seats does Room 5 have?", ["| Room 5 | 30 |"]),
+        ("How many seats does room 12 have?", ["| Room 12 | 80 |"]),
+        ("How many seats do rooms 5 and 12 have?", ["| Room 5 | 30 |", "| Room 12 | 80 |"]),
+        ("How many seats does Room 7 have?", []),
+        ("How many seats does the room have?", ["| Room 5 | 30 |", "| Room 12 | 80 |"]),
+        ("Which room has 80 seats?", ["| Room 12 | 80 |"]),
+    ],
+)
+def test_a_row_of_another_number_is_not_asked_for(make_hit: MakeHit, question: str, found: list[str]) -> None:
+    assert said_for(question, make_hit(ROOMS)) == found
 
 
 def test_the_only_row_of_a_table_is_about_what_its_headings_name(make_hit: MakeHit) -> None:

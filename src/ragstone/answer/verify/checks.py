@@ -24,6 +24,9 @@ from ragstone.core.analyzer import analyze, analyze_query
 _NAME = re.compile(r"\b(?:[A-Z][\w-]{0,40}|\w{0,20}\d\w{0,20}-?[A-Za-z]\w{0,20}|[a-z]{1,20}[A-Z]\w{0,40})")
 _ENDS_SENTENCE = re.compile(r"(?:^|[.!?:]\s+|[\"“‘(])$")
 _PRONOUN = re.compile(r"\b(?:it|they|he|she|this|these|its|their|his|her|them|that|which|who|both)\b", re.I)
+ELSEWHERE = "it says it of something else"
+MISBOUND = "it says another number of it"
+TURNED = "it says it the other way round"
 _TITLE_CASE = 0.5
 """Share of capitalised words from which capitals say nothing."""
 
@@ -66,15 +69,15 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
     if elsewhen:
         conflicts.clear()
     if misbound(claim, sentence):
-        conflicts.append("it says another number of it")
+        conflicts.append(MISBOUND)
     if left == "denied":
         conflicts.append("it denies it of this one")
     elif denied != opposed and not elsewhen and not left:
         conflicts.append("it says the opposite" if opposed else "one of the two denies it")
     elif not denied and denied_as_a_whole(claim, sentence):
         conflicts.append("one of the two denies it")
-    if swapped(claim, nearest) or reversed_roles(claim, nearest):
-        conflicts.append("it says it the other way round")
+    if turned_round(claim, nearest):
+        conflicts.append(TURNED)
     gaps, voids = _gaps(claim, sentence, around), _voids(claim, said, sentence, around)
     if left:
         voids.append("it leaves it out")
@@ -94,6 +97,11 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
         direction(claim) * direction(nearest) < 0 and not denied,
         bool(figures) and all(outcome == "same" for _, outcome in figures),
     )
+
+
+def turned_round(claim: str, sentence: str) -> bool:
+    """Whether the two name who does what to whom, or what is more than what, the other way round."""
+    return swapped(claim, sentence) or reversed_roles(claim, sentence)
 
 
 def _gaps(claim: str, sentence: str, around: str) -> list[str]:
@@ -123,7 +131,7 @@ def _voids(claim: str, said: str, sentence: str, around: str) -> list[str]:
     if mixed_names(claim, sentence):
         voids.append("it says it of another")
     if _scattered(claim, sentence, around) or _crossed(claim, sentence):
-        voids.append("it says it of something else")
+        voids.append(ELSEWHERE)
     return voids
 
 

@@ -72,7 +72,7 @@ class Reader:
     async def read(self, claim: str, hits: Sequence[Hit]) -> tuple[list[Reading], list[str]]:
         """The sentences that bear most on the claim, strongest first, and what could not be done."""
         terms = frozenset(analyze_query(claim))
-        quotes = in_claim(list(sentences(hits)), terms)
+        quotes = in_claim(list(sentences(hits)), claim, terms)
         read = [as_meant(quote, terms) for quote in quotes]
         covered = coverage(claim, quotes, read)
         places = sorted(range(len(quotes)), key=lambda place: -covered[place] - quotes[place].hit.score)

@@ -7,8 +7,19 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from ragstone.answer.cite import Quote
-from ragstone.answer.rows import Cell, caption, is_figure, is_prose, meant_cells, named_columns
-from ragstone.answer.verify.checks import Findings, check
+from ragstone.answer.numbered import unnumbered
+from ragstone.answer.rows import (
+    Cell,
+    caption,
+    is_figure,
+    is_prose,
+    label,
+    meant_cells,
+    named_cells,
+    named_columns,
+)
+from ragstone.answer.verify.binding import misbound
+from ragstone.answer.verify.checks import ELSEWHERE, MISBOUND, TURNED, Findings, check, turned_round
 from ragstone.answer.verify.opposites import direction
 from ragstone.answer.verify.quantities import quantities
 from ragstone.answer.verify.quantity import Outcome, Quantity
@@ -16,6 +27,7 @@ from ragstone.core.analyzer import analyze, analyze_query
 
 _UNSAID = "it does not say the number"
 _OTHER = "it says another number"
+_YES = frozenset(("yes", "y", "x", "true", "✓", "✔"))
 
 
 def row_statement(row: Quote, terms: AbstractSet[str]) -> str:
@@ -26,18 +38,55 @@ def row_statement(row: Quote, terms: AbstractSet[str]) -> str:
 
 def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) -> Findings:
     """What a row says for and against a claim."""
-    said = row_statement(row, terms)
+    known_as = label(row)
+    name, claim = unnumbered(known_as, claim)
+    said = row_statement(row, terms).replace(known_as, name, 1)
     above = f"{headings}\n{caption(row.head)}" if row.head else headings
-    found = check(claim, said, above, said)
     claimed = quantities(claim)
+    found = _without_order(check(claim, said, above, said), claim, claimed, row, terms)
+    if not claimed and _says_otherwise(row, terms):
+        found = replace(found, voids=(*found.voids, ELSEWHERE))
     plain = all(one.bound in ("is", "about") for one in claimed)
     if (any(one.move for one in claimed) or (plain and direction(claim))) and not direction(said):
         found = replace(found, voids=(*found.voids, "it does not say that it changed"))
-    told = [_told(one, row, terms) for one in claimed]
+    cells = [(column, value.replace(known_as, name, 1)) for column, value in meant_cells(row, terms)]
+    told = _told(claimed, cells, _named_figures(row, terms))
     if "differs" in told:
         conflicts = (*(one for one in found.conflicts if one != _OTHER), _OTHER)
         return replace(_with_figures(found), conflicts=conflicts)
     return _with_figures(found) if claimed and set(told) == {"same"} else found
+
+
+def _without_order(
+    found: Findings, claim: str, claimed: Sequence[Quantity], row: Quote, terms: AbstractSet[str]
+) -> Findings:
+    """Findings without what only the order of words tells: that of cells says nothing, their columns do."""
+    values = [value for _, value in meant_cells(row, terms)]
+    conflicts, voids = list(found.conflicts), list(found.voids)
+    if TURNED in conflicts and not any(turned_round(claim, value) for value in values):
+        conflicts.remove(TURNED)
+    named = _named_figures(row, terms)
+    if MISBOUND in conflicts and not any(misbound(claim, value) for value in values):
+        if not named:
+            conflicts.remove(MISBOUND)
+            voids.append(ELSEWHERE)
+        elif len(named) == 1 and all(_fits(one, named[0]) for one in claimed):
+            conflicts.remove(MISBOUND)
+    return replace(found, conflicts=tuple(conflicts), voids=tuple(voids))
+
+
+def _says_otherwise(row: Quote, terms: AbstractSet[str]) -> bool:
+    """Whether of the columns that a claim names none has a word of it but those that the row is known by."""
+    first, *_ = named_cells(row.text, row.head.text if row.head else "")
+    own = terms - set(analyze(first[1]))
+    values = [cell[1] for cell in named_columns(row, terms) if cell != first]
+    return bool(values) and not any(
+        is_prose(value) or value.lower() in _YES or own & set(analyze(value)) for value in values
+    )
+
+
+def _named_figures(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
+    return [cell for cell in named_columns(row, terms) if is_figure(cell[1])]
 
 
 def states(row: Quote, claim: str, said: str) -> bool:
@@ -55,14 +104,24 @@ def _with_figures(found: Findings) -> Findings:
     )
 
 
-def _told(claimed: Quantity, row: Quote, terms: AbstractSet[str]) -> Outcome:
-    """What a row says of a figure: another one only in the one column that the claim names."""
-    if any(claimed.fits(one) for cell in meant_cells(row, terms) for one in _quantities(cell)):
+def _told(claimed: Sequence[Quantity], cells: Sequence[Cell], named: Sequence[Cell]) -> list[Outcome]:
+    """What a row says of each figure: another one only in the one column that the claim names."""
+    bound = [any(_fits(one, cell) for cell in named) for one in claimed]
+    # Of what its other cells say nothing is claimed until the column that is named has a figure, too.
+    readable = cells if any(bound) or not named else named
+    return [_outcome(one, readable, named) for one in claimed]
+
+
+def _outcome(claimed: Quantity, cells: Sequence[Cell], named: Sequence[Cell]) -> Outcome:
+    if any(_fits(claimed, cell) for cell in cells):
         return "same"
-    figures = [cell for cell in named_columns(row, terms) if is_figure(cell[1])]
-    if len(figures) == 1 and any(_rivals(claimed, one) for one in _quantities(figures[0])):
+    if len(named) == 1 and any(_rivals(claimed, one) for one in _quantities(named[0])):
         return "differs"
     return "absent"
+
+
+def _fits(claimed: Quantity, cell: Cell) -> bool:
+    return any(claimed.fits(one) for one in _quantities(cell))
 
 
 def _quantities(cell: Cell) -> Sequence[Quantity]:

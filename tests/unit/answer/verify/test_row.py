@@ -85,6 +85,52 @@ async def test_what_no_row_says_is_not_supported(embedder: Embedder, make_hit: M
     assert (verdict.status, verdict.stance) == ("UNVERIFIED", "unknown")
 
 
+ROOMS = "| Room | Seats | Rent |\n|---|---|---|\n| Room 5 | 12 | 40 |\n| Room 12 | 80 | 5 |"
+PRICES = "| Product | Price Retail | Price Export |\n|---|---|---|\n| Butter 250 g | 2.90 | 2.60 |"
+DEPOTS = (
+    "| Depot | Trucks | Manager | Town | Parking |\n|---|---|---|---|---|\n"
+    "| Marsden | 22 | Omar Reyes | York | yes |\n| Selby | 9 | Nora Quist | Selby | no |"
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "stance"),
+    [
+        ("Room 5 has 12 seats.", "supported"),
+        ("Room 12 has 80 seats.", "supported"),
+        ("Room 12 has 12 seats.", "refuted"),
+        ("Room 5 has 40 seats.", "refuted"),
+        ("Room 7 has 12 seats.", "unknown"),
+        ("The export price of Butter 250 g is 2.60.", "supported"),
+        ("The export price of Butter 250 g is 2.90.", "refuted"),
+        ("The export price of Butter 500 g is 2.60.", "unknown"),
+    ],
+)
+async def test_the_number_in_the_name_of_a_row_counts_nothing(
+    embedder: Embedder, make_hit: MakeHit, claim: str, stance: str
+) -> None:
+    verdict = await verified(embedder, claim, make_hit(ROOMS), make_hit(PRICES, "prices"))
+    assert verdict.stance == stance
+    assert (verdict.status == "VERIFIED") == (stance == "supported")
+
+
+@pytest.mark.parametrize(
+    ("claim", "stance"),
+    [
+        ("The manager of the Marsden depot is Omar Reyes.", "supported"),
+        ("Omar Reyes is the manager of the Marsden depot.", "supported"),
+        ("The Marsden depot has parking.", "supported"),
+        ("The manager of the Marsden depot is York.", "unknown"),
+        ("The town of the Marsden depot is Omar Reyes.", "unknown"),
+        ("The town of the Selby depot is Nora Quist.", "unknown"),
+    ],
+)
+async def test_a_name_is_read_in_its_column_wherever_it_stands(
+    embedder: Embedder, make_hit: MakeHit, claim: str, stance: str
+) -> None:
+    assert (await verified(embedder, claim, make_hit(DEPOTS))).stance == stance
+
+
 async def test_a_later_part_of_a_table_is_read_with_its_columns(
     embedder: Embedder, make_hit: MakeHit
 ) -> None:
