@@ -114,8 +114,14 @@ class Session:
             raise InputError(f"{question} There is nobody to ask here", hint="add --yes")
         import typer
 
-        if typer.confirm(question, err=True):
-            return True
+        from ragstone.serve.cli.signals import interruptible
+
+        try:
+            with interruptible():
+                if typer.confirm(question, err=True):
+                    return True
+        except typer.Abort:
+            raise KeyboardInterrupt from None
         self.remark("note", "nothing was removed")
         return False
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 STOP = (signal.SIGINT, signal.SIGTERM)
@@ -38,3 +39,13 @@ async def until_signal(work: Coroutine[Any, Any, None]) -> bool:
         for number in STOP:
             loop.remove_signal_handler(number)
     return told
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C end what waits without the loop, such as a question: asyncio only cancels what awaits."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

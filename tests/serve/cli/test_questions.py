@@ -1,0 +1,47 @@
+"""Questions that are asked before something is removed."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+RAGSTONE = (sys.executable, "-m", "ragstone")
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        lambda process, _: process.send_signal(signal.SIGINT),
+        lambda _, terminal: os.write(terminal, b"\x04"),
+    ],
+    ids=["Ctrl-C", "Ctrl-D"],
+)
+def test_a_question_can_be_left(
+    tmp_path: Path, leave: Callable[[subprocess.Popen[bytes], int], object]
+) -> None:
+    (tmp_path / "notes").mkdir()
+    add = (*RAGSTONE, "sources", "add", "files", "notes", "path=notes", "--quiet")
+    subprocess.run(add, cwd=tmp_path, check=True, capture_output=True)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        (*RAGSTONE, "sources", "remove", "notes"), cwd=tmp_path, stdin=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    shown = b""
+    while b"[y/N]" not in shown:
+        shown += os.read(ours, 4096)
+    leave(process, ours)
+    try:
+        assert process.wait(timeout=30) == 130
+        assert b"interrupted" in os.read(ours, 4096)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
