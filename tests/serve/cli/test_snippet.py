@@ -37,6 +37,13 @@ def test_the_window_holds_as_many_words_as_it_can() -> None:
     assert "dog in a boat" in snippet(text, "dog boat").text
 
 
+def test_the_window_is_rather_where_all_words_are_than_where_one_is_often() -> None:
+    rows = " ".join(f"| T-{number} | {number * 7} litres |" for number in range(100, 160))
+    short = snippet(f"tank tank tank tank {rows}", "tank T-148 litres")
+    assert "T-148" in short.text
+    assert [word for word in _marked(short) if word.startswith("T-")] == ["T-148"]
+
+
 def test_a_passage_without_the_words_is_shown_from_its_start() -> None:
     short = snippet("one two three " * 50, "zebra")
     assert short.text.startswith("one two three")

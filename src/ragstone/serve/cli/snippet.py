@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 from ragstone.core.analyzer import analyze, analyze_query
@@ -12,6 +11,8 @@ from ragstone.serve.cli.output import one_line
 MARKUP = re.compile(r"^#{1,6} |^```.*$|\*\*|`", re.MULTILINE)
 WORD = re.compile(r"[^\W_](?:[\w.'’/-]*[^\W_])?")
 Span = tuple[int, int]
+Mark = tuple[Span, set[str]]
+"""Where a word stands, and what of the query it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Snippet:
 
 
 def snippet(passage: str, query: str, heading: str = "", width: int = 240) -> Snippet:
-    """The window of about `width` characters that holds most words of the query.
+    """The window of about `width` characters that holds most of the words of the query, and most often.
 
     `heading` is shown elsewhere, so it is left out when the passage begins with it.
     """
@@ -33,26 +34,36 @@ def snippet(passage: str, query: str, heading: str = "", width: int = 240) -> Sn
     start, end = _window(whole, marks, width)
     before, after = "… " if start else "", " …" if end < len(whole) else ""
     shift = len(before) - start
-    inside = tuple((a + shift, b + shift) for a, b in marks if start <= a and b <= end)
+    inside = tuple((a + shift, b + shift) for (a, b), _ in marks if start <= a and b <= end)
     return Snippet(before + whole[start:end] + after, inside)
 
 
-def _marks(text: str, query: str) -> list[Span]:
+def _marks(text: str, query: str) -> list[Mark]:
     terms = set(analyze_query(query))
-    return [match.span() for match in WORD.finditer(text) if not terms.isdisjoint(analyze(match.group()))]
+    found = ((match, terms.intersection(analyze(match.group()))) for match in WORD.finditer(text))
+    return [
+        (match.span(), shared) for match, shared in found if shared and not _by_a_letter(match[0], shared)
+    ]
 
 
-def _window(text: str, marks: list[Span], width: int) -> Span:
+def _by_a_letter(word: str, shared: set[str]) -> bool:
+    """Whether an identifier is like another one in single letters only: T-135 is not T-148."""
+    return len(word) > 1 and any(char.isdigit() for char in word) and all(len(term) == 1 for term in shared)
+
+
+def _window(text: str, marks: list[Mark], width: int) -> Span:
     if len(text) <= width:
         return 0, len(text)
-    starts, ends = [mark[0] for mark in marks], [mark[1] for mark in marks]
 
-    def held(start: int) -> int:
-        return bisect_right(ends, start + width) - bisect_left(starts, start)
+    lead = width // 6
 
-    start = max([0, *starts], key=lambda at: (held(at), -at))
+    def held(start: int) -> tuple[int, int]:
+        inside = [shared for (begin, end), shared in marks if start <= begin and end < start + width - lead]
+        return len(set[str]().union(*inside)), len(inside)
+
+    start = max([0, *(begin for (begin, _), _ in marks)], key=lambda at: (held(at), -at))
     # Some words before the first mark make it readable; both ends are put where a word ends.
-    start = max(0, min(start - width // 6, len(text) - width))
+    start = max(0, min(start - lead, len(text) - width))
     if start:
         start = text.find(" ", start, start + width // 4) + 1 or start
     end = min(len(text), start + width)
