@@ -344,6 +344,28 @@ def test_watching_takes_in_each_change(pages: Path, tmp_path: Path, flags: tuple
         assert second.split("  ")[1] == "2 unchanged, 1 removed; 2 documents in all\n"
 
 
+def test_watching_says_once_what_fails_in_every_round(pages: Path, tmp_path: Path) -> None:
+    (pages / "empty.txt").touch()
+    process = subprocess.Popen(
+        [sys.executable, "-c", WATCH, "ingest", "--watch", "pages"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    (pages / "void.txt").touch()
+    assert "2 failed" in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[1].splitlines() == [
+        "warning: pages/empty.txt: is empty",
+        "hint: remove it, or put text in it",
+        "warning: pages/void.txt: is empty",
+        "hint: remove it, or put text in it",
+    ]
+
+
 def test_watching_a_path_that_is_not_there(cli: Cli, tmp_path: Path) -> None:
     ran = cli("ingest", "--watch", tmp_path / "nowhere")
     assert (ran.code, ran.err.splitlines()[0]) == (2, f"error: {tmp_path / 'nowhere'} does not exist")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence, Set
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +34,7 @@ async def keep_ingesting(session: Session, paths: Sequence[Path]) -> int:
 
 async def _ingest_rounds(session: Session, engine: Engine, paths: Sequence[Path]) -> None:
     first = True
+    told: set[str] = set()
     async with aclosing(rounds(paths, QUIET_SECONDS)) as turns:
         async for _ in turns:
             try:
@@ -43,8 +44,8 @@ async def _ingest_rounds(session: Session, engine: Engine, paths: Sequence[Path]
                     raise
                 session.warn([str(error)])  # it went away in this moment and may come back
                 continue
-            _tell(session, report)
-            first = False
+            remarks = _tell(session, report, told)
+            told, first = remarks, False
 
 
 async def rounds(
@@ -93,17 +94,21 @@ async def _watch(
         stirred.set()
 
 
-def _tell(session: Session, report: IngestReport) -> None:
+def _tell(session: Session, report: IngestReport, told: Set[str]) -> set[str]:
+    """Say what a round did, and of what went wrong what the round before did not say; all of that is given back."""
     from ragstone.core.clock import canonical, now
 
     if session.options.json:
         from ragstone.core.wire import ingest_json
 
         write_json_line({"at": canonical(now()), **ingest_json(report)})
-        return
+        return set()
     line = f"{now():%H:%M:%S} UTC  {in_words(report)}; {report.documents:,} documents in all"
     session.show(None, lambda out: out.print(line))
-    session.warn(f"{failure.uri}: {failure.error}" for failure in report.failed)
-    for hint in dict.fromkeys(failure.hint for failure in report.failed if failure.hint):
+    reasons = {f"{one.uri}: {one.error.removeprefix(f'{one.uri} ')}": one.hint for one in report.failed}
+    session.warn(reason for reason in reasons if reason not in told)
+    for hint in dict.fromkeys(hint for reason, hint in reasons.items() if hint and reason not in told):
         session.remark("hint", session.options.in_place(hint))
-    session.warn((*report.warnings, *report.degraded))
+    warnings = (*report.warnings, *report.degraded)
+    session.warn(warning for warning in warnings if warning not in told)
+    return {*reasons, *warnings}
