@@ -1,13 +1,7 @@
 from __future__ import annotations
 
-import asyncio
 import io
-import json
 import os
-import signal
-import subprocess
-import sys
-from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +15,6 @@ from ragstone.core.jobs import STAGES
 from ragstone.core.types import Failure, IngestReport, Stage
 from ragstone.ingest.tally import Progress
 from ragstone.serve.cli.ingest_report import together
-from ragstone.serve.cli.ingest_watch import rounds
 from ragstone.serve.cli.progress import IngestBars
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.web_double import Reply, WebDouble, html
@@ -305,99 +298,6 @@ def test_two_reports_make_one() -> None:
         11, 22, 33, (failure,), 12, 99, 3.5, ("w",), 3, ("d",), 3, 1, 1,
         (Stage("fetch", 3.5, 3, 3), Stage("chunk", 1.0, 1, 4)),
     )  # fmt: skip
-
-
-WATCH = """
-import sys
-from ragstone.testing.fakes import FakeEmbedder
-import ragstone.wiring
-import ragstone.serve.cli.ingest_watch as watching
-from ragstone.serve.cli.main import run
-model = FakeEmbedder()
-ragstone.wiring.build_embedder = lambda _: model
-watching.QUIET_SECONDS = 0.05
-run(sys.argv[1:])
-"""
-
-
-@pytest.mark.parametrize("flags", [(), ("--json",)])
-def test_watching_takes_in_each_change(pages: Path, tmp_path: Path, flags: tuple[str, ...]) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", WATCH, "ingest", "--watch", "pages", *flags],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    first = process.stdout.readline()
-    (pages / "harbour.txt").unlink()
-    second = process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (0, "", "")
-    if flags:
-        assert [json.loads(line)["added"] for line in (first, second)] == [3, 0]
-        assert json.loads(second)["removed"] == 1
-    else:
-        assert first.split("  ")[1] == "3 added; 3 documents in all\n"
-        assert second.split("  ")[1] == "2 unchanged, 1 removed; 2 documents in all\n"
-
-
-def test_watching_says_once_what_fails_in_every_round(pages: Path, tmp_path: Path) -> None:
-    (pages / "empty.txt").touch()
-    process = subprocess.Popen(
-        [sys.executable, "-c", WATCH, "ingest", "--watch", "pages"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    process.stdout.readline()
-    (pages / "void.txt").touch()
-    assert "2 failed" in process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[1].splitlines() == [
-        "warning: pages/empty.txt: is empty",
-        "hint: remove it, or put text in it",
-        "warning: pages/void.txt: is empty",
-        "hint: remove it, or put text in it",
-    ]
-
-
-def test_watching_a_path_that_is_not_there(cli: Cli, tmp_path: Path) -> None:
-    ran = cli("ingest", "--watch", tmp_path / "nowhere")
-    assert (ran.code, ran.err.splitlines()[0]) == (2, f"error: {tmp_path / 'nowhere'} does not exist")
-
-
-async def test_a_change_during_the_first_round_is_another_round(tmp_path: Path) -> None:
-    page = tmp_path / "page.txt"
-    page.write_text("one")
-    resting = asyncio.Event()
-
-    async def wait(_: float) -> None:
-        await resting.wait()
-
-    async with aclosing(rounds([tmp_path], 1.0, wait)) as turns:
-        await anext(turns)
-        page.write_text("one and two")
-        resting.set()
-        await asyncio.wait_for(anext(turns), 20)
-        resting.clear()
-
-
-async def test_a_path_that_cannot_be_watched_ends_the_watching(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def closed(_: Path) -> str:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("ragstone.ingest.sources.watch.signature", closed)
-    async with aclosing(rounds([tmp_path], 1.0)) as turns:
-        await anext(turns)
-        with pytest.raises(PermissionError):
-            await asyncio.wait_for(anext(turns), 20)
 
 
 def test_the_bars_show_how_far_a_long_document_is() -> None:
