@@ -38,7 +38,7 @@ def parse_url(text: str, base: httpx2.URL | None = None) -> httpx2.URL:
         raise AddressRefused(
             f"{shown(text)} carries a user name", hint="leave user and password out of the address"
         )
-    if not url.host or not 1 <= port_of(url) <= 65535:
+    if not url.host.strip(".") or not 1 <= port_of(url) <= 65535:
         raise AddressRefused(
             f"{shown(text)} names no host or an impossible port", hint="check how it is written"
         )

@@ -149,7 +149,8 @@ async def test_an_inner_address_is_a_failure_of_its_own(site: Site) -> None:
             "http://169.254.169.254/latest/",
             "address_refused",
             "169.254.169.254 leads to 169.254.169.254, which is not a public address",
-            "an operator can allow the host, the address or its network in fetch.allow",
+            "an operator can allow the host, the address or its network with fetch.allow in ragstone.yaml, "
+            "as in allow: [10.1.0.0/16]",
         )
     ]
     assert run.ids == [site.url("/a")]
