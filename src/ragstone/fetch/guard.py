@@ -55,8 +55,8 @@ class Guard:
             if not self._may_go_to(name, candidate):
                 raise AddressRefused(
                     f"{name} leads to {candidate}, which is not a public address",
-                    hint="an operator can allow the host, the address or its network with fetch.allow in ragstone.yaml, "
-                    "as in allow: [10.1.0.0/16]",
+                    hint="an operator can allow the host, the address or its network with fetch.allow in "
+                    "ragstone.yaml, as in allow: [10.1.0.0/16]",
                 )
         # A mapped address is connected to as the IPv4 address it is.
         return [str(getattr(candidate, "ipv4_mapped", None) or candidate) for candidate in found]

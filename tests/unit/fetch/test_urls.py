@@ -38,7 +38,8 @@ def test_a_link_is_read_from_where_it_stands() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "x", "/path", "//example.com/", "http:", "http://", "http:///x", "http://./x", "http:example.com", "mailto:a@b",
+        "", "x", "/path", "//example.com/", "http:", "http://", "http:///x", "http://./x", "http:example.com",
+        "mailto:a@b",
         "ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "data:text/html,x", "gopher://example.com/",
         "http://user@example.com/", "http://user:pw@example.com/", "http://:@example.com/", "http://a\\@example.com/",
         "http://example.com:0/", "http://example.com:99999/", "http://example.com:-1/", "http://example.com:x/",
