@@ -18,7 +18,7 @@ def main() -> None:
         return
     server = Path("pginstall")
     files = [server / "lib/postgresql/vector.so"]
-    files += [file.relative_to(FITTING) for file in (FITTING / server).rglob("extension/vector*")]
+    files += [file.relative_to(FITTING) for file in (FITTING / server / "share").rglob("extension/vector*")]
     for file in files:
         shutil.copy2(FITTING / file, Path(package.origin).parent / file)
 
