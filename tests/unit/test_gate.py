@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragstone.core.errors import NotFoundError, QuotaExceeded, TenantSuspended
+from ragstone.core.errors import NotFoundError, QuotaExceeded, TenantGone, TenantSuspended
 from ragstone.core.settings import Settings
 from ragstone.core.spending import spent
 from ragstone.core.tenants import Quotas, Tenant
@@ -92,7 +92,7 @@ async def test_a_tenant_that_is_being_deleted_is_refused(kit: Kit) -> None:
     kit.book._erasers = [away]
     with pytest.raises(NotFoundError, match="the index is away"):
         await kit.book.delete("acme")
-    assert await everything(kit.gate) == [NotFoundError] * 5
+    assert await everything(kit.gate) == [TenantGone] * 5
 
 
 async def test_what_is_known_is_not_asked_for_again_within_a_second(kit: Kit) -> None:
