@@ -109,6 +109,24 @@ def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
     assert file.path.parent.stat().st_mode & 0o777 == 0o700
 
 
+def test_who_opens_a_file_that_another_begins_to_write_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.db"
+    path.touch()
+    waits: list[float] = []
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+        def let_go(seconds: float) -> None:
+            waits.append(seconds)
+            other.execute("ROLLBACK")
+
+        monkeypatch.setattr("ragstone.stores.ledger.sqlite_file.time.sleep", let_go)
+        SqliteFile(path, "control").close()
+    assert len(waits) == 1
+
+
 def test_two_processes_may_open_a_fresh_folder_at_once(tmp_path: Path) -> None:
     children = [
         subprocess.Popen(

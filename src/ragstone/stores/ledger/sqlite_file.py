@@ -9,6 +9,7 @@ import logging
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -145,7 +146,7 @@ class SqliteFile:
             # Made before SQLite does, so that it is never readable by others, not even for a moment.
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
         connection = self._connect()
-        connection.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(connection)
         current = is_current(connection, schema)
         connection.close()
         self._opened.remove(connection)
@@ -180,6 +181,19 @@ class SqliteFile:
         self._looking.close()
         for connection in self._opened:
             connection.close()
+
+
+def _write_ahead(connection: SqliteConnection) -> None:
+    """Keep a log beside the file. Of two who begin with that at once, SQLite refuses one without letting it wait."""
+    ends = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > ends:
+                raise
+        time.sleep(0.01)
 
 
 @contextmanager
