@@ -19,7 +19,7 @@ from typing import TypeVar
 from ragstone.core.errors import StoreBusy, StoreCorrupt
 from ragstone.core.ids import check_name
 from ragstone.stores.activity_schema import VERSION, bring_up_to_date
-from ragstone.stores.ledger.sqlite_file import translated
+from ragstone.stores.ledger.sqlite_file import translated, write_ahead
 
 T = TypeVar("T")
 BUSY_SECONDS = 2
@@ -106,7 +106,7 @@ def _prepare(connection: sqlite3.Connection, tenant_id: str) -> None:
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA secure_delete = ON")
     if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
-        connection.execute("PRAGMA journal_mode = WAL")
+        write_ahead(connection)
         bring_up_to_date(connection, tenant_id)
 
 

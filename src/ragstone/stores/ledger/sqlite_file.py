@@ -146,7 +146,7 @@ class SqliteFile:
             # Made before SQLite does, so that it is never readable by others, not even for a moment.
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
         connection = self._connect()
-        _write_ahead(connection)
+        write_ahead(connection)
         current = is_current(connection, schema)
         connection.close()
         self._opened.remove(connection)
@@ -183,7 +183,7 @@ class SqliteFile:
             connection.close()
 
 
-def _write_ahead(connection: SqliteConnection) -> None:
+def write_ahead(connection: sqlite3.Connection) -> None:
     """Keep a log beside the file. Of two who begin with that at once, SQLite refuses one without letting it wait."""
     ends = time.monotonic() + BUSY_SECONDS
     while True:
