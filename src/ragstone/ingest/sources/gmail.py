@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 
 from pydantic import SecretStr
 
@@ -45,20 +45,23 @@ class GmailSource:
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
         """What changed since the cursor's point in history; all mail when it has none or lies too far back."""
         names = await self._client.labels()
+        unread: set[str] = set(cursor.get("unread", ())) if isinstance(cursor, Mapping) else set()
         match cursor:
             case {"history": str(since), "page": str(page)}:
-                pages = self._everything(names, since, page)
+                pages = self._everything(names, unread, since, page)
             case {"history": str(since)}:
-                pages = self._changes(names, since)
+                pages = self._changes(names, unread, since)
             case _:
-                pages = self._everything(names, "", "")
+                pages = self._everything(names, set(), "", "")
         async for found in pages:
             yield found
 
     async def close(self) -> None:
         """The fetcher is its owner's to close."""
 
-    async def _everything(self, names: Mapping[str, str], since: str, page: str) -> AsyncIterator[Page]:
+    async def _everything(
+        self, names: Mapping[str, str], unread: set[str], since: str, page: str
+    ) -> AsyncIterator[Page]:
         """All mail. The history begins before the listing does, so that nothing falls between them."""
         listed: set[str] | None = None if page else set()
         since = since or await self._client.history_point()
@@ -67,13 +70,13 @@ class GmailSource:
             ids, following = await self._ids(page)
             if listed is not None:
                 listed.update(ids)
-            async for items, gone in self._messages(names, ids):
-                yield Page(items, {"history": since, "page": page}, removed=gone)
+            async for items, gone in self._messages(names, ids, unread):
+                yield Page(items, _cursor(since, unread, page=page), removed=gone)
             page = tokens.follow(following)
             if not page:
                 break
         everything = None if listed is None else frozenset(listed)
-        yield Page((), {"history": since}, listed=everything)
+        yield Page((), _cursor(since, unread), listed=everything)
 
     async def _ids(self, page: str) -> tuple[list[str], str]:
         try:
@@ -84,45 +87,55 @@ class GmailSource:
             # A page's token does not live for ever: what was read already is known when it is met again.
             return await self._client.message_ids(self._config.query, "")
 
-    async def _changes(self, names: Mapping[str, str], since: str) -> AsyncIterator[Page]:
+    async def _changes(self, names: Mapping[str, str], unread: set[str], since: str) -> AsyncIterator[Page]:
+        """What happened, and what could not be had before."""
         page, tokens = "", PageTokens(WHO)
         matching: set[str] | None = None
+        untouched = set(unread)
         while True:
             changes = await self._client.changes(since, page)
             if changes is None:
-                async for found in self._everything(names, "", ""):
+                async for found in self._everything(names, set(), "", ""):
                     yield found
                 return
             touched: Sequence[str] = changes.touched
             removed = changes.deleted
+            untouched.difference_update(touched, removed)
             if touched and self._config.query:
                 if matching is None:
                     matching = {one async for one in self._client.all_ids(self._config.query)}
                 removed = (*removed, *(one for one in touched if one not in matching))
                 touched = [one for one in touched if one in matching]
-            async for items, gone in self._messages(names, touched):
-                yield Page(items, {"history": since}, removed=gone)
+            async for items, gone in self._messages(names, touched, unread):
+                yield Page(items, _cursor(since, unread), removed=gone)
+            unread.difference_update(removed)
             page = tokens.follow(changes.next_page)
             point = since if page else changes.history
             if removed or point != since:
-                yield Page((), {"history": point}, removed=tuple(removed))
+                yield Page((), _cursor(point, unread), removed=tuple(removed))
             if not page:
-                return
+                break
+        async for items, gone in self._messages(names, sorted(untouched), unread):
+            yield Page(items, _cursor(point, unread), removed=gone)
 
     async def _messages(
-        self, names: Mapping[str, str], ids: Iterable[str]
+        self, names: Mapping[str, str], ids: Iterable[str], unread: set[str]
     ) -> AsyncIterator[tuple[tuple[Item | Failure, ...], tuple[str, ...]]]:
-        """Items, a few at a time, and the ids among them that are gone or left out."""
+        """Items, a few at a time, and the ids among them that are gone or left out; what cannot be had is noted."""
         wanted = list(ids)
         for first in range(0, len(wanted), AT_ONCE):
             some = wanted[first : first + AT_ONCE]
-            found = await self._entries(names, some)
+            found = await self._entries(names, some, unread)
+            unread.difference_update(some)
+            unread.update(one for one, entry in zip(some, found, strict=True) if isinstance(entry, Failure))
             gone = tuple(one for one, entry in zip(some, found, strict=True) if entry is None)
             yield tuple(entry for entry in found if entry is not None), gone
 
-    async def _entries(self, names: Mapping[str, str], ids: Iterable[str]) -> list[Item | Failure | None]:
+    async def _entries(
+        self, names: Mapping[str, str], ids: Iterable[str], unread: Collection[str]
+    ) -> list[Item | Failure | None]:
         """All at once. When one fails the others are ended: a run that is over asks for nothing more."""
-        asked = [asyncio.ensure_future(self._entry(names, one)) for one in ids]
+        asked = [asyncio.ensure_future(self._entry(names, one, doubtful=one in unread)) for one in ids]
         try:
             return await asyncio.gather(*asked)
         finally:
@@ -130,7 +143,11 @@ class GmailSource:
                 one.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
 
-    async def _entry(self, names: Mapping[str, str], message_id: str) -> Item | Failure | None:
+    async def _entry(
+        self, names: Mapping[str, str], message_id: str, *, doubtful: bool
+    ) -> Item | Failure | None:
+        if doubtful and await self._client.size(message_id) > self._max_bytes:
+            return self._too_large(message_id)
         try:
             message = await self._client.message(message_id)
         except FetchError as error:
@@ -164,3 +181,8 @@ class GmailSource:
     def _too_large(self, message_id: str) -> Failure:
         uri = f"gmail:{message_id}"
         return Failure(uri, "too_large", f"{uri} is larger than limits.file_mb allows")
+
+
+def _cursor(history: str, unread: Iterable[str], **more: Json) -> Json:
+    noted: Json = sorted(unread)
+    return {"history": history, **more} | ({"unread": noted} if noted else {})

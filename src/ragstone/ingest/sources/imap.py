@@ -1,9 +1,10 @@
-"""An IMAP account: new mails of its mailboxes, and those that are gone."""
+"""An IMAP account: new mails of its mailboxes, those that could not be had before, and those that are gone."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from pydantic import Field, SecretStr, field_validator
@@ -37,6 +38,23 @@ class ImapConfig(Section):
         return value
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """How far a mailbox has been read."""
+
+    validity: int
+    uid: int = 0
+    unread: frozenset[int] = frozenset()
+    """What could not be had, up to there."""
+
+    def behind(self, batch: Sequence[int], unread: Set[int]) -> _Place:
+        return replace(self, uid=max(self.uid, batch[-1]), unread=self.unread.difference(batch) | unread)
+
+    def json(self) -> Json:
+        place: dict[str, Json] = {"validity": self.validity, "uid": self.uid}
+        return place | {"unread": sorted(self.unread)} if self.unread else place
+
+
 class ImapSource:
     """The messages of one account."""
 
@@ -47,7 +65,7 @@ class ImapSource:
         self._max_bytes = context.limits.file_mb * 1024 * 1024
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """Mails with a UID behind the last one seen; at the end a list of all that are there."""
+        """Mails behind the last one seen, and before it those that could not be had; at the end a list of all."""
         session = await self._connect()
         try:
             seen = _seen(cursor)
@@ -62,8 +80,10 @@ class ImapSource:
                 if listed is not None:
                     listed.update(_identity(name, mailbox, uid) for uid in sizes)
                     listed = listed if len(sizes) == mailbox.count else None
-                async for items, last in self._new(session, name, mailbox, sizes, seen):
-                    seen = seen | {name: {"validity": mailbox.validity, "uid": last}}
+                async for items, place in self._new(
+                    session, name, mailbox, sizes, _place(seen, name, mailbox)
+                ):
+                    seen = seen | {name: place.json()}
                     yield Page(items, seen)
             yield Page((), seen, listed=None if listed is None else frozenset(listed))
         finally:
@@ -79,26 +99,21 @@ class ImapSource:
         return await asyncio.to_thread(ImapSession, server, its.user, its.password.get_secret_value())
 
     async def _new(
-        self,
-        session: ImapSession,
-        name: str,
-        mailbox: Mailbox,
-        sizes: Mapping[int, int],
-        seen: Mapping[str, Json],
-    ) -> AsyncIterator[tuple[tuple[Item | Failure, ...], int]]:
-        """Pages of new items, each with the last UID it covers."""
-        known = seen.get(name, {})
-        last = known["uid"] if known.get("validity") == mailbox.validity else 0
-        for batch in _batches({uid: sizes[uid] for uid in sorted(sizes) if uid > last}, self._max_bytes):
+        self, session: ImapSession, name: str, mailbox: Mailbox, sizes: Mapping[int, int], place: _Place
+    ) -> AsyncIterator[tuple[tuple[Item | Failure, ...], _Place]]:
+        """Pages of new items, each with the place behind it."""
+        due = {uid: sizes[uid] for uid in sorted(sizes) if uid > place.uid or uid in place.unread}
+        for batch in _batches(due, self._max_bytes):
             wanted = [uid for uid in batch if sizes[uid] <= self._max_bytes]
             messages = await asyncio.to_thread(session.messages, wanted) if wanted else {}
             # What is neither there nor too large was deleted a moment ago.
-            entries = [
-                self._entry(name, mailbox, uid, sizes[uid], messages.get(uid))
+            entries = {
+                uid: self._entry(name, mailbox, uid, sizes[uid], messages.get(uid))
                 for uid in batch
                 if uid in messages or uid not in wanted
-            ]
-            yield tuple(entries), batch[-1]
+            }
+            place = place.behind(batch, {uid for uid, entry in entries.items() if isinstance(entry, Failure)})
+            yield tuple(entries.values()), place
 
     def _entry(
         self, name: str, mailbox: Mailbox, uid: int, size: int, content: bytes | None
@@ -130,6 +145,13 @@ class ImapSource:
 
 def _seen(cursor: Json) -> dict[str, Json]:
     return dict(cursor) if isinstance(cursor, Mapping) else {}
+
+
+def _place(seen: Mapping[str, Json], name: str, mailbox: Mailbox) -> _Place:
+    known = seen.get(name, {})
+    if known.get("validity") != mailbox.validity:
+        return _Place(mailbox.validity)
+    return _Place(mailbox.validity, known["uid"], frozenset(known.get("unread", ())))
 
 
 def _identity(name: str, mailbox: Mailbox, uid: int) -> str:

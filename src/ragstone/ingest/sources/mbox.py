@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -37,9 +37,12 @@ class _Place:
     """Where the last message begins: it is read again when the file went on in the middle of it."""
     mark: str
     """Tells whether the file up to here is still the same."""
+    unread: tuple[tuple[int, int], ...] = ()
+    """Where messages that were too large begin and end."""
 
     def json(self) -> Json:
-        return {"offset": self.offset, "last": self.last, "mark": self.mark}
+        place: dict[str, Json] = {"offset": self.offset, "last": self.last, "mark": self.mark}
+        return place | {"unread": [list(one) for one in self.unread]} if self.unread else place
 
 
 class MboxSource:
@@ -62,13 +65,16 @@ class MboxSource:
     def _pages(self, place: _Place | None) -> Iterator[Page]:
         try:
             with self._path.open("rb") as file:
-                start = _resumed(file, place)
+                start = self._resumed(file, place)
                 listed: set[str] | None = set() if place is not None and start == 0 else None
                 names = Names()
+                unread = [one for one in place.unread if one[1] <= start] if place else []
                 if place is not None:
+                    if unread:
+                        yield Page(tuple(self._too_large(first) for first, _ in unread), place.json())
                     yield from (Page((), place.json()) for _ in self._earlier(file, start, names))
                 file.seek(start)
-                yield from self._read(file, start, listed, names)
+                yield from self._read(file, start, listed, names, unread)
         except OSError as problem:
             raise SourceError(
                 f"the mailbox {self._path} cannot be read: {problem.strerror or problem}",
@@ -93,7 +99,14 @@ class MboxSource:
                 said = message.end
                 yield
 
-    def _read(self, file: BinaryIO, start: int, listed: set[str] | None, names: Names) -> Iterator[Page]:
+    def _read(
+        self,
+        file: BinaryIO,
+        start: int,
+        listed: set[str] | None,
+        names: Names,
+        unread: list[tuple[int, int]],
+    ) -> Iterator[Page]:
         entries: list[Item | Failure] = []
         size = 0
         message: MboxMessage | None = None
@@ -101,10 +114,12 @@ class MboxSource:
             entry = self._entry(message, names)
             entries.append(entry)
             size += len(message.content or b"")
-            if listed is not None and isinstance(entry, Item):
+            if isinstance(entry, Failure):
+                unread.append((message.start, message.end))
+            elif listed is not None:
                 listed.add(entry.external_id)
             if len(entries) == PAGE_ITEMS or size >= PAGE_BYTES:
-                yield Page(tuple(entries), _behind(file, message).json())
+                yield Page(tuple(entries), _behind(file, message, unread).json())
                 entries, size = [], 0
         if message is None and start == 0:
             raise SourceError(
@@ -113,16 +128,11 @@ class MboxSource:
             )
         if message is not None and (entries or listed is not None):
             everything = None if listed is None else frozenset(listed)
-            yield Page(tuple(entries), _behind(file, message).json(), listed=everything)
+            yield Page(tuple(entries), _behind(file, message, unread).json(), listed=everything)
 
     def _entry(self, message: MboxMessage, names: Names) -> Item | Failure:
         if message.content is None:
-            uri = f"mbox:{self._path.name}#{message.start}"
-            return Failure(
-                uri,
-                "too_large",
-                f"the message at byte {message.start:,} of {self._path.name} is larger than limits.file_mb allows",
-            )
+            return self._too_large(message.start)
         envelope = read_head(message.content)
         identity = names.of(envelope, message.content)
         # In its brackets no Message-ID of a host such as harbour.md looks like a file's name.
@@ -140,24 +150,32 @@ class MboxSource:
             media_type=MEDIA_TYPE,
         )
 
+    def _too_large(self, start: int) -> Failure:
+        return Failure(
+            f"mbox:{self._path.name}#{start}",
+            "too_large",
+            f"the message at byte {start:,} of {self._path.name} is larger than limits.file_mb allows",
+        )
+
+    def _resumed(self, file: BinaryIO, place: _Place | None) -> int:
+        """Where to read from: on from the place, from its last message, or from the beginning."""
+        if place is None or _mark(file, place.offset) != place.mark:
+            return 0
+        if any(end - start <= self._max_bytes for start, end in place.unread):
+            return 0  # more is allowed by now
+        following = os.pread(file.fileno(), 300, place.offset).lstrip(b"\r\n")
+        return place.offset if not following or following.startswith(b"From ") else place.last
+
 
 def _place(cursor: Json) -> _Place | None:
     match cursor:
         case {"offset": int(offset), "last": int(last), "mark": str(mark)}:
-            return _Place(offset, last, mark)
+            return _Place(offset, last, mark, tuple((start, end) for start, end in cursor.get("unread", ())))
     return None
 
 
-def _resumed(file: BinaryIO, place: _Place | None) -> int:
-    """Where to read from: on from the place, from its last message, or from the beginning."""
-    if place is None or _mark(file, place.offset) != place.mark:
-        return 0
-    following = os.pread(file.fileno(), 300, place.offset).lstrip(b"\r\n")
-    return place.offset if not following or following.startswith(b"From ") else place.last
-
-
-def _behind(file: BinaryIO, message: MboxMessage) -> _Place:
-    return _Place(message.end, message.start, _mark(file, message.end))
+def _behind(file: BinaryIO, message: MboxMessage, unread: Iterable[tuple[int, int]]) -> _Place:
+    return _Place(message.end, message.start, _mark(file, message.end), tuple(unread))
 
 
 def _mark(file: BinaryIO, offset: int) -> str:

@@ -404,6 +404,38 @@ async def test_a_mail_that_is_too_large_is_reported(gmail: GmailDouble, fetcher:
     failure = found[0].items[0]
     assert isinstance(failure, Failure)
     assert (failure.uri, failure.code) == ("gmail:1", "too_large")
+    gmail.requests.clear()
+    again = await pages(source(gmail, fetcher), found[-1].cursor)
+    assert [page.items for page in again] == [(failure,)]
+    assert again[-1].cursor == found[-1].cursor
+    assert [one.query["format"] for one in gmail.asked_for(f"{ME}/messages/1")] == ["MINIMAL"]
+    gmail.add("1")
+    assert ids(allowed := await pages(source(gmail, fetcher), again[-1].cursor)) == ["1"]
+    assert allowed[-1].cursor == {"history": "100"}
+
+
+@pytest.mark.parametrize("kind", ["messagesDeleted", "labelsRemoved"])
+async def test_a_mail_that_could_not_be_had_and_is_gone_is_named_no_more(
+    gmail: GmailDouble, fetcher: Fetcher, kind: str
+) -> None:
+    gmail.add("1", "2", labels=("INBOX",))
+    gmail.history = [record(101, **{kind: "1"})]
+    cursor = {"history": "100", "unread": ["1"]}
+    found = await pages(source(gmail, fetcher, query="Label_7"), cursor)
+    assert [page.items for page in found if page.items] == []
+    assert found[-1].removed == ("1",)
+    assert found[-1].cursor == {"history": "101"}
+
+
+async def test_a_mail_that_cannot_be_had_is_asked_for_once_a_run(
+    gmail: GmailDouble, fetcher: Fetcher
+) -> None:
+    gmail.add("1")
+    gmail.on(f"{ME}/messages/1", json_reply({"id": "1", "threadId": "t", "raw": "%%%"}))
+    gmail.history = [record(101, labelsAdded="1")]
+    found = await pages(source(gmail, fetcher), {"history": "100", "unread": ["1"]})
+    assert [entry.uri for page in found for entry in page.items] == ["gmail:1"]
+    assert found[-1].cursor == {"history": "101", "unread": ["1"]}
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,37 @@ async def test_a_mail_that_is_too_large_is_not_fetched(server: ImapDouble, fetch
     assert "UID FETCH 5 (UID BODY.PEEK[])" in server.commands
 
 
+async def test_a_mail_that_is_too_large_is_named_by_every_run_until_it_is_allowed(
+    server: ImapDouble, fetcher: Fetcher
+) -> None:
+    server.sizes[3] = 2_000_000
+    first = await pages(source(server, fetcher))
+    again = await pages(source(server, fetcher), first[-1].cursor)
+    assert [(entry.uri, type(entry)) for entry in entries(again)] == [
+        ("imap://127.0.0.1/INBOX;UID=3", Failure)
+    ]
+    assert again[-1].cursor == first[-1].cursor
+    server.sizes[3] = 1_000
+    allowed = await pages(source(server, fetcher), again[-1].cursor)
+    assert [type(entry) for entry in entries(allowed)] == [Item]
+    assert allowed[-1].cursor == {INBOX: {"validity": 7, "uid": 5}}
+
+
+async def test_a_mail_that_could_not_be_had_is_asked_for_again_until_it_is_gone(
+    server: ImapDouble, fetcher: Fetcher
+) -> None:
+    server.answers = {"UID FETCH 3": "NO damaged"}
+    cursor = (await pages(source(server, fetcher)))[-1].cursor
+    server.mailboxes[INBOX].messages[9] = letter(9)
+    for _ in range(2):
+        found = await pages(source(server, fetcher), cursor)
+        cursor = found[-1].cursor
+        assert uris(found)[0] == "imap://127.0.0.1/INBOX;UID=3"
+        assert cursor == {INBOX: {"validity": 7, "uid": 9, "unread": [3]}}
+    del server.mailboxes[INBOX].messages[3]
+    assert entries(await pages(source(server, fetcher), cursor)) == []
+
+
 async def test_a_mail_that_is_larger_than_it_said_is_refused(server: ImapDouble, fetcher: Fetcher) -> None:
     server.mailboxes[INBOX].messages[3] = letter(3, "x" * 1_200_000)
     server.sizes[3] = 100

@@ -303,3 +303,30 @@ async def test_a_large_mailbox_is_read_in_bounded_memory(tmp_path: Path) -> None
         tracemalloc.stop()
     assert count == 2000
     assert peak < 4_000_000
+
+
+async def test_a_message_that_is_too_large_is_named_by_every_run_until_it_is_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "in.mbox"
+    path.write_bytes(letter(1) + letter(2, b"x" * 1_200_000 + b"\n") + letter(3))
+    [first] = await pages(path, file_mb=1)
+    [again] = await pages(path, first.cursor, file_mb=1)
+    assert (again.items, again.cursor) == ((first.items[1],), first.cursor)
+    with path.open("ab") as file:
+        file.write(letter(4))
+    named, appended = await pages(path, again.cursor, file_mb=1)
+    assert named.items == (first.items[1],)
+    assert ids([appended]) == ["4@harbour.example"]
+    [allowed] = await pages(path, appended.cursor, file_mb=2)
+    assert ids([allowed]) == [f"{number}@harbour.example" for number in (1, 2, 3, 4)]
+    assert await pages(path, allowed.cursor, file_mb=2) == []
+
+
+async def test_a_message_that_grew_too_large_is_named_once_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "in.mbox"
+    path.write_bytes(letter(1) + letter(2, b"x" * 1_200_000 + b"\n").rstrip(b"\n"))
+    [first] = await pages(path, file_mb=1)
+    with path.open("ab") as file:
+        file.write(b"x" * 1000 + b"\n")
+    [grown] = await pages(path, first.cursor, file_mb=1)
+    assert grown.items == (first.items[1],)
+    assert [page.items for page in await pages(path, grown.cursor, file_mb=1)] == [(first.items[1],)]
