@@ -70,7 +70,7 @@ class _Conversation:
 
     def run(self) -> None:
         self._say("* OK ready")
-        while line := self._in.readline().decode().rstrip("\r\n"):
+        while line := self._in.readline().decode("utf-8", "replace").rstrip("\r\n"):
             tag, _, command = line.partition(" ")
             self._double.commands.append(command)
             planned = next(
