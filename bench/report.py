@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import subprocess
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -63,14 +64,9 @@ def folder_mb(folder: Path) -> float:
 
 def machine() -> str:
     """Processor, cores and memory, in one line."""
-    model = next(
-        (
-            line.split(":")[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if "model name" in line
-        ),
-        platform.processor(),
-    )
+    # /proc/cpuinfo names no model on ARM.
+    told = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()
+    model = next(line.split(":")[1].strip() for line in told if line.startswith("Model name"))
     total = next(
         line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal")
     )
