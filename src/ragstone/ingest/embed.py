@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,8 +21,12 @@ from ragstone.ingest.parts import LedgerParts
 from ragstone.ingest.prepare import Prepared
 from ragstone.ingest.tally import Tally, at_stage
 
+Made = TypeVar("Made")
 logger = logging.getLogger(__name__)
-SLICE_CHUNKS = 64
+SLICE_CHUNKS = 32
+"""Few enough that progress shows on a slow machine."""
+SLICES_AHEAD = 3
+"""Slices that wait behind the one at work: the model's batches are of like length, and it is never idle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,26 +112,70 @@ async def _long(
 ) -> tuple[dict[str, Vector], str]:
     """The same slice by slice: what a worker that died had embedded is read back."""
     parts = LedgerParts(ledger, tenant, document.task, document.made_from)
-    texts = [chunk.contextual for chunk in document.chunks]
+    total = len(document.chunks)
     rows = dict(known)
     model = space
-    dimension = embedder.model.dimension
-    at_stage(document.task, "embed", chunks=0, chunks_total=len(texts))
-    for first in range(0, len(texts), SLICE_CHUNKS):
-        wanted = [text for text in dict.fromkeys(texts[first : first + SLICE_CHUNKS]) if text not in rows]
-        if wanted:
-            part = f"vectors:{first}:{len(wanted)}:{(model or embedder.model.id)[:32]}"
-            kept = await parts.load(part)
-            if kept is not None and len(kept) == len(wanted) * dimension * 2:
-                vectors = np.frombuffer(kept, np.float16).astype(np.float32).reshape(len(wanted), dimension)
-                rows.update(zip(wanted, vectors, strict=True))
-                model = model or embedder.model.id
-            else:
-                rows, model = await _missing(embedder, wanted, rows, model, tally)
-                made = np.stack([rows[text] for text in wanted])
-                if made.shape[1] == dimension:
-                    await parts.save(part, made.astype(np.float16).tobytes())
-        at_stage(
-            document.task, "embed", chunks=min(first + SLICE_CHUNKS, len(texts)), chunks_total=len(texts)
-        )
+    done = 0
+    at_stage(document.task, "embed", chunks=done, chunks_total=total)
+    slices = (
+        _slice(parts, embedder, number * SLICE_CHUNKS, wanted, space, tally)
+        for number, wanted in enumerate(_wanted(document, known))
+    )
+    async with aclosing(_in_order(slices)) as finished:
+        async for made, answered in finished:
+            if model and answered and answered != model:
+                raise Foreign(answered)
+            model = model or answered
+            rows.update(made)
+            done = min(done + SLICE_CHUNKS, total)
+            at_stage(document.task, "embed", chunks=done, chunks_total=total)
     return rows, model
+
+
+def _wanted(document: Prepared, known: Mapping[str, Vector]) -> Iterator[list[str]]:
+    """The texts of each slice that neither the index nor a slice before it has."""
+    seen = set(known)
+    for first in range(0, len(document.chunks), SLICE_CHUNKS):
+        texts = dict.fromkeys(chunk.contextual for chunk in document.chunks[first : first + SLICE_CHUNKS])
+        wanted = [text for text in texts if text not in seen]
+        seen.update(wanted)
+        yield wanted
+
+
+async def _slice(
+    parts: LedgerParts, embedder: Embedder, first: int, wanted: Sequence[str], space: str, tally: Tally
+) -> tuple[dict[str, Vector], str]:
+    if not wanted:
+        return {}, ""
+    model = space or embedder.model.id
+    dimension = embedder.model.dimension
+    part = f"vectors:{first}:{len(wanted)}:{model[:32]}"
+    kept = await parts.load(part)
+    if kept is not None and len(kept) == len(wanted) * dimension * 2:
+        vectors = np.frombuffer(kept, np.float16).astype(np.float32).reshape(len(wanted), dimension)
+        return dict(zip(wanted, vectors, strict=True)), model
+    rows, answered = await _missing(embedder, wanted, {}, space, tally)
+    made = np.stack([rows[text] for text in wanted])
+    if answered == model and made.shape[1] == dimension:
+        await parts.save(part, made.astype(np.float16).tobytes())
+    return rows, answered
+
+
+async def _in_order(work: Iterable[Coroutine[None, None, Made]]) -> AsyncGenerator[Made]:
+    """Results in order, a few begun ahead."""
+    flying: deque[asyncio.Task[Made]] = deque()
+    try:
+        for one in work:
+            flying.append(asyncio.create_task(one))
+            if len(flying) > SLICES_AHEAD:
+                yield await flying.popleft()
+        while flying:
+            yield await flying.popleft()
+    except Exception:
+        # What the others make is kept for the next attempt.
+        await asyncio.gather(*flying, return_exceptions=True)
+        raise
+    finally:
+        for task in flying:
+            task.cancel()
+        await asyncio.gather(*flying, return_exceptions=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -25,8 +24,10 @@ class _Call(Generic[Output]):
 
     loop: asyncio.AbstractEventLoop
     done: asyncio.Future[list[Output]]
+    rows: int
+    left: int
+    """Rows that nobody works on yet."""
     outputs: dict[int, Output] = field(default_factory=dict)
-    rows: int = 0
 
     def end(self, error: BaseException | None = None) -> None:
         """From any thread: all outputs are there, or there will be none."""
@@ -53,7 +54,11 @@ class _Entry(Generic[Row, Output]):
 
 
 class WaitingRoom(Generic[Row, Output]):
-    """Threads that work off rows in batches. Calls take turns, and a batch is filled up with like rows of any call."""
+    """Threads that work off rows in batches, each filled up with like rows of any call.
+
+    Every other batch is for the call that came first, the rest for the one with the fewest rows left: so large
+    calls end one after another instead of all at last, and a small one does not wait for them.
+    """
 
     def __init__(
         self, work: Callable[[Sequence[Row]], Sequence[Output]], *, workers: int, batch_size: int
@@ -63,7 +68,8 @@ class WaitingRoom(Generic[Row, Output]):
         self._batch_size = batch_size
         self._lock = threading.Lock()
         self._by_length: list[_Entry[Row, Output]] = []
-        self._turns: deque[_Call[Output]] = deque()
+        self._calls: list[_Call[Output]] = []
+        self._turn = 0
         self._budget = 0
         self._at_work = 0
         # One more than the model runs at once: it makes the next batch ready.
@@ -75,7 +81,7 @@ class WaitingRoom(Generic[Row, Output]):
         if not rows:
             return []
         loop = asyncio.get_running_loop()
-        call: _Call[Output] = _Call(loop, loop.create_future(), rows=len(rows))
+        call: _Call[Output] = _Call(loop, loop.create_future(), rows=len(rows), left=len(rows))
         self._add(call, [_Entry(call, *entry) for entry in zip(range(len(rows)), rows, lengths, strict=True)])
         try:
             return await call.done
@@ -85,9 +91,8 @@ class WaitingRoom(Generic[Row, Output]):
     def close(self) -> None:
         """Finish the batches at work and take no more."""
         with self._lock:
-            left = list(self._turns)
+            left, self._calls = self._calls, []
             self._by_length.clear()
-            self._turns.clear()
         for call in left:
             call.end(ModelError("the model was closed"))
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -95,7 +100,7 @@ class WaitingRoom(Generic[Row, Output]):
     def _add(self, call: _Call[Output], entries: Sequence[_Entry[Row, Output]]) -> None:
         with self._lock:
             self._by_length = sorted([*self._by_length, *entries], key=_length)
-            self._turns.append(call)
+            self._calls.append(call)
             self._budget = budget_for([entry.length for entry in self._by_length], self._workers)
             starting = min(self._most - self._at_work, len(entries))
             self._at_work += starting
@@ -105,8 +110,8 @@ class WaitingRoom(Generic[Row, Output]):
     def _leave(self, call: _Call[Output]) -> None:
         """What nobody waits for any more is not worked on."""
         with self._lock:
-            if call in self._turns:
-                self._turns.remove(call)
+            if call in self._calls:
+                self._calls.remove(call)
                 self._by_length = [entry for entry in self._by_length if entry.call is not call]
 
     def _work_off(self) -> None:
@@ -122,21 +127,22 @@ class WaitingRoom(Generic[Row, Output]):
     def _take(self) -> list[_Entry[Row, Output]]:
         """The longest row of the call whose turn it is, those as long, and the next shorter ones of all."""
         with self._lock:
-            while self._turns:
-                call = self._turns.popleft()
-                own = _last_of(call, self._by_length)
-                if own is None:
-                    continue  # all its rows went with others
-                self._turns.append(call)
-                length = self._by_length[own].length
-                room = min(self._batch_size, max(1, self._budget // max(1, length)))
-                end = min(own + room, bisect_right(self._by_length, length, key=_length))
-                start = max(0, end - room)
-                batch = self._by_length[start:end]
-                del self._by_length[start:end]
-                return batch
-            self._at_work -= 1
-            return []
+            if not self._calls:
+                self._at_work -= 1
+                return []
+            self._turn += 1
+            call = self._calls[0] if self._turn % 2 else min(self._calls, key=lambda call: call.left)
+            own = _last_of(call, self._by_length)
+            length = self._by_length[own].length
+            room = min(self._batch_size, max(1, self._budget // max(1, length)))
+            end = min(own + room, bisect_right(self._by_length, length, key=_length))
+            start = max(0, end - room)
+            batch = self._by_length[start:end]
+            del self._by_length[start:end]
+            for entry in batch:
+                entry.call.left -= 1
+            self._calls = [call for call in self._calls if call.left]
+            return batch
 
     def _deliver(self, batch: Sequence[_Entry[Row, Output]], outputs: Sequence[Output]) -> None:
         with self._lock:
@@ -153,5 +159,5 @@ def _length(entry: _Entry[Row, Output]) -> int:
     return entry.length
 
 
-def _last_of(call: _Call[Output], by_length: Sequence[_Entry[Row, Output]]) -> int | None:
-    return next((n for n in reversed(range(len(by_length))) if by_length[n].call is call), None)
+def _last_of(call: _Call[Output], by_length: Sequence[_Entry[Row, Output]]) -> int:
+    return next(n for n in reversed(range(len(by_length))) if by_length[n].call is call)

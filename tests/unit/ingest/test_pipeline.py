@@ -14,6 +14,7 @@ from ragstone.core.errors import NoTextSeen, StoreFull
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Document, Failure, Item, Parsed, Role
 from ragstone.ingest.belt import LONG_CHUNKS, WAVE_CHUNKS
+from ragstone.ingest.embed import SLICE_CHUNKS
 from ragstone.ingest.entries import LOOK_UP
 from ragstone.ingest.parsers.options import ParseOptions
 from ragstone.ingest.tally import Progress
@@ -205,7 +206,7 @@ async def test_a_long_document_tells_how_far_it_is(kit: Kit) -> None:
     await kit.run([item("short"), item("long", long)], seen=seen)
     parts = LONG_CHUNKS + 64
     told = [(step.stage, step.part, step.parts) for step in seen if step.document == "test/long"]
-    assert told == [*(("embed", part, parts) for part in range(0, parts + 1, 64)), ("", 0, 0)]
+    assert told == [*(("embed", part, parts) for part in range(0, parts + 1, SLICE_CHUNKS)), ("", 0, 0)]
     assert [step.stage for step in seen if step.document == "test/short"] == [""]
 
 

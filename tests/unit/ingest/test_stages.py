@@ -18,6 +18,7 @@ from ragstone.core.settings import EnrichSettings
 from ragstone.core.types import Block, Candidate, Item, Parsed, Role
 from ragstone.ingest.arrivals import Listing
 from ragstone.ingest.belt import LONG_CHUNKS
+from ragstone.ingest.embed import SLICE_CHUNKS
 from ragstone.ingest.extract import SLICE_PAGES, extract
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.testing.fakes import FakeEmbedder
@@ -79,7 +80,7 @@ async def test_a_long_document_goes_on_where_it_broke_off() -> None:
 
 
 class Breaks(FakeEmbedder):
-    """Fails once after some calls."""
+    """Fails after some calls."""
 
     def __init__(self, after: int) -> None:
         super().__init__()
@@ -87,7 +88,6 @@ class Breaks(FakeEmbedder):
 
     async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
         if self.left == 0:
-            self.left = -1
             raise RemoteError("the line went dead")
         self.left -= 1
         return await super().embed(texts, role)
@@ -100,7 +100,7 @@ async def test_vectors_of_a_long_document_are_not_made_twice(kit: Kit) -> None:
     with pytest.raises(RemoteError):
         await kit.run([long], embedder=broken)
     made = [text for texts, _ in broken.calls for text in texts]
-    assert len(made) == 3 * 64
+    assert len(made) == 3 * SLICE_CHUNKS
     assert counts(await kit.run([long])) == (1, 0, 0, 0)
     again = kit.embedded_texts()
     assert not set(made) & set(again)

@@ -18,6 +18,7 @@ from ragstone.core.model_types import Embeddings
 from ragstone.core.settings import JobSettings
 from ragstone.core.types import Item, Role
 from ragstone.ingest.belt import LONG_CHUNKS
+from ragstone.ingest.embed import SLICE_CHUNKS
 from ragstone.ingest.roll import Roll
 from ragstone.ingest.rota import Rota, Slot
 from ragstone.ingest.sync import SyncReport, new_jobs
@@ -375,12 +376,12 @@ async def test_progress_is_seen_while_a_document_is_embedded(kit: Kit) -> None:
 
     running = asyncio.create_task(worker(kit, Halts(), JobSettings(lease_seconds=0.3)).run())
     queue = SqlQueue(kit.ledger)
-    while (seen := (await queue.jobs(T))[0].progress).chunks < 128:  # noqa: ASYNC110
+    while (seen := (await queue.jobs(T))[0].progress).chunks < 2 * SLICE_CHUNKS:  # noqa: ASYNC110
         await asyncio.sleep(0.02)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    assert (seen.stage, seen.chunks, seen.chunks_total) == ("embed", 128, LONG_CHUNKS + 64)
-    assert seen.percent == 20 + round(70 * 128 / (LONG_CHUNKS + 64))
+    assert (seen.stage, seen.chunks, seen.chunks_total) == ("embed", 2 * SLICE_CHUNKS, LONG_CHUNKS + 64)
+    assert seen.percent == 20 + round(70 * 2 * SLICE_CHUNKS / (LONG_CHUNKS + 64))
     assert seen.eta_seconds is not None
 
 

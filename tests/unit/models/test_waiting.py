@@ -154,6 +154,33 @@ async def test_a_later_call_does_not_wait_until_an_earlier_one_has_ended(
     assert len(await long) == 50
 
 
+async def test_large_calls_end_one_after_the_other(model: Model, room: Callable[..., Room]) -> None:
+    model.gate.clear()
+    waiting = room(batch_size=1)
+    calls = [asyncio.create_task(run(waiting, [f"{name} {n:02}" for n in range(20)])) for name in "abc"]
+    await asyncio.sleep(0.05)
+    model.gate.set()
+    await asyncio.gather(*calls)
+    order = [row[0] for (row,) in model.batches]
+    # Two threads take them in order and may note them in either.
+    assert order.index("b") >= 19
+    assert order.index("c") >= 39
+
+
+async def test_a_large_call_is_not_held_up_by_many_small_ones(
+    model: Model, room: Callable[..., Room]
+) -> None:
+    model.gate.clear()
+    waiting = room(batch_size=1)
+    large = asyncio.create_task(run(waiting, [f"large {number}" for number in range(20)]))
+    small = [asyncio.create_task(run(waiting, [f"small {number}"])) for number in range(100)]
+    await asyncio.sleep(0.05)
+    model.gate.set()
+    await asyncio.gather(large, *small)
+    order = [row[0] for (row,) in model.batches]
+    assert len(order) - order[::-1].index("l") <= 2 * 20 + 2
+
+
 async def test_what_nobody_waits_for_any_more_is_not_worked_on(
     model: Model, room: Callable[..., Room]
 ) -> None:
