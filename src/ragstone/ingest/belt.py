@@ -6,7 +6,7 @@ import asyncio
 
 from ragstone.ingest.prepare import Prepared
 
-WAVE_CHUNKS = 128
+WAVE_CHUNKS = 64
 """Few enough that progress shows on a slow machine, enough for batches of like length."""
 LONG_CHUNKS = 256
 """From this many chunks on a document is a wave of its own, embedded slice by slice."""

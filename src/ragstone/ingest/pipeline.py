@@ -41,7 +41,7 @@ from ragstone.ingest.task import Family, Group, Task
 from ragstone.ingest.verify import Verifier
 
 logger = logging.getLogger(__name__)
-IN_FLIGHT = 2
+IN_FLIGHT = 4
 
 
 async def _nobody(_group: Group) -> None:
