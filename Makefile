@@ -1,7 +1,7 @@
 # Everything a person or CI runs. Plain make and sh; `make` alone lists the targets.
 
 PYTHON ?= python3
-WORKERS ?= 2
+WORKERS ?= 3
 UV ?= uv
 
 BIN = .venv/bin
