@@ -112,6 +112,19 @@ def test_usage_errors(cli: Cli, arguments: list[str], message: str) -> None:
     assert message in as_json.json["error"]["message"]
 
 
+def test_options_before_the_command_are_told_their_place(cli: Cli) -> None:
+    ran = cli("--tenant", "harbour", "search", "x")
+    assert (ran.code, ran.out) == (2, "")
+    assert "options stand behind the command" in ran.err
+
+
+@pytest.mark.parametrize("group", ["documents", "jobs", "conversations", "models", "tenants", "golden"])
+def test_what_a_group_lists_by_itself_it_lists_by_name(cli: Cli, group: str) -> None:
+    ran = cli(group, "list", "--json")
+    assert (ran.code, ran.out) == ((alone := cli(group, "--json")).code, alone.out)
+    assert ran.code in (0, 4)
+
+
 @pytest.mark.parametrize("arguments", [[], ["kb"], ["sources"]])
 def test_no_command_shows_the_help(cli: Cli, arguments: list[str]) -> None:
     ran = cli(*arguments)

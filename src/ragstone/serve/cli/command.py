@@ -32,7 +32,7 @@ def command(app: typer.Typer, name: str | None = None, *, panel: str | None = No
 
 
 def default_command(app: typer.Typer) -> Callable[[Body], Body]:
-    """Register what a group does when no command of it is named."""
+    """Register what a group does when no command of it is named: it lists, and may be asked to by that name."""
 
     def register(body: Body) -> Body:
         run = _with_common_options(body)
@@ -48,6 +48,7 @@ def default_command(app: typer.Typer) -> Callable[[Body], Body]:
         own = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
         _declare(call, body, [own, *inspect.signature(run).parameters.values()])
         app.callback(invoke_without_command=True)(call)
+        app.command("list", help="List them, as without a command.")(run)
         return body
 
     return register

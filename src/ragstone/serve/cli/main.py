@@ -165,7 +165,6 @@ command(keys_app, "rotate")(rotate_encryption)
 app.add_typer(keys_app, name="keys", rich_help_panel=SETUP)
 
 default_command(tenants_app)(list_tenants)
-command(tenants_app, "list")(list_tenants)
 command(tenants_app, "create")(create_tenant)
 command(tenants_app, "show")(show_tenant)
 command(tenants_app, "rename")(rename_tenant)
@@ -189,7 +188,6 @@ command(conversations_app, "forget")(forget_conversation)
 app.add_typer(conversations_app, name="conversations", rich_help_panel=DATA)
 
 default_command(golden_app)(list_golden)
-command(golden_app, "list")(list_golden)
 command(golden_app, "make")(make_golden)
 command(golden_app, "add")(add_golden)
 command(golden_app, "remove")(remove_golden)
@@ -223,13 +221,19 @@ def _called(arguments: list[str]) -> int:
         program = typer.main.get_command(_needed(arguments))
         code = program.main(arguments, prog_name="ragstone", standalone_mode=False)
     except typer.TyperException as error:
-        context = getattr(error, "ctx", None)
-        hint = f"{context.command_path} --help" if context else "ragstone --help"
-        tell_words("usage", error.format_message(), hint, as_json=as_json)
+        tell_words("usage", error.format_message(), _way_out(error, arguments), as_json=as_json)
         return error.exit_code
     except typer.Abort as error:
         return tell(KeyboardInterrupt(str(error)), as_json=as_json, debug=debug)
     return code if isinstance(code, int) else 0
+
+
+def _way_out(error: typer.TyperException, arguments: list[str]) -> str:
+    called = next((one for one in arguments if not one.startswith("-")), "")
+    if arguments[0].startswith("-") and called:
+        return "options stand behind the command, as in: ragstone search WORDS --data-dir DIR"
+    context = getattr(error, "ctx", None)
+    return f"{context.command_path} --help" if context else "ragstone --help"
 
 
 def _needed(arguments: list[str]) -> typer.Typer:
