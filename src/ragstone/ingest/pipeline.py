@@ -42,6 +42,7 @@ from ragstone.ingest.verify import Verifier
 
 logger = logging.getLogger(__name__)
 IN_FLIGHT = 4
+"""Waves that are embedded or written while one more is gathered: enough that the model never waits for the disk."""
 
 
 async def _nobody(_group: Group) -> None:
