@@ -123,7 +123,7 @@ def _other_row(part: str, cited: Sequence[Hit]) -> str:
     terms = frozenset(analyze_query(part))
     about = in_claim([row for hit in cited for row in rows(hit).values() if row], part, terms)
     found = [check_row(part, row, terms, f"{row.hit.title}\n{row.hit.section}").conflicts for row in about]
-    return found[0][0] if found and all(found) else ""
+    return found[0][0].text if found and all(found) else ""
 
 
 def _adds_too_much(sentence: str, around: str) -> bool:

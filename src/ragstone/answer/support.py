@@ -49,12 +49,13 @@ def _refused(part: str, quotes: Sequence[str], passages: str) -> str:
     """What the checks of claims hold against one statement of a sentence."""
     if not any(_tells_all_figures(part, quote) for quote in quotes):
         # It puts figures of several quotes together: no quote alone can bear them out or refute them.
-        return next(iter(check(part, "\n".join(quotes), passages, passages).conflicts), "")
+        conflicts = check(part, "\n".join(quotes), passages, passages).conflicts
+        return conflicts[0].text if conflicts else ""
     found = [check(part, quote, "", passages) for quote in _nearest(part, quotes)]
-    conflicts = [conflict for one in found for conflict in one.conflicts]
-    if conflicts:
-        return conflicts[0]
-    return found[0].voids[0] if found and all(one.voids for one in found) else ""
+    for findings in found:
+        if findings.conflicts:
+            return findings.conflicts[0].text
+    return found[0].voids[0].text if found and all(findings.voids for findings in found) else ""
 
 
 def _tells_all_figures(part: str, quote: str) -> bool:

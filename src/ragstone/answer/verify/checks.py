@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import Literal
 
 from ragstone.answer.verify.binding import misbound, scattered
 from ragstone.answer.verify.clause import first_verb
@@ -12,6 +12,7 @@ from ragstone.answer.verify.dates import compare_moment, date_spans, moments, on
 from ragstone.answer.verify.exceptions import left_out
 from ragstone.answer.verify.framing import at_certain_times, denied_as_a_whole, unstated
 from ragstone.answer.verify.grammar import tokens
+from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind
 from ragstone.answer.verify.opposites import direction, opposites
 from ragstone.answer.verify.polarity import denial_conflicts, extent, hedged, overreaches, swapped
 from ragstone.answer.verify.quantities import quantities, tells_share, unbounded
@@ -24,31 +25,11 @@ from ragstone.core.analyzer import analyze, analyze_query
 _NAME = re.compile(r"\b(?:[A-Z][\w-]{0,40}|\w{0,20}\d\w{0,20}-?[A-Za-z]\w{0,20}|[a-z]{1,20}[A-Z]\w{0,40})")
 _ENDS_SENTENCE = re.compile(r"(?:^|[.!?:]\s+|[\"“‘(])$")
 _PRONOUN = re.compile(r"\b(?:it|they|he|she|this|these|its|their|his|her|them|that|which|who|both)\b", re.I)
-ELSEWHERE = "it says it of something else"
-MISBOUND = "it says another number of it"
-TURNED = "it says it the other way round"
 _TITLE_CASE = 0.5
 """Share of capitalised words from which capitals say nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What the checks found when they read a claim beside a sentence."""
-
-    conflicts: tuple[str, ...]
-    """Where the two cannot both be true if they speak of the same thing."""
-    gaps: tuple[str, ...]
-    """What the claim says and the sentence does not."""
-    voids: tuple[str, ...]
-    """Why the sentence does not state the claim at all, whatever words they share."""
-    turned: bool
-    """Whether one speaks of more where the other speaks of less."""
-    exact: bool
-    """Whether the claim states quantities or dates, and the sentence states them all."""
-
-    @property
-    def failed(self) -> tuple[str, ...]:
-        return (*self.conflicts, *self.voids, *self.gaps)
+_Figure = Literal["number", "date"]
+_OTHER = {"number": ObjectionKind.OTHER_NUMBER, "date": ObjectionKind.OTHER_DATE}
+_MISSING = {"number": ObjectionKind.NUMBER_MISSING, "date": ObjectionKind.DATE_MISSING}
 
 
 def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Findings:
@@ -61,37 +42,37 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
     nearest = _nearest(said, sentence)
     denied, opposed = denial_conflicts(said, nearest), opposites(said, nearest)
     left = left_out(claim, sentence)
-    conflicts = [f"it says another {kind}" for kind, outcome in figures if outcome == "differs"]
+    conflicts = [_OTHER[figure] for figure, outcome in figures if outcome == "differs"]
     # Closed on Sundays says nothing against open on Mondays.
     elsewhen = denied != opposed and (
-        conflicts == ["it says another date"] or (not conflicts and on_other_days(claim, sentence))
+        conflicts == [ObjectionKind.OTHER_DATE] or (not conflicts and on_other_days(claim, sentence))
     )
     if elsewhen:
         conflicts.clear()
     if misbound(claim, sentence):
-        conflicts.append(MISBOUND)
+        conflicts.append(ObjectionKind.NUMBER_OF_ANOTHER)
     if left == "denied":
-        conflicts.append("it denies it of this one")
+        conflicts.append(ObjectionKind.EXCEPTION_DENIED)
     elif denied != opposed and not elsewhen and not left:
-        conflicts.append("it says the opposite" if opposed else "one of the two denies it")
+        conflicts.append(ObjectionKind.OPPOSITE if opposed else ObjectionKind.DENIED)
     elif not denied and denied_as_a_whole(claim, sentence):
-        conflicts.append("one of the two denies it")
+        conflicts.append(ObjectionKind.DENIED)
     if turned_round(claim, nearest):
-        conflicts.append(TURNED)
+        conflicts.append(ObjectionKind.TURNED_ROUND)
     gaps, voids = _gaps(claim, sentence, around), _voids(claim, said, sentence, around)
     if left:
-        voids.append("it leaves it out")
+        voids.append(Objection(ObjectionKind.LEFT_OUT))
     if elsewhen or on_other_days(claim, sentence):
-        voids.append("it does not say it of that time")
+        voids.append(Objection(ObjectionKind.OTHER_TIME))
     if denied and opposed:
-        gaps.append("it says it in opposite words")
-    for kind in dict.fromkeys(kind for kind, outcome in figures if outcome == "absent"):
+        gaps.append(Objection(ObjectionKind.OPPOSITE_WORDS))
+    for figure in dict.fromkeys(figure for figure, outcome in figures if outcome == "absent"):
         elsewhere = all(
             outcome == "same" for _, outcome in (*_figures(claim, passage), *_dates(claim, passage))
         )
-        (gaps if elsewhere else voids).append(f"it does not say the {kind}")
+        (gaps if elsewhere else voids).append(Objection(_MISSING[figure]))
     return Findings(
-        tuple(dict.fromkeys(conflicts)),
+        tuple(Objection(kind) for kind in dict.fromkeys(conflicts)),
         tuple(dict.fromkeys(gaps)),
         tuple(dict.fromkeys(voids)),
         direction(claim) * direction(nearest) < 0 and not denied,
@@ -104,35 +85,39 @@ def turned_round(claim: str, sentence: str) -> bool:
     return swapped(claim, sentence) or reversed_roles(claim, sentence)
 
 
-def _gaps(claim: str, sentence: str, around: str) -> list[str]:
-    """What the claim says beyond the sentence."""
-    gaps = []
+def _gaps(claim: str, sentence: str, around: str) -> list[Objection]:
+    """Return what the claim says beyond the sentence."""
+    kinds = []
     if overreaches(claim, sentence) and not _of_fewer(sentence):
-        gaps.append("it does not say it of all")
+        kinds.append(ObjectionKind.NOT_OF_ALL)
     if hedged(sentence) and not hedged(claim):
-        gaps.append("it says only that it may be so")
+        kinds.append(ObjectionKind.HEDGED)
     if unbounded(claim, sentence) or at_certain_times(claim, sentence):
-        gaps.append("it says it within a limit")
+        kinds.append(ObjectionKind.LIMITED)
     if _scattered(claim, sentence, around) is False:
-        gaps.append("it says it in several clauses")
-    gaps.extend(f"it does not name {name}" for name in missing_names(claim, f"{around}\n{sentence}"))
-    return gaps
+        kinds.append(ObjectionKind.SEVERAL_CLAUSES)
+    missing = missing_names(claim, f"{around}\n{sentence}")
+    return [
+        *(Objection(kind) for kind in kinds),
+        *(Objection(ObjectionKind.NAME_MISSING, name) for name in missing),
+    ]
 
 
-def _voids(claim: str, said: str, sentence: str, around: str) -> list[str]:
-    """Why the sentence speaks of what the claim says without saying it; `said` has the sentence's own figures."""
-    voids = [reason] if (reason := unstated(said, sentence)) else []
+def _voids(claim: str, said: str, sentence: str, around: str) -> list[Objection]:
+    """Return why the sentence mentions the claim without stating it; `said` has the sentence's own figures."""
+    framing = unstated(said, sentence)
+    kinds = []
     if overreaches(claim, sentence) and _of_fewer(sentence):
-        voids.append("it does not say it of all")
+        kinds.append(ObjectionKind.NOT_OF_ALL)
     if timed_otherwise(claim, sentence):
-        voids.append("it does not say it of that time")
+        kinds.append(ObjectionKind.OTHER_TIME)
     if len(date_spans(claim)) >= MOST_DATES:
-        voids.append("it has more dates than are read")
+        kinds.append(ObjectionKind.TOO_MANY_DATES)
     if mixed_names(claim, sentence):
-        voids.append("it says it of another")
+        kinds.append(ObjectionKind.OF_ANOTHER)
     if _scattered(claim, sentence, around) or _crossed(claim, sentence):
-        voids.append(ELSEWHERE)
-    return voids
+        kinds.append(ObjectionKind.OF_SOMETHING_ELSE)
+    return [*([framing] if framing else []), *(Objection(kind) for kind in kinds)]
 
 
 def _of_fewer(sentence: str) -> bool:
@@ -155,12 +140,12 @@ def _crossed(claim: str, sentence: str) -> bool:
     return most > 0 and any(subject & part for part in parts) and not any(subject & part for part in holding)
 
 
-def _figures(claim: str, sentence: str) -> list[tuple[str, Outcome]]:
+def _figures(claim: str, sentence: str) -> list[tuple[_Figure, Outcome]]:
     stated = quantities(sentence)
     return [("number", compare(claimed, stated)) for claimed in quantities(claim)]
 
 
-def _dates(claim: str, sentence: str) -> list[tuple[str, Outcome]]:
+def _dates(claim: str, sentence: str) -> list[tuple[_Figure, Outcome]]:
     return [("date", compare_moment(claimed, sentence)) for claimed in moments(claim)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ragstone.answer.verify.conditions import condition_dropped
+from ragstone.answer.verify.objections import Objection, ObjectionKind
 from ragstone.core.analyzer import analyze, analyze_query
 
 _STRONG_JOINT = re.compile(r";\s|\.\s(?=[A-Z])|,?\s(?:but|whereas|although|though)\s", re.I)
@@ -56,26 +57,26 @@ def denied_as_a_whole(claim: str, sentence: str) -> bool:
     return bool(_FALSE.search(sentence)) != bool(_FALSE.search(claim))
 
 
-def unstated(claim: str, sentence: str) -> str:
-    """Why a sentence that mentions what a claim says does not state it; empty when it may."""
+def unstated(claim: str, sentence: str) -> Objection | None:
+    """Return why a sentence that mentions what a claim says does not state it, or None when it may."""
     part = strong_part(claim, sentence)
     if _FRAME.search(part) and not _FRAME.search(claim):
-        return "it does not say it as a fact"
+        return Objection(ObjectionKind.NOT_A_FACT)
     if _UNREAL.search(part) and not _UNREAL.search(claim):
-        return "it says what would have been"
+        return Objection(ObjectionKind.UNREAL)
     if condition_dropped(claim, part):
-        return "it says it under a condition"
+        return Objection(ObjectionKind.CONDITIONAL)
     here = set(analyze(claim))
     for word in _TAKEN_BACK.finditer(part):
         if not here.intersection(analyze(word.group())):
-            return f"it says it only as “{word.group().lower()}”"
+            return Objection(ObjectionKind.TAKEN_BACK, word.group().lower())
     there = set(analyze(sentence))
     if any(not there.intersection(analyze(word.group())) for word in _BARELY.finditer(claim)):
-        return "it says it without such a limit"
+        return Objection(ObjectionKind.WITHOUT_LIMIT)
     sole = _ONLY.search(part)
     if sole and not here.intersection(analyze(sole[1])):
-        return "it says it only of something else"
-    return ""
+        return Objection(ObjectionKind.ONLY_OF_ANOTHER)
+    return None
 
 
 def strong_part(claim: str, sentence: str) -> str:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ragstone.answer.verify.objections import ObjectionKind, has_kind
 from ragstone.answer.verify.reading import Reading
 from ragstone.core.claims import Stance
 from ragstone.core.model_types import Entailment
@@ -28,6 +29,10 @@ BEARING_WEIGHTS = (-3.91, 5.08, 4.27, -0.83, -0.96)
 AGAINST_WEIGHTS = (-0.88, -2.97, 3.03, 1.38, 2.73, 1.45)
 """Constant, a quotation without conflict, denies, says the opposite, another number or date, turned direction."""
 _NAME_IS_MISSING = 3
+_FIGURE_MISSING = {ObjectionKind.NUMBER_MISSING, ObjectionKind.DATE_MISSING}
+_DENIAL = {ObjectionKind.DENIED, ObjectionKind.EXCEPTION_DENIED}
+_REVERSAL = {ObjectionKind.OPPOSITE, ObjectionKind.TURNED_ROUND}
+_OTHER_FIGURE = {ObjectionKind.OTHER_NUMBER, ObjectionKind.OTHER_DATE, ObjectionKind.NUMBER_OF_ANOTHER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +62,8 @@ def bearing_features(reading: Reading) -> list[float]:
         1.0,
         reading.closeness,
         reading.coverage,
-        float(any("name" in gap for gap in gaps)),
-        float(any("number" in gap or "date" in gap for gap in gaps)),
+        float(has_kind(gaps, {ObjectionKind.NAME_MISSING})),
+        float(has_kind(gaps, _FIGURE_MISSING)),
     ]
 
 
@@ -69,9 +74,9 @@ def against_features(reading: Reading) -> list[float]:
     return [
         1.0,
         0.0 if found.conflicts or found.turned else quoted,
-        float(any("denies" in conflict for conflict in found.conflicts)),
-        float(any("opposite" in conflict or "other way" in conflict for conflict in found.conflicts)),
-        float(any("another" in conflict for conflict in found.conflicts)),
+        float(has_kind(found.conflicts, _DENIAL)),
+        float(has_kind(found.conflicts, _REVERSAL)),
+        float(has_kind(found.conflicts, _OTHER_FIGURE)),
         float(found.turned),
     ]
 

@@ -12,7 +12,8 @@ from ragstone.answer.cite import Quote
 from ragstone.answer.evidence import COVERAGE_WEIGHT, UNRELATED, closeness, coverage
 from ragstone.answer.plain import strip_hidden
 from ragstone.answer.rows import as_meant, in_claim, rows, shown
-from ragstone.answer.verify.checks import Findings, check
+from ragstone.answer.verify.checks import check
+from ragstone.answer.verify.objections import Findings
 from ragstone.answer.verify.restate import restated
 from ragstone.answer.verify.row import check_row, row_statement, states
 from ragstone.core.analyzer import analyze, analyze_query

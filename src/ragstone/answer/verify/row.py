@@ -19,14 +19,14 @@ from ragstone.answer.rows import (
     named_columns,
 )
 from ragstone.answer.verify.binding import misbound
-from ragstone.answer.verify.checks import ELSEWHERE, MISBOUND, TURNED, Findings, check, turned_round
+from ragstone.answer.verify.checks import check, turned_round
+from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind, drop_kind, has_kind
 from ragstone.answer.verify.opposites import direction
 from ragstone.answer.verify.quantities import quantities
 from ragstone.answer.verify.quantity import Outcome, Quantity
 from ragstone.core.analyzer import analyze, analyze_query
 
-_UNSAID = "it does not say the number"
-_OTHER = "it says another number"
+_ELSEWHERE = Objection(ObjectionKind.OF_SOMETHING_ELSE)
 _YES = frozenset(("yes", "y", "x", "true", "✓", "✔"))
 
 
@@ -45,14 +45,15 @@ def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) ->
     claimed = quantities(claim)
     found = _without_order(check(claim, said, above, said), claim, claimed, row, terms)
     if not claimed and _says_otherwise(row, terms):
-        found = replace(found, voids=(*found.voids, ELSEWHERE))
+        found = replace(found, voids=(*found.voids, _ELSEWHERE))
     plain = all(one.bound in ("is", "about") for one in claimed)
     if (any(one.move for one in claimed) or (plain and direction(claim))) and not direction(said):
-        found = replace(found, voids=(*found.voids, "it does not say that it changed"))
+        found = replace(found, voids=(*found.voids, Objection(ObjectionKind.NO_CHANGE)))
     cells = [(column, value.replace(known_as, name, 1)) for column, value in meant_cells(row, terms)]
     told = _told(claimed, cells, _named_figures(row, terms))
     if "differs" in told:
-        conflicts = (*(one for one in found.conflicts if one != _OTHER), _OTHER)
+        others = drop_kind(found.conflicts, ObjectionKind.OTHER_NUMBER)
+        conflicts = (*others, Objection(ObjectionKind.OTHER_NUMBER))
         return replace(_with_figures(found), conflicts=conflicts)
     return _with_figures(found) if claimed and set(told) == {"same"} else found
 
@@ -62,17 +63,17 @@ def _without_order(
 ) -> Findings:
     """Findings without what only the order of words tells: that of cells says nothing, their columns do."""
     values = [value for _, value in meant_cells(row, terms)]
-    conflicts, voids = list(found.conflicts), list(found.voids)
-    if TURNED in conflicts and not any(turned_round(claim, value) for value in values):
-        conflicts.remove(TURNED)
+    conflicts, voids = found.conflicts, found.voids
+    if not any(turned_round(claim, value) for value in values):
+        conflicts = drop_kind(conflicts, ObjectionKind.TURNED_ROUND)
     named = _named_figures(row, terms)
-    if MISBOUND in conflicts and not any(misbound(claim, value) for value in values):
+    is_misbound = has_kind(conflicts, {ObjectionKind.NUMBER_OF_ANOTHER})
+    if is_misbound and not any(misbound(claim, value) for value in values):
         if not named:
-            conflicts.remove(MISBOUND)
-            voids.append(ELSEWHERE)
-        elif len(named) == 1 and all(_fits(one, named[0]) for one in claimed):
-            conflicts.remove(MISBOUND)
-    return replace(found, conflicts=tuple(conflicts), voids=tuple(voids))
+            voids = (*voids, _ELSEWHERE)
+        if not named or (len(named) == 1 and all(_fits(quantity, named[0]) for quantity in claimed)):
+            conflicts = drop_kind(conflicts, ObjectionKind.NUMBER_OF_ANOTHER)
+    return replace(found, conflicts=conflicts, voids=voids)
 
 
 def _says_otherwise(row: Quote, terms: AbstractSet[str]) -> bool:
@@ -99,8 +100,8 @@ def states(row: Quote, claim: str, said: str) -> bool:
 def _with_figures(found: Findings) -> Findings:
     return replace(
         found,
-        gaps=tuple(gap for gap in found.gaps if gap != _UNSAID),
-        voids=tuple(void for void in found.voids if void != _UNSAID),
+        gaps=drop_kind(found.gaps, ObjectionKind.NUMBER_MISSING),
+        voids=drop_kind(found.voids, ObjectionKind.NUMBER_MISSING),
     )
 
 

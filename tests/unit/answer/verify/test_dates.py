@@ -6,6 +6,7 @@ import pytest
 
 from ragstone.answer.verify.checks import check, names
 from ragstone.answer.verify.dates import MOST, Moment, compare_moment, moments, timed_otherwise
+from ragstone.answer.verify.objections import Objection, ObjectionKind
 
 MONDAY, WORKDAYS, SUMMER = frozenset({0}), frozenset(range(5)), frozenset({6, 7, 8})
 
@@ -101,21 +102,21 @@ def test_a_day_is_no_name() -> None:
 def test_habits_of_other_days_neither_refute_nor_support(claim: str, source: str) -> None:
     found = check(claim, source, passage=f"{source} {claim}")
     assert found.conflicts == ()
-    assert "it does not say it of that time" in found.voids
+    assert Objection(ObjectionKind.OTHER_TIME) in found.voids
 
 
 def test_another_day_is_a_conflict_unless_it_is_the_opposite() -> None:
     found = check("The slip is open on Monday.", "The slip is closed on Sunday.")
-    assert (found.conflicts, found.voids) == ((), ("it does not say it of that time",))
+    assert (found.conflicts, found.voids) == ((), (Objection(ObjectionKind.OTHER_TIME),))
     assert check("The slip is open on Monday.", "The slip is open on Sunday.").conflicts == (
-        "it says another date",
+        Objection(ObjectionKind.OTHER_DATE),
     )
 
 
 def test_dates_beyond_those_that_are_read_state_nothing() -> None:
     assert len(moments("May 5 " * 300)) == MOST
     claim = "The boat sails on " + ", ".join(f"{day} May" for day in [*range(1, 31)] * 3)
-    assert "it has more dates than are read" in check(claim, claim).voids
+    assert Objection(ObjectionKind.TOO_MANY_DATES) in check(claim, claim).voids
 
 
 def test_the_same_date_again_is_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:

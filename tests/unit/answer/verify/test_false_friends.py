@@ -6,6 +6,7 @@ import pytest
 
 from ragstone.answer.support import unsupported
 from ragstone.answer.verify.checks import check
+from ragstone.answer.verify.objections import Objection, ObjectionKind
 
 FARES = "The adult fare is 12 crowns and the child fare is 6 crowns."
 BUTTONS = "The red button stops the engine and the green button starts it."
@@ -68,8 +69,8 @@ def test_what_is_said_so_stands(source: str, claim: str) -> None:
 
 def test_a_dropped_limit_is_a_gap() -> None:
     source = "Children under 12 travel free on Sundays."
-    assert check("Children travel free on Sundays.", source).gaps == ("it says it within a limit",)
-    assert check("Children under 12 travel free.", source).gaps == ("it says it within a limit",)
+    assert check("Children travel free on Sundays.", source).gaps == (Objection(ObjectionKind.LIMITED),)
+    assert check("Children under 12 travel free.", source).gaps == (Objection(ObjectionKind.LIMITED),)
 
 
 def test_rates_convert() -> None:

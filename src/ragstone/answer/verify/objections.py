@@ -1,0 +1,116 @@
+"""Objections of the checks to a sentence as evidence: each a kind with its detail, and the words for people."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+
+class ObjectionKind(Enum):
+    """The reasons why a sentence may not bear out a claim."""
+
+    OTHER_NUMBER = auto()
+    OTHER_DATE = auto()
+    NUMBER_OF_ANOTHER = auto()
+    DENIED = auto()
+    EXCEPTION_DENIED = auto()
+    OPPOSITE = auto()
+    TURNED_ROUND = auto()
+
+    NOT_OF_ALL = auto()
+    HEDGED = auto()
+    LIMITED = auto()
+    SEVERAL_CLAUSES = auto()
+    NAME_MISSING = auto()
+    OPPOSITE_WORDS = auto()
+    NUMBER_MISSING = auto()
+    DATE_MISSING = auto()
+
+    NOT_A_FACT = auto()
+    UNREAL = auto()
+    CONDITIONAL = auto()
+    TAKEN_BACK = auto()
+    WITHOUT_LIMIT = auto()
+    ONLY_OF_ANOTHER = auto()
+    OTHER_TIME = auto()
+    TOO_MANY_DATES = auto()
+    OF_ANOTHER = auto()
+    OF_SOMETHING_ELSE = auto()
+    LEFT_OUT = auto()
+    NO_CHANGE = auto()
+
+
+_TEXTS = {
+    ObjectionKind.OTHER_NUMBER: "it says another number",
+    ObjectionKind.OTHER_DATE: "it says another date",
+    ObjectionKind.NUMBER_OF_ANOTHER: "it says another number of it",
+    ObjectionKind.DENIED: "one of the two denies it",
+    ObjectionKind.EXCEPTION_DENIED: "it denies it of this one",
+    ObjectionKind.OPPOSITE: "it says the opposite",
+    ObjectionKind.TURNED_ROUND: "it says it the other way round",
+    ObjectionKind.NOT_OF_ALL: "it does not say it of all",
+    ObjectionKind.HEDGED: "it says only that it may be so",
+    ObjectionKind.LIMITED: "it says it within a limit",
+    ObjectionKind.SEVERAL_CLAUSES: "it says it in several clauses",
+    ObjectionKind.NAME_MISSING: "it does not name {detail}",
+    ObjectionKind.OPPOSITE_WORDS: "it says it in opposite words",
+    ObjectionKind.NUMBER_MISSING: "it does not say the number",
+    ObjectionKind.DATE_MISSING: "it does not say the date",
+    ObjectionKind.NOT_A_FACT: "it does not say it as a fact",
+    ObjectionKind.UNREAL: "it says what would have been",
+    ObjectionKind.CONDITIONAL: "it says it under a condition",
+    ObjectionKind.TAKEN_BACK: "it says it only as “{detail}”",
+    ObjectionKind.WITHOUT_LIMIT: "it says it without such a limit",
+    ObjectionKind.ONLY_OF_ANOTHER: "it says it only of something else",
+    ObjectionKind.OTHER_TIME: "it does not say it of that time",
+    ObjectionKind.TOO_MANY_DATES: "it has more dates than are read",
+    ObjectionKind.OF_ANOTHER: "it says it of another",
+    ObjectionKind.OF_SOMETHING_ELSE: "it says it of something else",
+    ObjectionKind.LEFT_OUT: "it leaves it out",
+    ObjectionKind.NO_CHANGE: "it does not say that it changed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """A reason why a sentence may not bear out a claim, with the word that it is about where there is one."""
+
+    kind: ObjectionKind
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """The objection in words. Logic looks at `kind`: the detail is the user's own text."""
+        return _TEXTS[self.kind].replace("{detail}", self.detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The objections of the checks to one sentence, read beside one claim."""
+
+    conflicts: tuple[Objection, ...]
+    """Where the two cannot both be true if they speak of the same thing."""
+    gaps: tuple[Objection, ...]
+    """What the claim says and the sentence does not."""
+    voids: tuple[Objection, ...]
+    """Why the sentence does not state the claim at all, whatever words they share."""
+    turned: bool
+    """Whether one speaks of more where the other speaks of less."""
+    exact: bool
+    """Whether the claim states quantities or dates, and the sentence states them all."""
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """All objections in words."""
+        return tuple(objection.text for objection in (*self.conflicts, *self.voids, *self.gaps))
+
+
+def has_kind(objections: Iterable[Objection], kinds: Collection[ObjectionKind]) -> bool:
+    """Whether one of the objections is of one of the kinds."""
+    return any(objection.kind in kinds for objection in objections)
+
+
+def drop_kind(objections: Iterable[Objection], kind: ObjectionKind) -> tuple[Objection, ...]:
+    """Return the objections of all other kinds."""
+    return tuple(objection for objection in objections if objection.kind is not kind)
