@@ -1,7 +1,7 @@
 """Which requirements have a test: `make requirements`.
 
-Reads the ids of docs/requirements.md and the `@pytest.mark.req("R-XXX-NN")` marks of the tests, without
-running or importing them. With `--results` (pytest's `--junit-xml`) an id counts only when a test that
+Reads the ids of docs/reference/requirements.md and the `@pytest.mark.req("R-XXX-NN")` marks of the
+tests, without running or importing them. With `--results` (pytest's `--junit-xml`) an id counts only when a test that
 carries it passed and none of that test's cases failed.
 """
 
@@ -185,7 +185,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     root = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description="Which requirements have a test.")
     parser.add_argument(
-        "--document", type=Path, default=root / "docs" / "requirements.md", help="the requirements"
+        "--document", type=Path, default=root / "docs" / "reference" / "requirements.md", help="the requirements"
     )
     parser.add_argument("--tests", type=Path, default=root / "tests", help="the folder with the tests")
     parser.add_argument("--results", type=Path, help="junit xml of a run: only passing tests count")

@@ -29,7 +29,7 @@ class TestMilvusLite(ProviderSuite):
         return embedded(folder, isolation)
 
     def test_filters_mean_what_they_mean_elsewhere(self, tmp_path: Path, isolation: Isolation) -> None:
-        """All are left to the ledger: see docs/stores/milvus.md."""
+        """All are left to the ledger: see docs/reference/stores/milvus.md."""
         provider = embedded(tmp_path, isolation)
 
         @given(filters)

@@ -1,4 +1,4 @@
-"""What the designs call a vector DB, walked through as docs/seeds.md maps it, on real stores."""
+"""What the designs call a vector DB, walked through as docs/reference/seeds.md maps it, on real stores."""
 
 from __future__ import annotations
 

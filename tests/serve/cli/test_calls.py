@@ -49,9 +49,9 @@ def test_piped_help_has_no_frames(cli: Cli) -> None:
 
 
 def test_the_reference_is_up_to_date() -> None:
-    written = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    written = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     assert written.rstrip() == reference().rstrip(), (
-        "make it anew: python -m ragstone.serve.cli.reference > docs/cli.md"
+        "update it: python -m ragstone.serve.cli.reference > docs/reference/cli.md"
     )
 
 

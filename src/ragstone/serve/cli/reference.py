@@ -1,4 +1,7 @@
-"""The command reference, made from the help: `python -m ragstone.serve.cli.reference > docs/cli.md`."""
+"""Print the command reference, made from the help.
+
+`python -m ragstone.serve.cli.reference > docs/reference/cli.md` updates the page; a test compares the two.
+"""
 
 from __future__ import annotations
 
@@ -12,26 +15,26 @@ from ragstone.serve.cli.main import app
 WIDTH = 100
 HEAD = """# Command line
 
-Made from the help of the program by `python -m ragstone.serve.cli.reference > docs/cli.md`; a test keeps it up to date.
+Generated from the help texts by `python -m ragstone.serve.cli.reference > docs/reference/cli.md`; a test fails when the
+two differ.
 
-Options come after the command. With `--json` a command prints one JSON value on stdout and nothing else there
-(`ingest --watch` one for each round, a line each); progress, remarks and errors for people go to stderr.
-Colours and bars appear only on a terminal, and `NO_COLOR` turns colours off. `ragstone --install-completion`
-sets up the shell.
+Options come after the command. With `--json` a command prints exactly one JSON value on stdout (`ingest --watch` prints
+one line per round). Progress, notes and error messages go to stderr. Colours and progress bars appear only on a
+terminal; `NO_COLOR` turns colours off. `ragstone --install-completion` installs shell completion.
 
 | Exit code | Meaning |
 |---|---|
-| 0 | done |
-| 1 | failed; `verify --receipt`: the receipt is not as it was made; `tune`: no settings are certainly better |
-| 2 | called wrongly: arguments or settings |
-| 3 | in part: some documents could not be ingested; `verify --receipt`: it no longer holds (sentences, names) |
-| 4 | nothing was found |
+| 0 | success |
+| 1 | failure; `verify --receipt`: the receipt was altered; `tune`: no settings are significantly better |
+| 2 | wrong arguments or settings |
+| 3 | partial success: some documents failed; `verify --receipt`: the receipt no longer holds |
+| 4 | nothing found |
 | 130 | interrupted |
 """
 
 
 def reference() -> str:
-    """The whole page as Markdown."""
+    """Return the whole page as Markdown."""
     return "\n".join([HEAD, *_sections()])
 
 

@@ -1,7 +1,7 @@
 """Vectors in Milvus: a server, or milvus-lite in a folder when no address is given.
 
 A write returns when the server's readers have it, so that reads need not wait: Milvus would otherwise make every search
-wait for its clock to tick. See docs/stores/milvus.md for what that promises.
+wait for its clock to tick. See docs/reference/stores/milvus.md for what that promises.
 """
 
 from __future__ import annotations
