@@ -185,7 +185,10 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     root = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description="Which requirements have a test.")
     parser.add_argument(
-        "--document", type=Path, default=root / "docs" / "reference" / "requirements.md", help="the requirements"
+        "--document",
+        type=Path,
+        default=root / "docs" / "reference" / "requirements.md",
+        help="the requirements",
     )
     parser.add_argument("--tests", type=Path, default=root / "tests", help="the folder with the tests")
     parser.add_argument("--results", type=Path, help="junit xml of a run: only passing tests count")
