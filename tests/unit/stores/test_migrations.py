@@ -17,7 +17,7 @@ from sqlalchemy import MetaData, create_engine
 
 from ragstone.stores import migrations, schema
 from ragstone.stores.ledger.sqlite_file import SqliteFile
-from ragstone.stores.migrations import HEADS, Schema, is_current, upgrade
+from ragstone.stores.migrations import HEADS, Schema, create, is_current, upgrade
 
 SCHEMAS: list[tuple[Schema, MetaData]] = [("control", schema.control), ("tenant", schema.tenant)]
 OPEN_LEDGER = """
@@ -62,6 +62,22 @@ def test_tables_are_made_the_same_way(name: Schema, wanted: MetaData, tmp_path: 
     wanted.create_all(engine)
     engine.dispose()
     assert _definitions(tmp_path / "migrated.db") == _definitions(tmp_path / "made.db")
+
+
+@pytest.mark.parametrize("name", ["control", "tenant"])
+def test_a_new_file_is_made_as_the_migrations_make_it(name: Schema, tmp_path: Path) -> None:
+    """If not, run `python -m scripts.newest_schema`."""
+    upgrade(tmp_path / "migrated.db", name)
+    SqliteFile(tmp_path / "created.db", name).close()
+    assert _content(tmp_path / "created.db") == _content(tmp_path / "migrated.db")
+
+
+def test_a_file_of_an_earlier_version_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
+        assert not create(connection, "tenant")
+        assert not connection.in_transaction
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("alembic_version",)]
 
 
 @pytest.mark.parametrize("name", ["control", "tenant"])
@@ -160,6 +176,14 @@ def _definitions(path: Path) -> dict[str, list[str]]:
         ).fetchall()
     # Constraints may stand in another order, and a column that came later on the line of the one before.
     return {name: sorted(filter(None, _parts(sql))) for name, sql in rows}
+
+
+def _content(path: Path) -> tuple[dict[str, str | None], dict[str, list[tuple[object, ...]]]]:
+    with closing(sqlite3.connect(path)) as connection:
+        definitions = dict(connection.execute("SELECT name, sql FROM sqlite_master").fetchall())
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        rows = {name: connection.execute(f'SELECT * FROM "{name}"').fetchall() for (name,) in tables}
+    return {name: sql and " ".join(sql.split()) for name, sql in definitions.items()}, rows
 
 
 def _parts(sql: str) -> list[str]:

@@ -28,7 +28,7 @@ from ragstone.core.errors import (
 )
 from ragstone.core.readers import Readers, closed
 from ragstone.stores.ledger.sqlite_dialect import SqliteConnection
-from ragstone.stores.migrations import Schema, is_current, upgrade
+from ragstone.stores.migrations import Schema, create, is_current, upgrade
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -147,7 +147,7 @@ class SqliteFile:
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
         connection = self._connect()
         write_ahead(connection)
-        current = is_current(connection, schema)
+        current = is_current(connection, schema) or create(connection, schema)
         connection.close()
         self._opened.remove(connection)
         if not current:

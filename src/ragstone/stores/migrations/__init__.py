@@ -1,13 +1,14 @@
 """Bring a database to the newest schema.
 
-A database that is already there is recognised by one cheap look, so that alembic, which takes longer to
-import than a search takes to run, is loaded only when there is something to do.
+A new SQLite file is made from `newest.sql`, and one that is current is recognised by one cheap look: alembic, which
+takes longer to import than a search takes to run, is loaded only for a file of an earlier version.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +16,11 @@ from ragstone.core.errors import StoreError
 
 HEADS = {"control": "0005", "tenant": "0007"}
 Schema = Literal["control", "tenant"]
+NEWEST: dict[Schema, Path] = {
+    "control": Path(__file__).parent / "control" / "newest.sql",
+    "tenant": Path(__file__).parent / "tenant" / "newest.sql",
+}
+"""What all migrations together make of an empty file; written by `scripts/newest_schema.py`."""
 ONE_AT_A_TIME = threading.Lock()
 """Alembic keeps what it works on in the module, for the whole process."""
 
@@ -33,6 +39,31 @@ def is_current(connection: sqlite3.Connection, schema: Schema) -> bool:
             hint="upgrade ragstone",
         )
     return row is not None and row[0] == HEADS[schema]
+
+
+def create(connection: sqlite3.Connection, schema: Schema) -> bool:
+    """Make the tables of a new file in one transaction; False if it holds tables of an earlier version."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            return is_current(connection, schema)  # a second process was quicker, or the file is older
+        for statement in _statements(schema):
+            connection.execute(statement)
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    return True
+
+
+@cache
+def _statements(schema: Schema) -> tuple[str, ...]:
+    statements = [""]
+    for line in NEWEST[schema].read_text(encoding="utf-8").splitlines(keepends=True):
+        statements[-1] += line
+        if sqlite3.complete_statement(statements[-1]):
+            statements.append("")
+    return tuple(statements[:-1])
 
 
 def upgrade(path: Path, schema: Schema) -> None:

@@ -1,0 +1,54 @@
+CREATE TABLE alembic_version (
+	version_num VARCHAR(32) NOT NULL,
+	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+);
+CREATE TABLE tenants (
+	name VARCHAR(63) NOT NULL,
+	id VARCHAR(32) NOT NULL,
+	created_at VARCHAR(25) NOT NULL, bell INTEGER DEFAULT '0' NOT NULL, state VARCHAR(16) DEFAULT 'active' NOT NULL, quotas TEXT DEFAULT '{}' NOT NULL, retention_days INTEGER, settings TEXT DEFAULT '{}' NOT NULL, seed VARCHAR(63),
+	PRIMARY KEY (name),
+	UNIQUE (id)
+);
+CREATE TABLE usage (
+	tenant_id VARCHAR(32) NOT NULL,
+	name VARCHAR(63) NOT NULL,
+	period VARCHAR(16) NOT NULL,
+	used FLOAT NOT NULL,
+	PRIMARY KEY (tenant_id, name, period),
+	FOREIGN KEY(tenant_id) REFERENCES tenants (id) ON DELETE CASCADE
+);
+CREATE TABLE reservations (
+	id VARCHAR(32) NOT NULL,
+	name VARCHAR(63) NOT NULL,
+	tenant_id VARCHAR(32) NOT NULL,
+	amount FLOAT NOT NULL,
+	expires_at VARCHAR(25) NOT NULL,
+	PRIMARY KEY (id, name),
+	FOREIGN KEY(tenant_id) REFERENCES tenants (id) ON DELETE CASCADE
+);
+CREATE INDEX idx_reservations_tenant ON reservations (tenant_id, name);
+CREATE TABLE resting_names (
+	name VARCHAR(63) NOT NULL,
+	tenant_id VARCHAR(32) NOT NULL,
+	until VARCHAR(25) NOT NULL,
+	PRIMARY KEY (name)
+);
+CREATE TABLE audit (
+	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	moment VARCHAR(25) NOT NULL,
+	tenant_id VARCHAR(32) NOT NULL,
+	tenant VARCHAR(63) NOT NULL,
+	actor VARCHAR(127) NOT NULL,
+	action VARCHAR(31) NOT NULL,
+	outcome VARCHAR(16) NOT NULL,
+	target VARCHAR(255) NOT NULL,
+	kb VARCHAR(63) NOT NULL,
+	count BIGINT NOT NULL,
+	document_ids TEXT NOT NULL,
+	counts TEXT NOT NULL,
+	detail VARCHAR(255) NOT NULL,
+	kind VARCHAR(8) NOT NULL
+);
+CREATE INDEX idx_audit_tenant ON audit (tenant_id, id);
+CREATE INDEX idx_audit_kept ON audit (kind, moment);
+INSERT INTO alembic_version (version_num) VALUES ('0005');

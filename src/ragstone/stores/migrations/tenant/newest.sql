@@ -1,0 +1,203 @@
+CREATE TABLE alembic_version (
+	version_num VARCHAR(32) NOT NULL,
+	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+);
+CREATE TABLE knowledge_bases (
+	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	tenant_id VARCHAR(32) NOT NULL,
+	name VARCHAR(63) NOT NULL,
+	live_space INTEGER,
+	created_at VARCHAR(25) NOT NULL,
+	UNIQUE (tenant_id, name)
+);
+CREATE TABLE spaces (
+	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	tenant_id VARCHAR(32) NOT NULL,
+	kb_id INTEGER NOT NULL,
+	model VARCHAR(255) NOT NULL,
+	dimension INTEGER NOT NULL,
+	generation INTEGER NOT NULL,
+	state VARCHAR(16) NOT NULL,
+	created_at VARCHAR(25) NOT NULL, retired_at VARCHAR(25), keep_until VARCHAR(25),
+	FOREIGN KEY(kb_id) REFERENCES knowledge_bases (id) ON DELETE CASCADE
+);
+CREATE TABLE documents (
+	id VARCHAR(32) NOT NULL,
+	tenant_id VARCHAR(32) NOT NULL,
+	kb_id INTEGER NOT NULL,
+	source VARCHAR(255) NOT NULL,
+	external_id TEXT NOT NULL,
+	uri TEXT NOT NULL,
+	title TEXT NOT NULL,
+	content_hash VARCHAR(64) NOT NULL,
+	version INTEGER NOT NULL,
+	last_version INTEGER NOT NULL,
+	chunk_count INTEGER NOT NULL,
+	token_count INTEGER NOT NULL,
+	media_type VARCHAR(127) NOT NULL,
+	metadata JSON NOT NULL,
+	recipe VARCHAR(64) NOT NULL,
+	embedded INTEGER NOT NULL,
+	modified_at VARCHAR(25),
+	created_at VARCHAR(25) NOT NULL,
+	updated_at VARCHAR(25) NOT NULL, parent_id VARCHAR(32), signature BLOB,
+	PRIMARY KEY (id),
+	UNIQUE (tenant_id, kb_id, source, external_id),
+	FOREIGN KEY(kb_id) REFERENCES knowledge_bases (id) ON DELETE CASCADE
+);
+CREATE TABLE versions (
+	document_id VARCHAR(32) NOT NULL,
+	version INTEGER NOT NULL,
+	tenant_id VARCHAR(32) NOT NULL,
+	facts JSON NOT NULL,
+	text BLOB NOT NULL,
+	created_at VARCHAR(25) NOT NULL,
+	PRIMARY KEY (document_id, version),
+	FOREIGN KEY(document_id) REFERENCES documents (id) ON DELETE CASCADE
+);
+CREATE TABLE chunks (
+	seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	id VARCHAR(32) NOT NULL,
+	tenant_id VARCHAR(32) NOT NULL,
+	kb_id INTEGER NOT NULL,
+	document_id VARCHAR(32) NOT NULL,
+	version INTEGER NOT NULL,
+	chunk_index INTEGER NOT NULL,
+	content TEXT NOT NULL,
+	context TEXT NOT NULL,
+	content_hash BLOB NOT NULL,
+	start INTEGER NOT NULL,
+	stop INTEGER NOT NULL,
+	page INTEGER,
+	section JSON NOT NULL,
+	parent INTEGER,
+	level INTEGER NOT NULL,
+	kind VARCHAR(16) NOT NULL,
+	token_count INTEGER NOT NULL,
+	metadata JSON NOT NULL,
+	UNIQUE (id),
+	FOREIGN KEY(document_id) REFERENCES documents (id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX idx_chunks_document ON chunks (document_id, version, chunk_index);
+CREATE INDEX idx_chunks_content_hash ON chunks (content_hash);
+CREATE TABLE vectors (
+	space_id INTEGER NOT NULL,
+	chunk_seq INTEGER NOT NULL,
+	tenant_id VARCHAR(32) NOT NULL,
+	vector BLOB NOT NULL,
+	PRIMARY KEY (space_id, chunk_seq)
+)
+ WITHOUT ROWID;
+CREATE TABLE terms (
+	chunk_seq INTEGER NOT NULL,
+	tenant_id VARCHAR(32) NOT NULL,
+	terms BLOB NOT NULL,
+	PRIMARY KEY (chunk_seq)
+);
+CREATE TABLE changes (
+	seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	tenant_id VARCHAR(32) NOT NULL,
+	kb_id INTEGER NOT NULL,
+	operation VARCHAR(9) NOT NULL,
+	chunk_seq INTEGER NOT NULL,
+	chunk_id VARCHAR(32) NOT NULL
+);
+CREATE INDEX idx_documents_parent ON documents (parent_id);
+CREATE TABLE resemblances (
+	kb_id INTEGER NOT NULL,
+	band BIGINT NOT NULL,
+	document_id VARCHAR(32) NOT NULL,
+	tenant_id VARCHAR(32) NOT NULL,
+	PRIMARY KEY (kb_id, band, document_id),
+	FOREIGN KEY(document_id) REFERENCES documents (id) ON DELETE CASCADE
+)
+ WITHOUT ROWID;
+CREATE INDEX idx_resemblances_document ON resemblances (document_id);
+CREATE TABLE checkpoints (
+	document_id VARCHAR(32) NOT NULL,
+	made_from VARCHAR(64) NOT NULL,
+	part VARCHAR(63) NOT NULL,
+	tenant_id VARCHAR(32) NOT NULL,
+	data BLOB NOT NULL,
+	PRIMARY KEY (document_id, made_from, part)
+);
+CREATE TABLE jobs (
+	seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	id VARCHAR(32) NOT NULL,
+	tenant_id VARCHAR(32) NOT NULL,
+	kb_id INTEGER NOT NULL,
+	kind VARCHAR(16) NOT NULL,
+	state VARCHAR(16) NOT NULL,
+	priority INTEGER NOT NULL,
+	document_id VARCHAR(32) NOT NULL,
+	source VARCHAR(255) NOT NULL,
+	external_id TEXT NOT NULL,
+	uri TEXT NOT NULL,
+	content_hash VARCHAR(64) NOT NULL,
+	size BIGINT NOT NULL,
+	facts JSON NOT NULL,
+	progress JSON NOT NULL,
+	notify INTEGER NOT NULL,
+	attempts INTEGER NOT NULL,
+	token INTEGER NOT NULL,
+	worker VARCHAR(127) NOT NULL,
+	boot VARCHAR(36) NOT NULL,
+	lease_until FLOAT NOT NULL,
+	not_before FLOAT NOT NULL,
+	error_code VARCHAR(63) NOT NULL,
+	error TEXT NOT NULL,
+	created_at VARCHAR(25) NOT NULL,
+	started_at VARCHAR(25),
+	finished_at VARCHAR(25), stored BIGINT DEFAULT '0' NOT NULL,
+	UNIQUE (id),
+	FOREIGN KEY(kb_id) REFERENCES knowledge_bases (id) ON DELETE CASCADE
+);
+CREATE INDEX idx_jobs_queue ON jobs (state, priority, seq);
+CREATE INDEX idx_jobs_document ON jobs (document_id, seq);
+CREATE TABLE sources (
+	id VARCHAR(32) NOT NULL,
+	tenant_id VARCHAR(32) NOT NULL,
+	kb_id INTEGER NOT NULL,
+	name VARCHAR(63) NOT NULL,
+	kind VARCHAR(63) NOT NULL,
+	config JSON NOT NULL,
+	schedule VARCHAR(127) NOT NULL,
+	cursor JSON,
+	paused INTEGER NOT NULL,
+	next_run_at VARCHAR(25),
+	last_run_at VARCHAR(25),
+	last_error TEXT NOT NULL,
+	created_at VARCHAR(25) NOT NULL, unread JSON DEFAULT '{}' NOT NULL,
+	PRIMARY KEY (id),
+	UNIQUE (tenant_id, kb_id, name),
+	FOREIGN KEY(kb_id) REFERENCES knowledge_bases (id) ON DELETE CASCADE
+);
+CREATE TABLE notices (
+	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	tenant_id VARCHAR(32) NOT NULL,
+	kind VARCHAR(16) NOT NULL,
+	job_id VARCHAR(32) NOT NULL,
+	document_id VARCHAR(32) NOT NULL,
+	uri TEXT NOT NULL,
+	message TEXT NOT NULL,
+	created_at VARCHAR(25) NOT NULL,
+	seen INTEGER NOT NULL,
+	sent INTEGER NOT NULL
+);
+CREATE INDEX idx_notices_sent ON notices (sent);
+CREATE TABLE counters (
+	tenant_id VARCHAR(32) NOT NULL,
+	name VARCHAR(31) NOT NULL,
+	value BIGINT NOT NULL,
+	PRIMARY KEY (tenant_id, name)
+);
+CREATE TABLE watermarks (
+	tenant_id VARCHAR(32) NOT NULL,
+	index_name VARCHAR(127) NOT NULL,
+	space_id BIGINT NOT NULL,
+	dimension INTEGER NOT NULL,
+	sequence BIGINT NOT NULL,
+	PRIMARY KEY (tenant_id, index_name, space_id)
+);
+CREATE INDEX idx_jobs_stored ON jobs (tenant_id, state, stored);
+INSERT INTO alembic_version (version_num) VALUES ('0007');
