@@ -19,9 +19,9 @@ from ragstone.core.document_facts import SAID_BY_US
 from ragstone.core.metadata import clean_metadata
 from ragstone.core.types import Item, Json, Metadata, Parsed
 from ragstone.ingest.enrich.boilerplate import trim_boilerplate
-from ragstone.ingest.enrich.language import detect_language
 from ragstone.ingest.parsers.cleaning import one_line
 from ragstone.ingest.parsers.draft import MAX_TITLE
+from ragstone.language.detector import detect_language
 
 MAX_AUTHOR = 300
 MAX_URL = 2000

@@ -1,7 +1,7 @@
-"""What a sentence means for a claim, as two probabilities: that it says it, and that it says the opposite.
+"""Judges a sentence beside a claim by two probabilities: that it says the claim, and that it says the opposite.
 
-Without an entailment model they come from two small logistic models over what was read: whether the sentence
-bears on the claim at all, and, if it does, whether it speaks against it. The weights were fitted on the
+Without an entailment model they come from two small logistic models over what was read: one for a sentence that
+bears on the claim at all, one for a sentence that then speaks against it. The weights were fitted on the
 training claims of SciFact with their cited abstracts, together with sentences of those abstracts and false twins
 of them; `python -m bench claims-fit` fits them again and prints them.
 """
@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ragstone.answer.verify.objections import ObjectionKind, has_kind
+from ragstone.answer.verify.objections import OTHER_FIGURE, ObjectionKind, has_kind, keep_kinds
 from ragstone.answer.verify.reading import Reading
 from ragstone.core.claims import Stance
 from ragstone.core.model_types import Entailment
 
 BEARS = 0.5
-"""From which probability a sentence takes a stance."""
+"""Probability from which a sentence takes a stance."""
 VOID = 0.45
-"""What a sentence is worth at most that speaks of a claim without stating it: too little for a stance."""
+"""Most support by a sentence that speaks of a claim without stating it: too little for a stance."""
 LITERAL = 0.6
 """Share of neighbouring terms in common from which a sentence begins to be a quotation."""
 
@@ -32,7 +32,7 @@ _NAME_IS_MISSING = 3
 _FIGURE_MISSING = {ObjectionKind.NUMBER_MISSING, ObjectionKind.DATE_MISSING}
 _DENIAL = {ObjectionKind.DENIED, ObjectionKind.EXCEPTION_DENIED}
 _REVERSAL = {ObjectionKind.OPPOSITE, ObjectionKind.TURNED_ROUND}
-_OTHER_FIGURE = {ObjectionKind.OTHER_NUMBER, ObjectionKind.OTHER_DATE, ObjectionKind.NUMBER_OF_ANOTHER}
+_OTHER_FIGURE = OTHER_FIGURE | {ObjectionKind.NUMBER_OF_ANOTHER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ class Judgement:
 
     @property
     def weight(self) -> float:
-        """How much it says either way."""
+        """Return how much it says either way."""
         return max(self.support, self.refutation)
 
 
 def bearing_features(reading: Reading) -> list[float]:
-    """What tells whether a sentence bears on a claim."""
+    """Return the features of a sentence that bears on a claim."""
     gaps = reading.findings.gaps
     return [
         1.0,
@@ -68,7 +68,7 @@ def bearing_features(reading: Reading) -> list[float]:
 
 
 def against_features(reading: Reading) -> list[float]:
-    """What tells whether a sentence that bears on a claim speaks against it."""
+    """Return the features of a sentence that speaks against the claim it bears on."""
     found = reading.findings
     quoted = max(0.0, (reading.literal - LITERAL) / (1 - LITERAL))
     return [
@@ -81,8 +81,8 @@ def against_features(reading: Reading) -> list[float]:
     ]
 
 
-def judged_by_checks(reading: Reading) -> Judgement:
-    """The judgement of the explicit checks and the embedding model."""
+def judge_by_checks(reading: Reading) -> Judgement:
+    """Judge a sentence by the explicit checks and the embedding model."""
     features = bearing_features(reading)
     bears = _probability(BEARING_WEIGHTS, features)
     against = _probability(AGAINST_WEIGHTS, against_features(reading))
@@ -94,8 +94,16 @@ def judged_by_checks(reading: Reading) -> Judgement:
     return Judgement(reading, support, refutation)
 
 
-def judged_by_entailment(reading: Reading, entailment: Entailment) -> Judgement:
-    """The judgement of an entailment model or an LLM."""
+def judge_by_figures(reading: Reading, *, differs: bool) -> Judgement:
+    """Judge a sentence that is not in English: other figures may refute a claim, nothing supports it."""
+    conflicts = keep_kinds(reading.findings.conflicts, OTHER_FIGURE) if differs else ()
+    readable = replace(reading.findings, conflicts=conflicts, voids=(), turned=False)
+    judged = judge_by_checks(replace(reading, findings=readable))
+    return replace(judged, support=0.0, refutation=judged.refutation if differs else 0.0)
+
+
+def judge_by_entailment(reading: Reading, entailment: Entailment) -> Judgement:
+    """Judge a sentence by the word of an entailment model or an LLM."""
     score = min(max(entailment.score, 0.0), 1.0)
     support = score if entailment.relation == "entails" else 0.0
     return Judgement(reading, support, score if entailment.relation == "contradicts" else 0.0)

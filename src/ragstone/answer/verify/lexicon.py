@@ -3,51 +3,54 @@
 from __future__ import annotations
 
 
-def _words(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
+    """Return the words that a text lists."""
     return frozenset(text.split())
 
 
-BE = _words("is are was were am")
-HAVE = _words("has have had")
-MODALS = _words("can could will would may might must should shall cannot do does did")
-OWNING = _words("the a an his her its their our my your")
+BE = words_of("is are was were am")
+HAVE = words_of("has have had")
+MODALS = words_of("can could will would may might must should shall cannot do does did")
+OWNING = words_of("the a an his her its their our my your")
 """A noun never stands right before one of these."""
-QUANTIFYING = _words("this these those some any no every each all both many few several most another either")
-SUBJECTS = _words("i he she it they we you there nobody everyone someone")
-OBJECTS = _words("them him us me itself themselves himself herself")
-PREPOSITIONS = _words(
+QUANTIFYING = words_of(
+    "this these those some any no every each all both many few several most another either"
+)
+SUBJECTS = words_of("i he she it they we you there nobody everyone someone")
+OBJECTS = words_of("them him us me itself themselves himself herself")
+PREPOSITIONS = words_of(
     "of in on at by for with from to into onto over under above below between among through during before after "
     "about against across along around behind beside near off out up down since until till within without via per "
     "as than like despite beyond towards toward upon"
 )
-LINKS = _words(
+LINKS = words_of(
     "and or but nor while whereas because if when who which that whose where unless although though"
 )
-ADVERBS = _words(
+ADVERBS = words_of(
     "also then often never always still now soon again already later sometimes only even just not too here today "
     "twice once thus therefore instead together away back ahead apart abroad online overseas downstream "
     "upstream worldwide nationwide"
 )
-NUMBERS = _words(
+NUMBERS = words_of(
     "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty hundred "
     "thousand million noon midnight"
 )
-PASTS = _words(
+PASTS = words_of(
     "became began bit blew broke came chose drew drank drove ate fell flew forgot forgave froze gave grew knew "
     "lay rode rang ran rose saw shook shrank sang sank spoke sprang stole swam swore took tore threw underwent "
     "undertook went woke wore wove withdrew wrote arose overcame foresaw overtook mistook"
 )
 """Finite wherever they stand."""
-PARTICIPLES = _words(
+PARTICIPLES = words_of(
     "bent bought bound bred brought built burnt caught dealt dug fed felt fled fought found ground hung heard "
     "held hit kept laid led learnt left lent let lit lost made meant met paid put read said sent set shone shot "
     "shut slept slid sold sought spent split spread stood struck stuck swept swung taught thought told understood "
     "wept withstood won cost cut"
 )
 """Finite, or not: a boat built in Oslo."""
-AFTER_NOUNS = _words("needed required used involved concerned named listed affected given born")
+AFTER_NOUNS = words_of("needed required used involved concerned named listed affected given born")
 """Participles that stand behind a noun without being its verb."""
-VERBS = _words(
+VERBS = words_of(
     "accept achieve act add admit adopt affect agree allow appear apply arrive ask assume attend avoid bake bear "
     "become begin believe belong bind bring build burn buy call carry catch cause change choose clean clear climb "
     "close collect come compare complete connect consist contain continue contribute control cook cost cover "
@@ -67,7 +70,7 @@ VERBS = _words(
     "win work write"
 )
 """They settle what position leaves open (the pump stops, the harbour dues); others are told by form alone."""
-PLURALS = _words(
+PLURALS = words_of(
     "acts bears causes changes controls cooks costs covers cuts deals demands designs drinks drops ends forms "
     "heats increases decreases loads locks lowers measures needs offers orders paints passes plays prints records "
     "rents repairs returns rises runs sails shares signs sounds stands starts states stores studies supplies "

@@ -72,6 +72,9 @@ _TEXTS = {
 }
 
 
+OTHER_FIGURE = frozenset((ObjectionKind.OTHER_NUMBER, ObjectionKind.OTHER_DATE))
+
+
 @dataclass(frozen=True, slots=True)
 class Objection:
     """A reason why a sentence may not bear out a claim, with the word that it is about where there is one."""
@@ -96,9 +99,9 @@ class Findings:
     voids: tuple[Objection, ...]
     """Why the sentence does not state the claim at all, whatever words they share."""
     turned: bool
-    """Whether one speaks of more where the other speaks of less."""
+    """One speaks of more where the other speaks of less."""
     exact: bool
-    """Whether the claim states quantities or dates, and the sentence states them all."""
+    """The claim states quantities or dates, and the sentence states them all."""
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -107,8 +110,13 @@ class Findings:
 
 
 def has_kind(objections: Iterable[Objection], kinds: Collection[ObjectionKind]) -> bool:
-    """Whether one of the objections is of one of the kinds."""
+    """Return whether one of the objections is of one of the kinds."""
     return any(objection.kind in kinds for objection in objections)
+
+
+def keep_kinds(objections: Iterable[Objection], kinds: Collection[ObjectionKind]) -> tuple[Objection, ...]:
+    """Return the objections of these kinds."""
+    return tuple(objection for objection in objections if objection.kind in kinds)
 
 
 def drop_kind(objections: Iterable[Objection], kind: ObjectionKind) -> tuple[Objection, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from ragstone.answer.verify.judging import Judgement, judged_by_checks, judged_by_entailment
+from ragstone.answer.verify.judging import Judgement, judge_by_checks, judge_by_entailment, judge_by_figures
+from ragstone.answer.verify.language import differs_in_figures, is_foreign
 from ragstone.answer.verify.reading import Reader, Reading
 from ragstone.answer.verify.split import MAX_CHARS, split_claim
 from ragstone.answer.verify.verdict import JudgedPart, verdict
@@ -24,6 +26,10 @@ KEEP = 0.7
 PREMISES = 6
 """Sentences that an entailment model reads."""
 CHECKS = "checks"
+NOT_ENGLISH = (
+    "verify: a claim and its evidence that are not both in English are only compared by their figures, "
+    "unless an entailment model or an LLM judges them"
+)
 
 
 class ClaimVerifier:
@@ -34,7 +40,7 @@ class ClaimVerifier:
         self._entailer = entailer
 
     async def verify(self, claim: str, search: Search) -> Verdict:
-        """A verdict on the claim. Nothing found is a verdict too."""
+        """Return a verdict on the claim. Nothing found is a verdict too."""
         if len(claim) > MAX_CHARS:
             raise InputError(
                 f"the claim has {len(claim)} characters; at most {MAX_CHARS} can be checked at once",
@@ -47,7 +53,7 @@ class ClaimVerifier:
         for text in split_claim(claim):
             found = await search(text)
             readings, missed = await self._reader.read(text, found.hits)
-            judgements, checker = await _judged(text, readings, entailer, notes)
+            judgements, checker = await _judge(text, readings, entailer, notes)
             notes += [*found.degraded, *missed]
             checkers.add(checker)
             parts.append(JudgedPart(text, judgements))
@@ -55,22 +61,32 @@ class ClaimVerifier:
         return verdict(claim, parts, CHECKS if CHECKS in checkers else checkers.pop(), notes)
 
 
-async def _judged(
+async def _judge(
     claim: str, readings: Sequence[Reading], entailer: Entailer | None, notes: list[str]
 ) -> tuple[tuple[Judgement, ...], str]:
-    """Judgements on the strongest sentences, and who made them."""
+    """Judge the strongest sentences; return the judgements and the name of the checker that made them."""
     if entailer is not None:
         chosen = readings[:PREMISES]
         try:
             labels = await entailer.label([reading.premise for reading in chosen], claim)
-            made = (judged_by_entailment(one, label) for one, label in zip(chosen, labels, strict=True))
+            made = (
+                judge_by_entailment(reading, label) for reading, label in zip(chosen, labels, strict=True)
+            )
             return tuple(made), entailer.name
         except (ModelError, RemoteError) as error:
             logger.warning("checking a claim without %s: %s", entailer.name, error)
             notes.append(f"entailment: {error}")
-    return tuple(judged_by_checks(reading) for reading in considered(readings)), CHECKS
+    judgements = []
+    for reading in considered(readings):
+        quote = reading.quote
+        if await asyncio.to_thread(is_foreign, claim, quote.text, quote.hit.text):
+            notes.append(NOT_ENGLISH)
+            judgements.append(judge_by_figures(reading, differs=differs_in_figures(claim, quote.text)))
+        else:
+            judgements.append(judge_by_checks(reading))
+    return tuple(judgements), CHECKS
 
 
 def considered(readings: Sequence[Reading]) -> list[Reading]:
-    """The sentences whose say counts, strongest first."""
-    return [one for one in readings[:CONSIDERED] if one.strength >= KEEP * readings[0].strength]
+    """Return the sentences whose say counts, strongest first."""
+    return [reading for reading in readings[:CONSIDERED] if reading.strength >= KEEP * readings[0].strength]

@@ -8,7 +8,6 @@ from ragstone.ingest.enrich.boilerplate import trim_boilerplate
 from ragstone.ingest.enrich.content_type import classify
 from ragstone.ingest.enrich.entities import find_entities
 from ragstone.ingest.enrich.keywords import find_keywords
-from ragstone.ingest.enrich.language import detect_language
 from ragstone.ingest.enrich.near_duplicates import NEAR, bands, signature, similarity
 from ragstone.ingest.enrich.reading import read
 from ragstone.ingest.enrich.summary import Summary, extract, summarize
@@ -18,7 +17,6 @@ __all__ = [
     "NEAR",
     "Summary",
     "bands",
-    "detect_language",
     "enrich",
     "signature",
     "similarity",

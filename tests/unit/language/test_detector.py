@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.ingest.enrich.texts import document
 
-from ragstone.ingest.enrich.language import MIN_LETTERS, detect_language, language_of
+from ragstone.language.detector import MIN_LETTERS, detect_language, language_of
 
 SENTENCES = {
     "en": "The last ferry of the day leaves the harbour shortly before midnight.",

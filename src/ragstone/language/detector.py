@@ -1,4 +1,4 @@
-"""Which language a text is written in; no answer is better than a wrong one."""
+"""The language that a text is written in; no answer is better than a wrong one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import threading
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +32,7 @@ _TOLD_APART = (
     "lt lv mk ml mn mr ms my ne nl no pa pl pt ro ru si sk sl sq sr sv sw ta te th tl tr uk ur uz vi zh"
 )
 LANGUAGES = frozenset(_TOLD_APART.split())
-"""What is told apart. Each further one costs memory and makes a short text harder to place."""
+"""The languages told apart. Each further one costs memory and makes a short text harder to place."""
 NO_LANGUAGE = "zxx"
 _LETTER = re.compile(r"[^\W\d_]")
 _MARKUP = re.compile(r"https?://\S+|[\w.+-]{1,64}@[\w.-]{1,64}|[`<>{}\[\]()|#*_=/\\]")
@@ -42,12 +42,12 @@ _loading = threading.Lock()
 
 
 def detect_language(parsed: Parsed) -> str | None:
-    """The ISO 639 code of the language that most of a document is in; None when it cannot be told."""
+    """Return the ISO 639 code of the language that most of a document is in, or None when it is unclear."""
     return language_of(_sample(parsed, GLANCE), sure=SURE) or language_of(_sample(parsed, SLICE))
 
 
 def language_of(text: str, *, sure: float = MIN_PROBABILITY) -> str | None:
-    """The ISO 639 code of a short text's language; None when it cannot be told."""
+    """Return the ISO 639 code of a short text's language, or None when it is unclear."""
     if len(_LETTER.findall(text)) < MIN_LETTERS:
         return None
     (first, probability), (_, second) = _identifier().rank(text)[:2]
@@ -56,8 +56,14 @@ def language_of(text: str, *, sure: float = MIN_PROBABILITY) -> str | None:
     return str(first)
 
 
+@lru_cache(maxsize=4096)
+def probability_of(language: str, text: str) -> float:
+    """Return how likely a text is in a language, however short the text is."""
+    return next(float(share) for name, share in _identifier().rank(text) if name == language)
+
+
 def _sample(parsed: Parsed, size: int) -> str:
-    """The prose of a short document; slices of a long one's, evenly apart."""
+    """Return the prose of a short document, or slices of a long one's, evenly apart."""
     prose = [block for block in parsed.blocks if block.kind in _PROSE] or list(parsed.blocks)
     if len(parsed.text) <= SLICES * size:
         pieces = [parsed.text[block.start : block.end] for block in prose]
@@ -68,7 +74,7 @@ def _sample(parsed: Parsed, size: int) -> str:
 
 
 def _prose_from(prose: Sequence[Block], position: int) -> int:
-    """The first place at or after a position that is prose; the start of the last prose when none is."""
+    """Return the first place at or after a position that is prose, or the start of the last prose."""
     index = bisect_right(prose, position, key=lambda block: block.end)
     block = prose[min(index, len(prose) - 1)]
     return max(block.start, position) if index < len(prose) else block.start
@@ -81,7 +87,7 @@ def _identifier() -> LanguageIdentifier:
 
 @cache
 def _load() -> LanguageIdentifier:
-    """The model with the languages above only: the others would hold their share of memory for nothing."""
+    """Load the model with the languages above only: the others would take memory for nothing."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     whole = LanguageIdentifier.from_model_file(MODEL_FILE)
