@@ -18,10 +18,10 @@ from bench.searching import pipeline_over
 from ragstone.answer.verify import ClaimVerifier
 from ragstone.core.claims import Verdict
 from ragstone.core.model_types import Entailment, Relation
-from ragstone.core.settings import EmbeddingSettings, Settings
 from ragstone.core.types import SearchResult
 from ragstone.models import build_embedder
 from ragstone.query.request import SearchRequest
+from ragstone.settings.tree import EmbeddingSettings, Settings
 from ragstone.stores.opening import open_stores
 
 MODEL = "granite-embedding-30m-english"

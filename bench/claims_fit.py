@@ -14,8 +14,8 @@ from bench.report import Row
 from bench.twins import pairs
 from ragstone.answer.verify.judging import against_features, bearing_features
 from ragstone.answer.verify.reading import Reader, Reading
-from ragstone.core.settings import EmbeddingSettings
 from ragstone.models import build_embedder
+from ragstone.settings.tree import EmbeddingSettings
 
 Array = NDArray[np.float64]
 DOCUMENTS = 150

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ragstone.core.settings import EmbeddingSettings
 from ragstone.core.types import Matrix
 from ragstone.evaluate.dataset import Dataset, load_dataset
 from ragstone.models import build_embedder
 from ragstone.models.artefacts import cache_folder
+from ragstone.settings.tree import EmbeddingSettings
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from bench.data import load
 from bench.report import Row, ratio_row, resident_mb
-from ragstone.core.settings import JobSettings, Settings
 from ragstone.core.types import Item
 from ragstone.engine import Engine
+from ragstone.settings.tree import JobSettings, Settings
 from ragstone.wiring import open_engine
 
 FILES = 10_000

@@ -16,10 +16,10 @@ from bench.searching import pipeline_over
 from ragstone.core.analyzer import analyze
 from ragstone.core.ids import content_hash, document_id
 from ragstone.core.model_types import EmbeddingModel, Embeddings
-from ragstone.core.settings import Settings
 from ragstone.core.types import Chunk, NewVersion, Role
 from ragstone.evaluate.metrics import score
 from ragstone.query.request import SearchRequest
+from ragstone.settings.tree import Settings
 from ragstone.stores.opening import Stores, open_stores
 
 WAVE = 256

@@ -19,14 +19,14 @@ import Stemmer
 
 from bench.data import Collection, load, vectors
 from bench.report import Row
-from ragstone.configure import load_settings
-from ragstone.core.settings import Settings
 from ragstone.evaluate.bootstrap import paired_bootstrap
 from ragstone.evaluate.dataset import documents_as_items
 from ragstone.evaluate.metrics import ndcg
 from ragstone.evaluate.runner import evaluate
 from ragstone.models.artefacts import cache_folder
 from ragstone.serve.cli.measuring import ARMS, MODES, SYSTEMS, EngineRetriever, kb_name
+from ragstone.settings.load import load_settings
+from ragstone.settings.tree import Settings
 from ragstone.wiring import open_engine
 
 PART = "quality"
@@ -79,7 +79,7 @@ async def _measured(collection: Collection) -> tuple[dict[str, tuple[float, ...]
 
 
 def _of_system(settings: Settings, name: str) -> Settings:
-    from ragstone.core.query_settings import RerankingSettings
+    from ragstone.settings.retrieval import RerankingSettings
 
     plain = {"reranking": RerankingSettings()}
     return settings if SYSTEMS[name].reranks else settings.model_copy(update=plain)

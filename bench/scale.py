@@ -12,8 +12,8 @@ import numpy as np
 from bench.report import Row, percentiles, ratio_row, resident_mb, timed
 from bench.searching import pipeline_over
 from bench.synthetic import DIMENSION, SyntheticEmbedder, SyntheticText, fill
-from ragstone.core.settings import Settings
 from ragstone.query.request import SearchRequest
+from ragstone.settings.tree import Settings
 from ragstone.stores.opening import Stores, open_stores
 
 ROUNDS = 200

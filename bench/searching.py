@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ragstone.core.protocols import Embedder
-from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
 from ragstone.query.pipeline import SearchPipeline
+from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 from ragstone.stores.opening import Stores
 
 

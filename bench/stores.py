@@ -16,8 +16,8 @@ from bench.report import Row, percentiles, resident_mb, timed
 from bench.searching import pipeline_over
 from bench.synthetic import SyntheticEmbedder, SyntheticText, fill
 from ragstone.core.filters import parse_filter
-from ragstone.core.settings import Settings
 from ragstone.query.request import SearchRequest
+from ragstone.settings.tree import Settings
 from ragstone.stores.opening import Stores, open_stores
 
 ROUNDS = 60

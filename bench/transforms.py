@@ -12,13 +12,13 @@ from bench import peers
 from bench.data import load, vectors
 from bench.report import Row
 from ragstone import Settings, open_engine
-from ragstone.core.query_settings import RetrievalSettings, Transform
 from ragstone.core.types import SearchResult
 from ragstone.engine import Engine
 from ragstone.evaluate.bootstrap import paired_bootstrap
 from ragstone.evaluate.dataset import load_dataset
 from ragstone.evaluate.runner import Row as Scored
 from ragstone.evaluate.runner import evaluate
+from ragstone.settings.retrieval import RetrievalSettings, Transform
 from ragstone.stores.opening import open_stores
 
 PART = "transforms"

@@ -14,9 +14,9 @@ from bench.data import Collection, Vectors, load, vectors
 from bench.peers import KnownQueries, build
 from bench.report import Row, percentiles, ratio_row
 from bench.searching import pipeline_over
-from ragstone.core.settings import Settings
 from ragstone.evaluate.metrics import score
 from ragstone.query.request import SearchRequest
+from ragstone.settings.tree import Settings
 from ragstone.stores.opening import open_stores
 
 PART = "beside txtai"

@@ -14,7 +14,6 @@ import numpy as np
 from bench.report import Row
 from bench.takaro.labels import Labels, load_labels
 from ragstone import Settings, open_engine
-from ragstone.configure import read_profile
 from ragstone.core.types import Failure, Item, SearchResult
 from ragstone.engine import Engine
 from ragstone.evaluate.bootstrap import paired_bootstrap
@@ -23,6 +22,7 @@ from ragstone.evaluate.runner import evaluate
 from ragstone.ingest.sources.listing import found_at
 from ragstone.models.artefacts import cache_folder
 from ragstone.query.request import Arm
+from ragstone.settings.load import read_profile
 
 PART = "takaro"
 ARMS: tuple[Arm, ...] = ("lexical", "dense", "hybrid")

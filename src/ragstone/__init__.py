@@ -16,14 +16,14 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ragstone.blocking import Ragstone
-    from ragstone.configure import load_settings
     from ragstone.core.answers import Answer, Citation
     from ragstone.core.audit import AuditEntry, acting_as
     from ragstone.core.corpora import BuildRequest
     from ragstone.core.errors import RagstoneError
-    from ragstone.core.settings import Settings
     from ragstone.core.types import Document, Hit, IngestReport, Item, SearchResult
     from ragstone.engine import Engine
+    from ragstone.settings.load import load_settings
+    from ragstone.settings.tree import Settings
     from ragstone.wiring import open_engine
 
 __all__ = [
@@ -53,9 +53,9 @@ _HOMES = {
     "Citation": "ragstone.core.answers",
     "acting_as": "ragstone.core.audit",
     "Ragstone": "ragstone.blocking",
-    "load_settings": "ragstone.configure",
+    "load_settings": "ragstone.settings.load",
     "RagstoneError": "ragstone.core.errors",
-    "Settings": "ragstone.core.settings",
+    "Settings": "ragstone.settings.tree",
     "Engine": "ragstone.engine",
     "open_engine": "ragstone.wiring",
 }

@@ -24,10 +24,10 @@ from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, RagstoneError, unknown_kb
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LLM
-from ragstone.core.settings import Settings
 from ragstone.gate import Gate
 from ragstone.pruning import Pruning
 from ragstone.query.request import checked_choice, checked_count, checked_query
+from ragstone.settings.tree import Settings
 from ragstone.stores import activity_rows as rows
 from ragstone.stores.activity import ActivityFiles
 from ragstone.stores.activity_log import SearchLog

@@ -15,7 +15,6 @@ from ragstone.core.answers import Answer, AnswerEvent, AnswerReady
 from ragstone.core.claims import Verdict
 from ragstone.core.proof import ReceiptReport
 from ragstone.core.research import DEPTHS, MOST_ITERATIONS, Depth, Research
-from ragstone.core.settings import Settings
 from ragstone.core.types import Hit, Json, Mode, SearchResult
 from ragstone.parts import Parts
 from ragstone.query.rank import passages_of, source_kind
@@ -27,6 +26,7 @@ from ragstone.query.request import (
 from ragstone.query.sources import Wish
 from ragstone.query.transform.decompose import decompose
 from ragstone.searching import SearchableLibrary, Talk
+from ragstone.settings.tree import Settings
 
 
 class Engine(SearchableLibrary):

@@ -13,10 +13,10 @@ from typing import Any
 from ragstone.core.audit import AuditTrail
 from ragstone.core.auditor import Auditor
 from ragstone.core.errors import NotFoundError, TenantGone, TenantSuspended
-from ragstone.core.settings import Settings
 from ragstone.core.spending import billed
-from ragstone.core.tenant_settings import PROFILE, applied, is_on
 from ragstone.core.tenants import QuotaName, Reservation, Tenant, TenantBook
+from ragstone.settings.tenants import PROFILE, applied, is_on
+from ragstone.settings.tree import Settings
 
 FRESH_SECONDS = 1.0
 """How long a change by another process may go unnoticed, so that what nothing limits costs next to nothing."""

@@ -25,7 +25,6 @@ from ragstone.core.jobs import (
     UnderWay,
 )
 from ragstone.core.ledger import Ledger
-from ragstone.core.settings import Settings
 from ragstone.core.types import Failure, Item, KnowledgeBase, Metadata
 from ragstone.gate import Gate
 from ragstone.ingest.arrivals import Arrivals
@@ -43,6 +42,7 @@ from ragstone.ingest.task import Group, Task
 from ragstone.ingest.upkeep import BuildSource, Upkeep
 from ragstone.ingest.uploads import SOURCE, checked_external_id, checked_upload
 from ragstone.ingest.worker import OnEnd, RunRefresh, Worker
+from ragstone.settings.tree import Settings
 
 WEB = "web"
 BATCH = 32

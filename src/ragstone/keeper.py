@@ -6,9 +6,9 @@ from contextlib import AsyncExitStack
 
 from ragstone.core.errors import unknown_kb
 from ragstone.core.readers import closed
-from ragstone.core.settings import Settings
 from ragstone.core.types import KnowledgeBase
 from ragstone.parts import Parts
+from ragstone.settings.tree import Settings
 
 
 class Keeper:

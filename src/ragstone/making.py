@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 
 from ragstone.core.protocols import LLM, Chunker, Embedder
-from ragstone.core.settings import ChunkingSettings, Settings
 from ragstone.core.types import Matrix, Parsed
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.enrich import summarize
@@ -15,6 +14,7 @@ from ragstone.ingest.parsers.options import ParseOptions
 from ragstone.ingest.parsers.pool import ParserLimits, ParserPool
 from ragstone.ingest.prepare import Preparer, Way
 from ragstone.models import tokenizer_of
+from ragstone.settings.tree import ChunkingSettings, Settings
 
 OWN_CHUNKING = {"code": "code", "email": "email", "paper": "paper"}
 """What is cut in a way of its own unless the settings say otherwise."""

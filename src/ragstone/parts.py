@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LLM, Embedder, Entailer, LexicalIndex, RecordSearch, Reranker, VectorIndex
-from ragstone.core.query_settings import RetrievalSettings
-from ragstone.core.settings import Settings
 from ragstone.core.tenants import TenantBook
 from ragstone.gate import Gate
 from ragstone.models.shelf import EmbedderShelf
 from ragstone.query.compress import CompressStage
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.transform import build_transformer
+from ragstone.settings.retrieval import RetrievalSettings
+from ragstone.settings.tree import Settings
 
 if TYPE_CHECKING:
     from ragstone.activity import Activity

@@ -14,9 +14,9 @@ from ragstone.core.answers import Answer
 from ragstone.core.clock import now
 from ragstone.core.errors import NotFoundError
 from ragstone.core.proof import ReceiptReport
-from ragstone.core.settings import Settings
 from ragstone.core.types import Json, KnowledgeBase, LiveChunk
 from ragstone.parts import Parts
+from ragstone.settings.tree import Settings
 
 
 def receipt_of(

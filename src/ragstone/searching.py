@@ -11,8 +11,6 @@ from typing import Any
 
 from ragstone.core.activity import Turn
 from ragstone.core.errors import NotFoundError, RagstoneError
-from ragstone.core.query_settings import Fusion
-from ragstone.core.settings import Settings
 from ragstone.core.types import Explanation, Hit, KnowledgeBase, Mode, SearchResult
 from ragstone.core.web import MOST_WEB_RESULTS, WebFindings, no_web_search
 from ragstone.library import Library
@@ -23,6 +21,8 @@ from ragstone.query.patience import FirstReads
 from ragstone.query.request import Arm, SearchRequest, checked_count, checked_query, search_request
 from ragstone.query.session import Session, Standing
 from ragstone.query.sources import Searcher, Wish
+from ragstone.settings.retrieval import Fusion
+from ragstone.settings.tree import Settings
 
 logger = logging.getLogger(__name__)
 MOST_PIPELINES = 256

@@ -6,16 +6,16 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ragstone.configure import load_settings, read_profile
 from ragstone.core.jobs import Job, JobProgress
 from ragstone.core.protocols import LLM, Embedder, Entailer, Reranker, Source
-from ragstone.core.query_settings import RerankingStage
-from ragstone.core.settings import EmbeddingSettings, Settings
 from ragstone.engine import Engine
 from ragstone.gate import Gate
 from ragstone.models import build_embedder, build_llm, build_llm_reranker, build_reranker, tokenizer_of
 from ragstone.models.shelf import EmbedderShelf
 from ragstone.parts import Closing, Parts
+from ragstone.settings.load import load_settings, read_profile
+from ragstone.settings.retrieval import RerankingStage
+from ragstone.settings.tree import EmbeddingSettings, Settings
 from ragstone.stores.opening import Stores, open_stores
 from ragstone.stores.reindex import reindex
 

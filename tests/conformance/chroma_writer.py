@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from ragstone.core.settings import Adapter
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.chroma import ChromaProvider
 from ragstone.testing.provider_persistence_suite import write_until_killed
 

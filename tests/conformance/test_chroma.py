@@ -10,8 +10,8 @@ import pytest
 from tests.conformance import chroma_writer
 from tests.conformance.chroma_server import chroma_server
 
-from ragstone.core.settings import Adapter
 from ragstone.core.vectors import Isolation, VectorProvider
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.chroma import ChromaProvider
 from ragstone.testing.provider_persistence_suite import ProviderPersistenceSuite
 from ragstone.testing.provider_suite import ProviderSuite

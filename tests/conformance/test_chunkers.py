@@ -11,10 +11,10 @@ import pytest
 from tests.unit.ingest.chunkers.models import by_words
 
 from ragstone.core.protocols import Chunker
-from ragstone.core.settings import ChunkingSettings, Strategy
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers import build_chunker
+from ragstone.settings.tree import ChunkingSettings, Strategy
 from ragstone.testing.chunker_suite import ChunkerSuite
 
 CASES = [

@@ -13,9 +13,9 @@ from ragstone.core.errors import StoreBusy
 from ragstone.core.filters import Filter, parse_filter
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import VectorIndex
-from ragstone.core.settings import Adapter
 from ragstone.core.types import Candidate, Vector
 from ragstone.core.vectors import Place, Point
+from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.vectors.chroma import ChromaProvider
 from ragstone.stores.vectors.memory import MemoryProvider

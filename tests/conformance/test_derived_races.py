@@ -12,9 +12,9 @@ from tests.conformance.derived import open_derived
 from ragstone.core.errors import ModelMismatch, RagstoneError, StoreBusy, StoreError
 from ragstone.core.filters import Filter, parse_filter
 from ragstone.core.remarks import listening
-from ragstone.core.settings import Adapter
 from ragstone.core.types import Candidate, KnowledgeBase, NewVersion, Vector
 from ragstone.core.vectors import Place, Point
+from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.ledger.writes import discard

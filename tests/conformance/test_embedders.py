@@ -12,12 +12,12 @@ from safetensors.numpy import save_file
 from tests.unit.models.tiny import tiny_tensors, tiny_tokenizer
 
 from ragstone.core.protocols import Embedder
-from ragstone.core.settings import RemoteModel
 from ragstone.models.cached import CachedEmbedder
 from ragstone.models.fallback import FallbackEmbedder
 from ragstone.models.local import LocalEmbedder
 from ragstone.models.remote import RemoteEmbedder
 from ragstone.models.static import StaticEmbedder
+from ragstone.settings.tree import RemoteModel
 from ragstone.testing.embedder_suite import EmbedderSuite
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.openai_double import OpenAIDouble, Reply, Request, json_reply

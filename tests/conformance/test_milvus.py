@@ -15,8 +15,8 @@ from tests.conformance.milvus_server import MADE_HERE, run_folder, running, star
 
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.filters import Equals
-from ragstone.core.settings import Adapter
 from ragstone.core.vectors import Isolation, Place, VectorProvider
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.milvus import MilvusProvider
 from ragstone.stores.vectors.milvus_rows import scope_of
 from ragstone.testing.builders import unit_vectors
@@ -157,7 +157,7 @@ FORKS = """
 import asyncio, os, sys
 from pathlib import Path
 from ragstone.core.filters import Equals
-from ragstone.core.settings import Adapter
+from ragstone.settings.tree import Adapter
 from ragstone.core.vectors import Place
 from ragstone.stores.vectors.milvus import MilvusProvider
 from ragstone.testing.builders import unit_vectors

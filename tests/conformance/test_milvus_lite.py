@@ -10,8 +10,8 @@ import grpc  # noqa: F401 - before any provider is made, since gRPC settles at i
 from hypothesis import given
 
 from ragstone.core.filters import Filter
-from ragstone.core.settings import Adapter
 from ragstone.core.vectors import Isolation, VectorProvider
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.milvus import MilvusProvider
 from ragstone.testing.filter_cases import COMMON, filters
 from ragstone.testing.provider_persistence_suite import ProviderPersistenceSuite

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from ragstone.core.settings import Adapter
 from ragstone.core.vectors import Isolation, VectorProvider
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.pinecone import PineconeProvider
 from ragstone.testing.pinecone_double import PineconeDouble
 from ragstone.testing.provider_suite import ProviderSuite

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from ragstone.core.settings import Adapter
 from ragstone.core.vectors import Isolation, VectorProvider
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant import QdrantProvider
 from ragstone.testing.provider_suite import ProviderSuite
 from ragstone.testing.qdrant_double import QdrantDouble

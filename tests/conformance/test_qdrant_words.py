@@ -16,8 +16,8 @@ from ragstone.core.analyzer import analyze_query
 from ragstone.core.filters import Filter
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
-from ragstone.core.settings import Adapter
 from ragstone.core.types import KnowledgeBase
+from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.ledger.transaction import SqlTransaction
 from ragstone.stores.lexical.qdrant import QdrantLexicalIndex

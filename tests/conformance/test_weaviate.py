@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from ragstone.core.settings import Adapter
 from ragstone.core.vectors import Isolation, VectorProvider
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.weaviate import WeaviateProvider
 from ragstone.testing.provider_suite import ProviderSuite
 from ragstone.testing.weaviate_double import WeaviateDouble

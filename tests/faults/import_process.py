@@ -6,9 +6,9 @@ import asyncio
 import sys
 from pathlib import Path
 
-from ragstone.core.settings import Settings
 from ragstone.gate import Gate
 from ragstone.moves.mover import Mover
+from ragstone.settings.tree import Settings
 from ragstone.stores.opening import open_stores
 
 

@@ -26,12 +26,12 @@ from tests.faults.hostile_file import MEGABYTE, Bait, Hostile
 from tests.faults.hostile_pdf import pdf_files
 
 from ragstone.core.errors import ParserLimit, RagstoneError
-from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item, Parsed
 from ragstone.ingest.parsers.cleaning import clean, printable
 from ragstone.ingest.parsers.draft import broken_rules
 from ragstone.ingest.parsers.pool import ParserLimits, ParserPool
 from ragstone.ingest.sources.archives import expand
+from ragstone.settings.tree import LimitSettings
 
 ALL = os.environ.get("RAGSTONE_HOSTILE") == "all"
 LIMITS = ParserLimits(seconds=60, memory_mb=1024)

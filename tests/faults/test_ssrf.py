@@ -14,8 +14,8 @@ import pytest
 
 import ragstone
 from ragstone.core.errors import AddressRefused, FetchError
-from ragstone.core.settings import FetchSettings
 from ragstone.fetch import Fetcher
+from ragstone.settings.tree import FetchSettings
 from ragstone.testing.web_double import WebDouble, html, redirect
 
 LOOPBACK = [

@@ -12,9 +12,9 @@ from pathlib import Path
 import ragstone.ingest.worker
 import ragstone.wiring
 from ragstone.core.model_types import Embeddings
-from ragstone.core.settings import Settings
 from ragstone.core.types import Role
 from ragstone.engine import Engine
+from ragstone.settings.tree import Settings
 from ragstone.testing.fakes import FakeEmbedder
 
 SECONDS_PER_TEXT = 0.002

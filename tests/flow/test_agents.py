@@ -13,9 +13,9 @@ from ragstone.agents.chat import OpenAIChat, Reply, ToolCall
 from ragstone.agents.results import citations
 from ragstone.agents.toolbox import Toolbox
 from ragstone.core.errors import InputError
-from ragstone.core.settings import LLMSettings
 from ragstone.samples import corpus_path
 from ragstone.serve.cli.main import main
+from ragstone.settings.tree import LLMSettings
 from ragstone.testing.openai_double import OpenAIDouble, chat_reply
 
 

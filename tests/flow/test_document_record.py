@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from ragstone import Engine, Item, Settings, open_engine
-from ragstone.configure import load_settings
 from ragstone.core.chunk_records import ChunkRecord
 from ragstone.core.errors import InputError, ModelError, NotFoundError, UnsupportedFormat
 from ragstone.core.jobs import Status
 from ragstone.core.wire import chunk_record_json, hit_json
 from ragstone.core.wire_jobs import status_json
+from ragstone.settings.load import load_settings
 from ragstone.testing.fakes import FakeEmbedder
 
 STATUSES = {"pending", "processing", "completed", "failed"}

@@ -18,9 +18,9 @@ from ragstone.core.errors import (
     StoreError,
 )
 from ragstone.core.model_types import Embeddings
-from ragstone.core.settings import EmbeddingSettings
 from ragstone.core.types import Role
 from ragstone.models.fallback import FallbackEmbedder
+from ragstone.settings.tree import EmbeddingSettings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker
 
 LETTERS = [

@@ -17,10 +17,10 @@ from ragstone import Ragstone
 from ragstone.core.clock import canonical, now
 from ragstone.core.erasure import Receipt, Target
 from ragstone.core.errors import NotFoundError, StoreBusy
-from ragstone.core.settings import Adapter, Settings
 from ragstone.core.types import KnowledgeBase, NewVersion
 from ragstone.core.vectors import Place
 from ragstone.erasure import Eraser
+from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores import opening
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.checkup import examine

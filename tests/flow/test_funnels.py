@@ -10,9 +10,9 @@ import pytest
 
 from ragstone import Item, Settings, load_settings, open_engine
 from ragstone.core.errors import RemoteError, SettingsError
-from ragstone.core.query_settings import RerankingSettings
-from ragstone.core.settings import LLMSettings
 from ragstone.core.types import Mode, SearchResult
+from ragstone.settings.retrieval import RerankingSettings
+from ragstone.settings.tree import LLMSettings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker
 
 NOTICES = [

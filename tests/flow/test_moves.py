@@ -16,9 +16,9 @@ from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
-from ragstone.core.settings import Adapter
 from ragstone.core.types import Candidate
 from ragstone.moves.searches import Agreement, agree
+from ragstone.settings.tree import Adapter
 from ragstone.testing.fakes import FakeEmbedder
 
 postgres_databases = postgres_server.postgres_databases

@@ -15,9 +15,9 @@ from tests.conformance.postgres_server import server
 from tests.serve.cli import conftest as command_line
 
 from ragstone import open_engine
-from ragstone.configure import load_settings
-from ragstone.core.query_settings import RerankingSettings
-from ragstone.core.settings import EmbeddingSettings, Settings
+from ragstone.settings.load import load_settings
+from ragstone.settings.retrieval import RerankingSettings
+from ragstone.settings.tree import EmbeddingSettings, Settings
 from ragstone.stores.vectors.derived import DerivedIndex
 from ragstone.stores.vectors.places import place_of
 from ragstone.testing.fakes import FakeEmbedder, FakeReranker

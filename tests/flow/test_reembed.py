@@ -18,8 +18,8 @@ import pytest
 
 from ragstone import Engine, Item, SearchResult, Settings, open_engine
 from ragstone.core.errors import ModelError, ModelMismatch
-from ragstone.core.settings import EmbeddingSettings
 from ragstone.core.types import Vector
+from ragstone.settings.tree import EmbeddingSettings
 from ragstone.testing.fakes import FakeEmbedder
 
 CHUNKS = int(os.environ.get("RAGSTONE_REEMBED_CHUNKS", "200"))

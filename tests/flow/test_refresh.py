@@ -17,10 +17,10 @@ from ragstone.core import clock
 from ragstone.core.errors import ModelError, ModelUnavailable, SettingsError
 from ragstone.core.jobs import Job
 from ragstone.core.model_types import Embeddings
-from ragstone.core.refresh_settings import RefreshSettings
-from ragstone.core.settings import EmbeddingSettings
 from ragstone.core.types import Role
 from ragstone.ingest import fill
+from ragstone.settings.refresh import RefreshSettings
+from ragstone.settings.tree import EmbeddingSettings
 from ragstone.testing.fakes import FakeEmbedder
 
 LATER = timedelta(days=40)
@@ -396,7 +396,7 @@ async def test_a_schedule_that_cannot_be_read_is_said_before_anything_is_done(
 
 @pytest.mark.req("R-EMB-25", "R-EMB-26")
 def test_the_profile_that_asks_for_it_has_it_on() -> None:
-    from ragstone.configure import load_settings
+    from ragstone.settings.load import load_settings
 
     refresh = load_settings(overrides={"profile": "ghostwriter"}, environment={}).embedding.refresh
     assert (refresh.every, refresh.when) == ("monthly", ("model", "quality"))

@@ -10,8 +10,8 @@ import pytest
 from pydantic import SecretStr
 
 from ragstone import Engine, Item, open_engine
-from ragstone.configure import known_keys, load_settings
 from ragstone.core.errors import StoreError
+from ragstone.settings.load import known_keys, load_settings
 from ragstone.testing.openai_double import OpenAIDouble, chat_reply
 from ragstone.testing.rest_double import RestDouble
 from ragstone.testing.weaviate_double import WeaviateDouble

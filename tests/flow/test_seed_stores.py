@@ -17,7 +17,6 @@ from ragstone.core.corpora import BuildRequest
 from ragstone.core.errors import CollectionExists, InputError, ModelMismatch, NotFoundError, StoreBusy
 from ragstone.core.filters import parse_filter
 from ragstone.core.jobs import NewJob, Priority
-from ragstone.core.settings import Adapter, ChunkingSettings, Settings
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Hit, KnowledgeBase
 from ragstone.core.vectors import Place, Point
@@ -27,6 +26,7 @@ from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import Preparer, Way
 from ragstone.ingest.verify import Verifier
+from ragstone.settings.tree import Adapter, ChunkingSettings, Settings
 from ragstone.stores.chunk_metadata import load_metadata
 from ragstone.stores.corpus_files import CorpusFiles
 from ragstone.stores.corpus_upkeep import FileUpkeep

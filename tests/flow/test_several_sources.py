@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from ragstone import Engine, Item, Settings, open_engine
-from ragstone.configure import load_settings
 from ragstone.core.answers import AnswerReady
 from ragstone.core.errors import InputError, SettingsError, TenantSuspended
 from ragstone.core.wire import search_json
+from ragstone.settings.load import load_settings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
 
 GUIDE = Item(

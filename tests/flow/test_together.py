@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from ragstone import Engine, Item, Settings, open_engine
-from ragstone.configure import load_settings
 from ragstone.core.model_types import Embeddings
-from ragstone.core.settings import EmbeddingSettings, RemoteModel
 from ragstone.core.types import Role
+from ragstone.settings.load import load_settings
+from ragstone.settings.tree import EmbeddingSettings, RemoteModel
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.openai_double import OpenAIDouble, Reply, Request, json_reply
 

@@ -20,8 +20,8 @@ from ragstone import Ragstone
 from ragstone.agents.agent import asking_node, should_use_tools
 from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import TOOLS
-from ragstone.core.settings import LLMSettings
 from ragstone.serve.langchain import RagstoneChat, RagstoneRetriever, langchain_tools, tool_node
+from ragstone.settings.tree import LLMSettings
 from ragstone.testing.openai_double import OpenAIDouble, Reply, Request, chat_reply, json_reply
 
 EXAMPLES: dict[str, dict[str, Any]] = {

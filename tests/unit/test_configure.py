@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ragstone.configure import known_keys, load_settings
 from ragstone.core.errors import SettingsError
-from ragstone.core.settings import Settings
+from ragstone.settings.load import known_keys, load_settings
+from ragstone.settings.tree import Settings
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ragstone.core.errors import InputError, NotFoundError
-from ragstone.core.settings import Settings
 from ragstone.corpora import place
 from ragstone.corpora.place import find_corpus
+from ragstone.settings.tree import Settings
 
 
 @pytest.fixture

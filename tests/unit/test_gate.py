@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from ragstone.core.errors import NotFoundError, QuotaExceeded, TenantGone, TenantSuspended
-from ragstone.core.settings import Settings
 from ragstone.core.spending import spent
 from ragstone.core.tenants import Quotas, Tenant
 from ragstone.gate import REMEMBERED, Gate
+from ragstone.settings.tree import Settings
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.stores.tenants import SqlTenantBook

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ragstone.core.settings import Settings
 from ragstone.core.types import Block, Item, Parsed
 from ragstone.ingest.prepare import chunking_kind
 from ragstone.making import make_preparer
+from ragstone.settings.tree import Settings
 from ragstone.testing.fakes import FakeEmbedder
 
 TEXT = "One sentence here. Another sentence there."

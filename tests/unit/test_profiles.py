@@ -5,14 +5,14 @@ from typing import get_args
 
 import pytest
 
-from ragstone.configure import load_settings
 from ragstone.core.errors import ParserLimit
-from ragstone.core.settings import ProfileName, Settings
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Block, Parsed
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.uploads import checked_upload
 from ragstone.models import model_info
+from ragstone.settings.load import load_settings
+from ragstone.settings.tree import ProfileName, Settings
 
 PROSE = " ".join(f"Sentence number {number} tells of one more island." for number in range(400))
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ragstone.core.errors import RemoteError
-from ragstone.core.settings import LLMSettings
 from ragstone.models.openai_client import CallFailed, OpenAIService
+from ragstone.settings.tree import LLMSettings
 
 Turn = Mapping[str, Any]
 """One message, as OpenAI-compatible services write it."""

@@ -17,13 +17,13 @@ from ragstone.answer.question import Part, Tally, each_once
 from ragstone.answer.recall import recalled
 from ragstone.answer.write import Writer
 from ragstone.core.activity import Turn
-from ragstone.core.answer_settings import AnswerSettings
 from ragstone.core.answers import Answer, AnswerEvent, AnswerReady, CitationsReady
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import LLM, Embedder, Entailer, Tokenizer
-from ragstone.core.settings import LLMSettings
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Hit
+from ragstone.settings.answers import AnswerSettings
+from ragstone.settings.tree import LLMSettings
 
 logger = logging.getLogger(__name__)
 

@@ -16,13 +16,13 @@ from pydantic import Field, ValidationError
 
 from ragstone.answer.cite import DEFAULT_FORMAT
 from ragstone.answer.receipt_wording import Wording
-from ragstone.core.answer_settings import CitationStyle
 from ragstone.core.answers import Answer, Citation, Sentence, Support
 from ragstone.core.clock import canonical
 from ragstone.core.errors import InputError
 from ragstone.core.ids import content_hash
-from ragstone.core.section import Section
 from ragstone.core.types import Json
+from ragstone.settings.answers import CitationStyle
+from ragstone.settings.base import Section
 
 VERSION = 1
 MOST_SENTENCES = 200

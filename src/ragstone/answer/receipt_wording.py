@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from ragstone.answer.cite import DEFAULT_FORMAT, INDEX
 from ragstone.answer.styles import below, marked, worded
 from ragstone.answer.write import FLAG, NO_EVIDENCE
-from ragstone.core.answer_settings import CitationStyle
 from ragstone.core.answers import Citation, Sentence
+from ragstone.settings.answers import CitationStyle
 
 _SPEECHLESS = frozenset(string.punctuation + " ")
 

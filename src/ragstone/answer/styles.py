@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from ragstone.answer.cite import DEFAULT_FORMAT, INDEX, mark_pattern
 from ragstone.answer.plain import has_link, plain
 from ragstone.answer.rows import shown
-from ragstone.core.answer_settings import CitationStyle
 from ragstone.core.answers import Citation, Support
+from ragstone.settings.answers import CitationStyle
 
 MOST_CHARS = 120
 """Of a title or heading: it names a source, it does not speak."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from ragstone.answer.cite import DEFAULT_FORMAT, Quote, Statement
 from ragstone.answer.styles import below, marked, worded
-from ragstone.core.answer_settings import CitationStyle
 from ragstone.core.answers import Answer, Citation, Contradiction, Sentence, SentenceReady
+from ragstone.settings.answers import CitationStyle
 
 NO_EVIDENCE = "Nothing in the knowledge base answers this question."
 FLAG = "(unsupported)"

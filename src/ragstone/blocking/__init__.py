@@ -16,7 +16,6 @@ from ragstone.blocking.intake import BlockingIntake
 from ragstone.blocking.moves import BlockingMoves
 from ragstone.blocking.session import BlockingSession
 from ragstone.blocking.tenants import BlockingTenants
-from ragstone.configure import load_settings
 from ragstone.core.activity import Vote
 from ragstone.core.answers import Answer, AnswerEvent
 from ragstone.core.audit import AuditEntry
@@ -27,7 +26,6 @@ from ragstone.core.erasure import Receipt, TargetKind
 from ragstone.core.errors import InputError
 from ragstone.core.proof import ReceiptReport
 from ragstone.core.research import Research
-from ragstone.core.settings import Settings
 from ragstone.core.spaces import SpaceRecord
 from ragstone.core.types import (
     Document,
@@ -43,6 +41,8 @@ from ragstone.core.types import (
 )
 from ragstone.core.web import WebFindings
 from ragstone.engine import Engine
+from ragstone.settings.load import load_settings
+from ragstone.settings.tree import Settings
 from ragstone.wiring import open_engine
 
 if TYPE_CHECKING:

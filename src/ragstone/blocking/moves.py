@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragstone.blocking.run import Run
-from ragstone.core.settings import Adapter
+from ragstone.settings.tree import Adapter
 
 if TYPE_CHECKING:
     from ragstone.moves.mover import Mover

@@ -37,13 +37,13 @@ from ragstone.core.errors import (
     StoreError,
 )
 from ragstone.core.model_types import model_name
-from ragstone.core.settings import Settings
 from ragstone.core.types import Document, IngestReport, KnowledgeBase
 from ragstone.corpora.pipeline import BuildPipelines, read_corpus
 from ragstone.corpora.place import Corpus, find_corpus
 from ragstone.corpora.renaming import Renaming
 from ragstone.gate import Gate
 from ragstone.ingest.sources.corpus import SOURCE_TYPE
+from ragstone.settings.tree import Settings
 from ragstone.stores.corpus_files import FilePair
 from ragstone.stores.corpus_rows import live_chunk_ids, tenant_id_of, vector_count
 from ragstone.stores.corpus_upkeep import FileUpkeep

@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from ragstone.core.corpora import BuildRequest
 from ragstone.core.errors import InputError
 from ragstone.core.protocols import LLM, Embedder
-from ragstone.core.settings import ChunkingSettings, LimitSettings, Settings
 from ragstone.core.types import Failure, Item
 from ragstone.gate import Gate
 from ragstone.models.shelf import EmbedderShelf
+from ragstone.settings.tree import ChunkingSettings, LimitSettings, Settings
 
 if TYPE_CHECKING:
     # Only builds need these: whoever looks after files starts the sooner.

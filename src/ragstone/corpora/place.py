@@ -9,8 +9,8 @@ from pathlib import Path, PurePath
 
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ids import check_name
-from ragstone.core.settings import Settings
 from ragstone.ingest.sources.walk import Found, as_text, real
+from ragstone.settings.tree import Settings
 from ragstone.stores.corpus_files import DATA, USUAL
 
 CORPUS, CORPORA = "corpus", "corpora"

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ragstone.core.target_settings import Target
 from ragstone.core.types import IngestReport, Json
 from ragstone.evaluate.runner import Row
+from ragstone.settings.targets import Target
 
 Verdict = Literal["met", "not met", "alert", "not measured"]
 PERCENTILES = {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99}

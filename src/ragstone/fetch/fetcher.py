@@ -10,13 +10,13 @@ from urllib.parse import urlencode
 import httpcore2
 
 from ragstone.core.errors import FetchError
-from ragstone.core.settings import FetchSettings
 from ragstone.core.types import Json
 from ragstone.fetch.exchange import Fetched, Passing, Request, exchange
 from ragstone.fetch.guard import Guard, Resolve, Unresolved
 from ragstone.fetch.pinned import open_pool
 from ragstone.fetch.retry import pause
 from ragstone.fetch.urls import parse_url
+from ragstone.settings.tree import FetchSettings
 
 __all__ = ["Fetched", "Fetcher", "Wait"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Chunk
+from ragstone.settings.tree import LimitSettings
 
 
 @dataclass

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.precedence import just_read
 from ragstone.ingest.sources.archives import expand
 from ragstone.ingest.task import Group, Task, Watch
+from ragstone.settings.tree import LimitSettings
 
 Entry = Task | Failure | Group
 """A group stands behind the last of its tasks."""

@@ -19,9 +19,9 @@ from ragstone.core.errors import (
 )
 from ragstone.core.failures import failure_of
 from ragstone.core.jobs import Job, JobProgress, Queue, Ticket
-from ragstone.core.settings import JobSettings
 from ragstone.core.types import Failure
 from ragstone.ingest.task import Group
+from ragstone.settings.tree import JobSettings
 
 logger = logging.getLogger(__name__)
 BEAT_SECONDS = 2.0

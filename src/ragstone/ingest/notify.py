@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from ragstone.core.clock import canonical
 from ragstone.core.jobs import Notice
-from ragstone.core.settings import FetchSettings, JobSettings
 from ragstone.fetch import Fetcher
+from ragstone.settings.tree import FetchSettings, JobSettings
 
 SIGNATURE = "X-Ragstone-Signature"
 

@@ -18,7 +18,6 @@ from ragstone.core.failures import failure_of
 from ragstone.core.ids import content_hash
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Embedder
-from ragstone.core.settings import LimitSettings
 from ragstone.core.tenants import Admission
 from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase
 from ragstone.ingest.admission import OpenGate, expect_room, room_for
@@ -39,6 +38,7 @@ from ragstone.ingest.store import store
 from ragstone.ingest.tally import OnProgress, Tally, at_stage
 from ragstone.ingest.task import Family, Group, Task
 from ragstone.ingest.verify import Verifier
+from ragstone.settings.tree import LimitSettings
 
 logger = logging.getLogger(__name__)
 IN_FLIGHT = 4

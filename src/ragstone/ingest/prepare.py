@@ -14,7 +14,6 @@ from ragstone.core.errors import NoTextSeen, ParserLimit
 from ragstone.core.ids import content_hash
 from ragstone.core.metadata import clean_metadata
 from ragstone.core.protocols import Chunker
-from ragstone.core.settings import EnrichSettings
 from ragstone.core.types import Attachment, Chunk, Document, Failure, Item, Json, Metadata, Parsed
 from ragstone.ingest import parsers
 from ragstone.ingest.enrich import FINGERPRINT as ENRICH
@@ -26,6 +25,7 @@ from ragstone.ingest.parsers.cleaning import printable
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.tally import StageTimes, at_stage
 from ragstone.ingest.task import Task
+from ragstone.settings.tree import EnrichSettings
 
 logger = logging.getLogger(__name__)
 THREADS = 2

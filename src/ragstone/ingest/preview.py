@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from ragstone.core.errors import RagstoneError
 from ragstone.core.failures import failure_of
 from ragstone.core.ledger import Ledger
-from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase, Stats
 from ragstone.ingest.arrivals import Arrivals, Listing
 from ragstone.ingest.endings import is_emptied, spared
@@ -18,6 +17,7 @@ from ragstone.ingest.prepare import Prepared, Preparer, attached, met_a_defect, 
 from ragstone.ingest.resemblance import Resemblances
 from ragstone.ingest.tally import OnProgress, Tally
 from ragstone.ingest.task import Task
+from ragstone.settings.tree import LimitSettings
 
 EMPTY = Stats(documents=0, chunks=0, tokens=0, unembedded=0, sequence=0, bytes=0, model="")
 

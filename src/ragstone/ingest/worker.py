@@ -20,13 +20,13 @@ from ragstone.core.errors import (
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, JobProgress, Queue
 from ragstone.core.ledger import Ledger
-from ragstone.core.settings import JobSettings
 from ragstone.ingest.held import Held
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.roll import Fallen, Roll
 from ragstone.ingest.rota import Rota, Slot
 from ragstone.ingest.sync import SyncReport, load_items
 from ragstone.ingest.task import Group, Task
+from ragstone.settings.tree import JobSettings
 
 logger = logging.getLogger(__name__)
 MOST_JOBS = 128

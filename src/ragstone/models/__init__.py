@@ -6,10 +6,10 @@ from pathlib import Path
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import LLM, Embedder, Reranker, Tokenizer
-from ragstone.core.query_settings import CROSS_ENCODER, RerankingStage
-from ragstone.core.settings import EmbeddingSettings, LLMSettings
 from ragstone.models.catalogue import STATIC, canonical_name, known_model, model_info
 from ragstone.models.tokens_of import tokenizer_of
+from ragstone.settings.retrieval import CROSS_ENCODER, RerankingStage
+from ragstone.settings.tree import EmbeddingSettings, LLMSettings
 
 LOCAL_BATCH = 32
 REMOTE_BATCH = 100

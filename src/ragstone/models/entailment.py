@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from ragstone.core.answer_settings import EntailmentSettings
 from ragstone.core.errors import ModelError, SettingsError
 from ragstone.core.model_types import Entailment, Relation
 from ragstone.core.protocols import LLM, Entailer
-from ragstone.core.settings import LLMSettings
 from ragstone.core.types import Vector
 from ragstone.models.inference import LocalModel, Row
 from ragstone.models.runtime import RuntimeName
 from ragstone.models.weights.folder import ModelFolder
+from ragstone.settings.answers import EntailmentSettings
+from ragstone.settings.tree import LLMSettings
 
 RELATIONS: dict[str, Relation] = {"entail": "entails", "contradict": "contradicts", "neutral": "neutral"}
 """By what the labels of published models begin with."""

@@ -8,10 +8,10 @@ from typing import Any
 
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
-from ragstone.core.settings import RemoteModel
 from ragstone.core.spending import spent
 from ragstone.core.tokens import WordTokenizer
 from ragstone.models.openai_client import CallFailed, OpenAIService
+from ragstone.settings.tree import RemoteModel
 
 CUT_OFF = "raise llm.max_tokens"
 MILLION = 1_000_000

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
-from ragstone.core.settings import RemoteModel
+from ragstone.settings.tree import RemoteModel
 
 T = TypeVar("T")
 Reason = Literal[

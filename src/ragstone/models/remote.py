@@ -11,12 +11,12 @@ import numpy as np
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.model_types import EmbeddingModel, Embeddings
-from ragstone.core.settings import RemoteModel
 from ragstone.core.spending import spent
 from ragstone.core.types import Matrix, Role
 from ragstone.models.batches import unit_rows
 from ragstone.models.catalogue import canonical_name, known_model
 from ragstone.models.openai_client import CallFailed, OpenAIService
+from ragstone.settings.tree import RemoteModel
 
 REFUSALS = 32
 """Refused requests in one call after which the model, not the texts, must be what is wrong."""

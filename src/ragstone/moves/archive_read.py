@@ -21,7 +21,6 @@ import numpy as np
 
 from ragstone.core.errors import InputError, ParseError
 from ragstone.core.jobs import SourceRecord
-from ragstone.core.settings import LimitSettings
 from ragstone.ingest.sources.zip_file import check_member, damage_named, open_zip
 from ragstone.moves.archive_format import (
     MANIFEST,
@@ -35,6 +34,7 @@ from ragstone.moves.archive_format import (
 )
 from ragstone.moves.archive_records import read_document, read_source
 from ragstone.moves.checking import AGAIN, Facts, refused
+from ragstone.settings.tree import LimitSettings
 from ragstone.stores.ledger.sqlite_file import translated
 from ragstone.stores.ledger.whole import Halves, WholeDocument
 

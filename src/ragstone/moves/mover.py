@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ragstone.core.settings import Adapter, Settings
 from ragstone.gate import Gate
 from ragstone.moves.archive_import import import_archive
 from ragstone.moves.archive_write import export_archive
 from ragstone.moves.migrate import migrate
 from ragstone.moves.reports import ExportReport, ImportReport, MoveReport, OnMove
+from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores.ledger.source_book import SecretKeys
 from ragstone.stores.opening import Stores
 

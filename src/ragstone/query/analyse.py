@@ -13,10 +13,10 @@ from functools import lru_cache
 
 from ragstone.core.analysis import QueryAnalysis, QueryType, SourceKind
 from ragstone.core.analyzer import analyze
-from ragstone.core.query_settings import VocabularySettings
 from ragstone.query.names import MOST_NAMES, dates_of, names_of, spelt_as_names
 from ragstone.query.route import LONGEST_READ, route
 from ragstone.query.wants import wants
+from ragstone.settings.retrieval import VocabularySettings
 
 OWN_NAME = 2
 """What a name of the tenant's own list weighs against a word such as "price" or "book"."""

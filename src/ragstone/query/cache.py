@@ -18,9 +18,9 @@ from typing import Protocol
 
 from ragstone.core.errors import StoreBusy
 from ragstone.core.ids import content_hash
-from ragstone.core.query_settings import RetrievalSettings
 from ragstone.core.types import KnowledgeBase, SearchResult, Stage
 from ragstone.query.request import SearchRequest
+from ragstone.settings.retrieval import RetrievalSettings
 
 logger = logging.getLogger(__name__)
 MB = 1024 * 1024

@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ragstone.core.query_settings import Fusion
 from ragstone.core.types import Candidate
+from ragstone.settings.retrieval import Fusion
 
 Arms = Mapping[str, Sequence[Candidate]]
 Weights = Mapping[str, float]

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex, Reranker, VectorIndex
-from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
 from ragstone.core.types import Candidate, Hit, KnowledgeBase, SearchResult
 from ragstone.query.arms import Arms, EmbedderFor
 from ragstone.query.compress import CompressStage
@@ -30,6 +29,7 @@ from ragstone.query.select import diversified, without_copies
 from ragstone.query.trace import Recorder
 from ragstone.query.transform.transformer import Transformer
 from ragstone.query.transform.variants import Variants
+from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 
 POOL = 3
 """How many times k are ranked when copies and likenesses are going to be left out of them."""

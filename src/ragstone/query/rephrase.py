@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
-from ragstone.core.query_settings import Transform
 from ragstone.query.search import Search
 from ragstone.query.transform.transformer import LLM_TRANSFORMS, Transformer
 from ragstone.query.transform.variants import Variants, unchanged
+from ragstone.settings.retrieval import Transform
 
 FIRST_PASSAGES = 10
 """Passages that transforms may read of the kb's own text."""

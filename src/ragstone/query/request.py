@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeVar, cast, get_args
 
 from ragstone.core.errors import InputError
 from ragstone.core.filters import Filter, parse_filter
-from ragstone.core.query_settings import Fusion, Transform
-from ragstone.core.settings import Settings
 from ragstone.core.types import Mode
+from ragstone.settings.retrieval import Fusion, Transform
+from ragstone.settings.tree import Settings
 
 Arm = Literal["hybrid", "dense", "lexical"]
 Asked = Literal["query", "question", "topic", "claim"]

@@ -14,10 +14,10 @@ from dataclasses import replace
 
 from ragstone.core.errors import RagstoneError
 from ragstone.core.protocols import Reranker
-from ragstone.core.query_settings import RerankingStage
 from ragstone.core.types import Mode
 from ragstone.query.search import Found, Search
 from ragstone.query.trace import Recorder, Span
+from ragstone.settings.retrieval import RerankingStage
 
 logger = logging.getLogger(__name__)
 BATCH = 16

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 from ragstone.core.errors import InputError
-from ragstone.core.query_settings import RetrievalSettings
 from ragstone.core.types import KnowledgeBase, SearchResult
 from ragstone.query.cache import Packed
+from ragstone.settings.retrieval import RetrievalSettings
 
 MOST_SEARCHES = 1000
 Search = Callable[..., Awaitable[SearchResult]]

@@ -12,7 +12,6 @@ from functools import partial
 
 from ragstone.core.analysis import QueryAnalysis
 from ragstone.core.protocols import RecordSearch
-from ragstone.core.query_settings import RetrievalSettings
 from ragstone.core.types import KnowledgeBase, SearchResult, Stage
 from ragstone.core.web import WebFindings, no_web_search
 from ragstone.query.analyse import analyse, with_names
@@ -20,6 +19,7 @@ from ragstone.query.cache import SearchCache
 from ragstone.query.gather import Confidence, Sources, search_sources
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest
+from ragstone.settings.retrieval import RetrievalSettings
 
 Find = Callable[[str, str], Awaitable[WebFindings]]
 """What the web has for a tenant's query."""

@@ -17,14 +17,14 @@ from ragstone.core.clock import canonical, now
 from ragstone.core.errors import ModelError, QuotaExceeded, SettingsError, TenantSuspended, unknown_kb
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority, Queue
 from ragstone.core.ledger import Ledger
-from ragstone.core.refresh_settings import RefreshSettings
-from ragstone.core.settings import Settings
 from ragstone.core.spaces import SpaceBook
-from ragstone.core.target_settings import Target
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.gate import Gate
 from ragstone.ingest.schedule import next_run
 from ragstone.models.shelf import EmbedderShelf
+from ragstone.settings.refresh import RefreshSettings
+from ragstone.settings.targets import Target
+from ragstone.settings.tree import Settings
 
 if TYPE_CHECKING:
     from ragstone.activity import Activity

@@ -33,9 +33,9 @@ from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import Tool
 from ragstone.blocking import Ragstone
 from ragstone.core.errors import InputError, RagstoneError
-from ragstone.core.settings import LLMSettings
 from ragstone.core.types import Hit
 from ragstone.core.wire import error_json, error_object
+from ragstone.settings.tree import LLMSettings
 
 if TYPE_CHECKING:
     from langgraph.prebuilt import ToolNode

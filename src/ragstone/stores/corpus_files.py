@@ -17,7 +17,7 @@ from pathlib import Path
 from ragstone.core.corpora import COLLECTION, ChunkMetadata
 from ragstone.core.errors import NotFoundError, StoreBusy, StoreCorrupt, StoreError
 from ragstone.core.ids import NAME, check_name
-from ragstone.core.settings import Settings
+from ragstone.settings.tree import Settings
 from ragstone.stores.chunk_metadata import load_metadata, save_metadata
 from ragstone.stores.ledger.folders import remove_folder
 from ragstone.stores.lexical.bm25_file import Origin, load_index

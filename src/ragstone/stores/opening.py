@@ -11,8 +11,8 @@ from ragstone.core.errors import SettingsError
 from ragstone.core.jobs import Queue
 from ragstone.core.protocols import LexicalIndex, VectorIndex
 from ragstone.core.registry import Registry
-from ragstone.core.settings import Adapter, Settings
 from ragstone.core.vectors import Isolation, VectorProvider
+from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores.activity import ActivityFiles
 from ragstone.stores.audit import SqlAuditTrail
 from ragstone.stores.corpus_files import CorpusFiles

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from ragstone.core.tenant_settings import packed_settings
 from ragstone.core.tenants import Quotas, TenantState
 from ragstone.core.types import Metadata
+from ragstone.settings.tenants import packed_settings
 from ragstone.stores import quota_rows, tenant_rows
 from ragstone.stores.database import Connection
 

@@ -13,7 +13,6 @@ from ragstone.core.audit import AuditEntry, Outcome, actor
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.ids import check_name
-from ragstone.core.tenant_settings import packed_settings
 from ragstone.core.tenants import (
     STOCK,
     UNLIMITED,
@@ -27,6 +26,7 @@ from ragstone.core.tenants import (
     checked_retention,
 )
 from ragstone.core.types import Metadata
+from ragstone.settings.tenants import packed_settings
 from ragstone.stores import audit_rows, quota_rows, tenant_rows
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.ledger import SqlLedger, erasing

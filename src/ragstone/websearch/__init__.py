@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragstone.core.protocols import WebSearch
 from ragstone.core.registry import Registry
-from ragstone.core.web_settings import WebSettings
+from ragstone.settings.web import WebSettings
 
 ENGINES = Registry(
     "web search",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.web import WebResult
-from ragstone.core.web_settings import WebSettings
+from ragstone.settings.web import WebSettings
 from ragstone.websearch.cleaning import best, result
 
 ANY = "*"

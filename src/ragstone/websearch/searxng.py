@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragstone.core.web import WebResult
-from ragstone.core.web_settings import WebSettings
+from ragstone.settings.web import WebSettings
 from ragstone.websearch.cleaning import best, fitting, result
 from ragstone.websearch.service import SearchService
 

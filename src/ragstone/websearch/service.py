@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from ragstone.core.errors import RateLimited, RemoteError, SettingsError
 from ragstone.core.types import Json
-from ragstone.core.web_settings import WebSettings
 from ragstone.fetch.retry import passes, pause
+from ragstone.settings.web import WebSettings
 
 if TYPE_CHECKING:
     import httpx2

@@ -13,19 +13,19 @@ import pytest
 
 from ragstone.core.errors import InputError, ModelError, NotFoundError, RagstoneError, SettingsError
 from ragstone.core.jobs import JobState
-from ragstone.core.query_settings import Fusion, RetrievalSettings
 from ragstone.core.types import Mode
 from ragstone.serve.cli import options
 from ragstone.serve.cli.exits import exit_code
 from ragstone.serve.cli.main import app
 from ragstone.serve.cli.output import clean, place
 from ragstone.serve.cli.reference import reference
+from ragstone.settings.retrieval import Fusion, RetrievalSettings
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
 
 ROOT = Path(__file__).resolve().parents[3]
-HEAVY = ("sqlalchemy", "fastapi", "numpy", "openvino", "ragstone.core.settings", "tokenizers", "httpx2")
+HEAVY = ("sqlalchemy", "fastapi", "numpy", "openvino", "ragstone.settings.tree", "tokenizers", "httpx2")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["search", "--help"], ["documents", "-h"], ["jobs", "-h"]])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.serve.cli.conftest import Cli
 
-from ragstone.configure import load_settings
+from ragstone.settings.load import load_settings
 from ragstone.stores.opening import open_stores
 from ragstone.stores.vectors.places import place_of
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ragstone.core.settings import Settings
 from ragstone.serve.cli.evaluation import chosen_systems
 from ragstone.serve.cli.measuring import ARMS, MODES, kb_name, read_changes
+from ragstone.settings.tree import Settings
 from ragstone.testing.fakes import FakeEmbedder
 
 if TYPE_CHECKING:

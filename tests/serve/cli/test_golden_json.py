@@ -10,7 +10,7 @@ import pytest
 from tests.golden_files import check_golden, steady
 from tests.serve.cli.conftest import Cli
 
-from ragstone.core.settings import EmbeddingSettings
+from ragstone.settings.tree import EmbeddingSettings
 from ragstone.testing.fakes import FakeEmbedder
 
 

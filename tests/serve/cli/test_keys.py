@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from ragstone import open_engine
-from ragstone.configure import load_settings
+from ragstone.settings.load import load_settings
 from ragstone.stores.vault import Vault
 
 if TYPE_CHECKING:

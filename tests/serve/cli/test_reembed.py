@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.serve.cli.conftest import Cli
 
-from ragstone.core.settings import EmbeddingSettings
+from ragstone.settings.tree import EmbeddingSettings
 from ragstone.testing.fakes import FakeEmbedder
 
 

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 import ragstone
-from ragstone.core.settings import Settings
 from ragstone.core.wire_jobs import masked
 from ragstone.serve.cli import doctor
+from ragstone.settings.tree import Settings
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli

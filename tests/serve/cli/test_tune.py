@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from ragstone.configure import load_settings
 from ragstone.serve.cli.tune import read_sizes, why_not
+from ragstone.settings.load import load_settings
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core.settings import Settings
 from ragstone.core.types import Item
 from ragstone.engine import Engine
+from ragstone.settings.tree import Settings
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.wiring import open_engine
 

@@ -11,8 +11,8 @@ from ragstone.agents.agent import Agent, asking_node, should_use_tools
 from ragstone.agents.chat import OpenAIChat, Reply, ToolCall, Turn
 from ragstone.agents.toolbox import Toolbox
 from ragstone.core.errors import RemoteError
-from ragstone.core.settings import LLMSettings
 from ragstone.engine import Engine
+from ragstone.settings.tree import LLMSettings
 from ragstone.testing.openai_double import OpenAIDouble, Request, chat_reply, json_reply
 
 

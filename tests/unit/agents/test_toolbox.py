@@ -15,11 +15,11 @@ from ragstone.agents.roles import ROLES
 from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import TOOLS
 from ragstone.core.errors import InputError
-from ragstone.core.settings import Settings
 from ragstone.core.types import Item, KnowledgeBase
 from ragstone.engine import Engine
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest
+from ragstone.settings.tree import Settings
 from ragstone.wiring import open_engine
 
 ALL = tuple(TOOLS)

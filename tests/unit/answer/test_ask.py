@@ -7,13 +7,13 @@ import pytest
 from ragstone.answer import Answerer
 from ragstone.answer.cite import dangling_marks
 from ragstone.answer.write import NO_EVIDENCE
-from ragstone.core.answer_settings import AnswerSettings
 from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError, SettingsError
 from ragstone.core.model_types import EmbeddingModel, Embeddings, Message
 from ragstone.core.protocols import Embedder
-from ragstone.core.settings import LLMSettings
 from ragstone.core.types import Hit, Role
+from ragstone.settings.answers import AnswerSettings
+from ragstone.settings.tree import LLMSettings
 
 MakeHit = Callable[..., Hit]
 QUESTION = "At which temperature does the pump stop?"

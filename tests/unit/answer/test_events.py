@@ -9,12 +9,12 @@ import pytest
 
 from ragstone.answer import Answerer
 from ragstone.answer.relay import relayed
-from ragstone.core.answer_settings import AnswerSettings
 from ragstone.core.answers import AnswerReady, CitationsReady, SentenceReady
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Entailment, Message, Relation
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
+from ragstone.settings.answers import AnswerSettings
 from ragstone.testing.fakes import FakeLLM
 
 MakeHit = Callable[..., Hit]

@@ -8,9 +8,9 @@ import pytest
 
 from ragstone.answer import Answerer
 from ragstone.answer.question import Part, Tally, look_up, standalone
-from ragstone.core.answer_settings import AnswerSettings
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, SearchResult
+from ragstone.settings.answers import AnswerSettings
 
 MakeHit = Callable[..., Hit]
 QUESTION = "When was Harbour Line founded and who runs it?"

@@ -9,9 +9,9 @@ import pytest
 
 from ragstone.answer.ask import Answerer
 from ragstone.answer.recall import QUESTION_CHARS, events_of
-from ragstone.core.answer_settings import AnswerSettings
 from ragstone.core.answers import Answer, AnswerReady, CitationsReady, SentenceReady
 from ragstone.core.errors import RemoteError
+from ragstone.settings.answers import AnswerSettings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
 
 QUESTION = "At how many degrees does water boil?"

@@ -15,10 +15,10 @@ from ragstone.answer.receipt import digest
 from ragstone.answer.receipt_check import check_receipt
 from ragstone.answer.receipt_places import Stored
 from ragstone.answer.receipt_wording import Wording
-from ragstone.core.answer_settings import CitationStyle
 from ragstone.core.errors import InputError
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Hit
+from ragstone.settings.answers import CitationStyle
 
 PUMPS = "Our pumps are blue. The pump stops at 80 degrees. Ask for more."
 FANS = "A fan draws 40 watts."

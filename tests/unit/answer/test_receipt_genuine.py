@@ -11,9 +11,9 @@ from ragstone.answer import Answerer
 from ragstone.answer.receipt import make_receipt
 from ragstone.answer.receipt_places import Stored
 from ragstone.answer.receipt_wording import Wording
-from ragstone.core.answer_settings import AnswerSettings
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
+from ragstone.settings.answers import AnswerSettings
 from ragstone.testing.fakes import FakeLLM
 
 PUMPS = (

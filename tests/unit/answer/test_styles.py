@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ragstone.answer.styles import below, marked, source_line
-from ragstone.configure import read_profile
-from ragstone.core.answer_settings import AnswerSettings, CitationStyle
 from ragstone.core.answers import Citation
+from ragstone.settings.answers import AnswerSettings, CitationStyle
+from ragstone.settings.load import read_profile
 
 SPICE = "Our collection includes Oriental Spice ($42), perfect for evening occasions."
 NOTES = "This fragrance features oud and amber base notes."

@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.registry import Registry, UnknownAdapter, nearest
-from ragstone.core.settings import Settings, StoreSettings
+from ragstone.settings.tree import Settings, StoreSettings
 from ragstone.stores.opening import LEDGERS, LEXICAL, VECTORS, open_stores
 
 

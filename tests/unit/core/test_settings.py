@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ragstone.core.settings import Adapter, ChunkingSettings, Settings
+from ragstone.settings.tree import Adapter, ChunkingSettings, Settings
 
 
 def test_the_defaults_are_valid_and_frozen() -> None:

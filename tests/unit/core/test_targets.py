@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from ragstone.core.target_settings import Target
+from ragstone.settings.targets import Target
 
 
 @pytest.mark.parametrize(("value", "met"), [(0.9, True), (0.8, False), (0.5, False)])

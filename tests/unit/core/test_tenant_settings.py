@@ -8,10 +8,10 @@ import pytest
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.ids import content_hash
-from ragstone.core.query_settings import RetrievalSettings
-from ragstone.core.settings import Settings
-from ragstone.core.tenant_settings import KEYS, applied, is_on, packed_settings
 from ragstone.core.types import Json
+from ragstone.settings.retrieval import RetrievalSettings
+from ragstone.settings.tenants import KEYS, applied, is_on, packed_settings
+from ragstone.settings.tree import Settings
 
 
 def test_values_are_stored_as_what_they_mean() -> None:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from ragstone.core.web import WebFindings, WebResult, is_web, no_web_search, web_hits, web_json
-from ragstone.core.web_settings import WebSettings
+from ragstone.settings.web import WebSettings
 
 PAGE = WebResult(
     "Ferries", "https://www.harbour.example/fares?x=1", "A dog pays half.", "2026-01-31", "searxng"

@@ -3,8 +3,6 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from ragstone.configure import load_settings
-from ragstone.core.target_settings import Target
 from ragstone.core.types import Failure, IngestReport
 from ragstone.evaluate.runner import Row
 from ragstone.evaluate.targets import (
@@ -14,6 +12,8 @@ from ragstone.evaluate.targets import (
     judgements,
     readable_share,
 )
+from ragstone.settings.load import load_settings
+from ragstone.settings.targets import Target
 
 
 def _target(profile: str, name: str) -> Target:

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from ragstone.core.settings import FetchSettings
 from ragstone.fetch import Fetcher
+from ragstone.settings.tree import FetchSettings
 from ragstone.testing.web_double import WebDouble
 
 MakeFetcher = Callable[..., Fetcher]

@@ -13,8 +13,8 @@ from tests.unit.fetch.conftest import MakeFetcher, Patience
 
 from ragstone.core.clock import now
 from ragstone.core.errors import AddressRefused, FetchError
-from ragstone.core.settings import FetchSettings
 from ragstone.fetch import Fetcher
+from ragstone.settings.tree import FetchSettings
 from ragstone.testing.web_double import Reply, WebDouble, html, redirect
 
 SECRET = "canary-5f2a"

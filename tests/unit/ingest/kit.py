@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ragstone.core.protocols import Embedder
-from ragstone.core.settings import ChunkingSettings, EnrichSettings, LimitSettings
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Document, Failure, IngestReport, Item, KnowledgeBase, Parsed
 from ragstone.ingest.arrivals import Listing
@@ -17,6 +16,7 @@ from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import Preparer, Way
 from ragstone.ingest.tally import Progress
 from ragstone.ingest.verify import Verifier
+from ragstone.settings.tree import ChunkingSettings, EnrichSettings, LimitSettings
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
 from ragstone.stores.residents import Residents

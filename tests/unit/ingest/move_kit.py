@@ -12,7 +12,6 @@ from tests.unit.ingest.kit import Kit
 from ragstone.core.errors import ModelError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder
-from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
 from ragstone.core.spaces import GRACE_DAYS, SpaceRecord
 from ragstone.core.types import Role
 from ragstone.ingest.fill import SpaceFiller
@@ -20,6 +19,7 @@ from ragstone.ingest.model_choice import ModelChoice
 from ragstone.models.shelf import EmbedderShelf
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.reembed import Reembedder, ReembedReport
+from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 from ragstone.stores.ledger.space_book import SqlSpaceBook
 from ragstone.stores.lexical.sqlite import SqliteLexicalIndex
 from ragstone.stores.residents import Residents

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ragstone import Item, Settings, open_engine
-from ragstone.configure import load_settings
-from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Chunk
 from ragstone.ingest.chunk_sizes import ChunkSizes
+from ragstone.settings.load import load_settings
+from ragstone.settings.tree import LimitSettings
 from ragstone.testing.fakes import FakeEmbedder
 
 

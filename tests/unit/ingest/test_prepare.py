@@ -9,7 +9,6 @@ import pytest
 
 from ragstone.core.errors import EmptyDocument, InputError, ParserLimit
 from ragstone.core.ids import content_hash
-from ragstone.core.settings import ChunkingSettings
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Block, Document, Failure, Item, Parsed
 from ragstone.ingest.chunkers import build_chunker
@@ -19,6 +18,7 @@ from ragstone.ingest.parsers.options import ParseOptions
 from ragstone.ingest.prepare import Prepared, Preparer, Way, unusable
 from ragstone.ingest.tally import StageTimes
 from ragstone.ingest.task import Group, Task
+from ragstone.settings.tree import ChunkingSettings
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ITEM = Item("mail", "42", "mail/42", "The ferry leaves at nine.", metadata={"year": 2026})

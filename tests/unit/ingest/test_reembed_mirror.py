@@ -10,8 +10,8 @@ from tests.unit.ingest.kit import item
 from tests.unit.ingest.move_kit import MoveKit
 
 from ragstone.core.errors import StoreError
-from ragstone.core.settings import Adapter
 from ragstone.core.vectors import Place, Point
+from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.vectors.derived import DerivedIndex
 from ragstone.stores.vectors.memory import MemoryProvider

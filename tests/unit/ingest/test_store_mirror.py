@@ -9,11 +9,11 @@ import pytest
 from tests.unit.ingest.kit import Kit, item
 
 from ragstone.core.ledger import Transaction
-from ragstone.core.settings import Adapter
 from ragstone.core.types import KnowledgeBase
 from ragstone.core.vectors import Place
 from ragstone.ingest import store as store_module
 from ragstone.ingest.prepare import Prepared
+from ragstone.settings.tree import Adapter
 from ragstone.stores.database import Connection
 from ragstone.stores.vectors.derived import DerivedIndex
 from ragstone.stores.vectors.memory import MemoryProvider

@@ -15,7 +15,6 @@ from ragstone.core.errors import ModelUnavailable, RemoteError, StoreCorrupt, St
 from ragstone.core.ids import document_id
 from ragstone.core.jobs import Job, NewJob, Priority
 from ragstone.core.model_types import Embeddings
-from ragstone.core.settings import JobSettings
 from ragstone.core.types import Item, Role
 from ragstone.ingest.belt import LONG_CHUNKS, WAVE_CHUNKS
 from ragstone.ingest.embed import SLICE_CHUNKS
@@ -24,6 +23,7 @@ from ragstone.ingest.rota import Rota, Slot
 from ragstone.ingest.sync import SyncReport, new_jobs
 from ragstone.ingest.task import Group, Task
 from ragstone.ingest.worker import MOST_EXPRESS, MOST_JOBS, Worker
+from ragstone.settings.tree import JobSettings
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.testing.fakes import FakeEmbedder
 

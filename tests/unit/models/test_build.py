@@ -8,8 +8,6 @@ from safetensors.numpy import save_file
 from tests.unit.models.tiny import tiny_tensors, tiny_tokenizer, write_tiny_model
 
 from ragstone.core.errors import ModelUnavailable, SettingsError
-from ragstone.core.query_settings import RerankingSettings
-from ragstone.core.settings import EmbeddingSettings, LLMSettings, RemoteModel
 from ragstone.core.tokens import WordTokenizer
 from ragstone.models import build_embedder, build_llm, build_reranker, build_tokenizer, runtime, tokenizer_of
 from ragstone.models.cached import CachedEmbedder
@@ -18,6 +16,8 @@ from ragstone.models.fallback import FallbackEmbedder
 from ragstone.models.local import LocalEmbedder
 from ragstone.models.remote import RemoteEmbedder
 from ragstone.models.static import StaticEmbedder
+from ragstone.settings.retrieval import RerankingSettings
+from ragstone.settings.tree import EmbeddingSettings, LLMSettings, RemoteModel
 
 
 def inside(embedder: object) -> object:

@@ -8,13 +8,13 @@ import pytest
 from tests.unit.models.reference import reference_logits
 from tests.unit.models.tiny import tiny_tokenizer, write_tiny_model
 
-from ragstone.core.answer_settings import EntailmentSettings
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError, SettingsError
 from ragstone.core.model_types import Entailment
-from ragstone.core.settings import LLMSettings
 from ragstone.models.entailment import NliModel, build_entailer
 from ragstone.models.llm_judge import LlmJudge, read_verdict
 from ragstone.models.tokenizing import ModelTokenizer
+from ragstone.settings.answers import EntailmentSettings
+from ragstone.settings.tree import LLMSettings
 from ragstone.testing.fakes import FakeLLM
 
 PREMISES, CLAIM = ["the cat sat on the mat", "rates", "\ud800 the mats"], "the cat sat"

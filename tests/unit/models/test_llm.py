@@ -8,9 +8,9 @@ import pytest
 
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
-from ragstone.core.settings import LLMSettings, RemoteModel
 from ragstone.core.spending import billed
 from ragstone.models.llm import OpenAILLM
+from ragstone.settings.tree import LLMSettings, RemoteModel
 from ragstone.testing.openai_double import OpenAIDouble, Reply, chat_reply, json_reply, stream_reply
 
 TALK = [Message("system", "Be brief."), Message("user", "Why?")]

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ragstone.core.settings import Settings
 from ragstone.core.types import KnowledgeBase, NewVersion
 from ragstone.gate import Gate
 from ragstone.ingest.sources import secret_keys
 from ragstone.moves.mover import Mover
+from ragstone.settings.tree import Settings
 from ragstone.stores.opening import Stores, open_stores
 from ragstone.testing.builders import make_version, put, unit_vectors
 

@@ -13,11 +13,11 @@ from tests.unit.moves.sites import Site, contents, site, stock, version
 
 from ragstone.core.errors import InputError, SettingsError, StoreBusy
 from ragstone.core.jobs import NewJob, Priority
-from ragstone.core.settings import Adapter
 from ragstone.core.tenants import Quotas
 from ragstone.moves.compare import plain
 from ragstone.moves.reports import MoveReport
 from ragstone.moves.standing import compare_standing
+from ragstone.settings.tree import Adapter
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.space_book import SqlSpaceBook
 from ragstone.stores.standing import Standing

@@ -11,7 +11,6 @@ from typing import Any
 from ragstone.core.errors import RagstoneError
 from ragstone.core.filters import Filter, matches
 from ragstone.core.protocols import Reranker
-from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
 from ragstone.core.types import (
     Candidate,
     Chunk,
@@ -26,6 +25,7 @@ from ragstone.query.compress import CompressStage
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest
 from ragstone.query.transform import Transformer
+from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 from ragstone.testing.fakes import FakeEmbedder
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,11 +8,11 @@ import pytest
 
 from ragstone.core.errors import StoreBusy
 from ragstone.core.filters import parse_filter
-from ragstone.core.query_settings import RetrievalSettings
 from ragstone.core.types import Hit, KnowledgeBase, SearchResult, Space, Stage
 from ragstone.query import cache as cache_module
 from ragstone.query.cache import SearchCache
 from ragstone.query.request import SearchRequest
+from ragstone.settings.retrieval import RetrievalSettings
 
 SPACE = Space(1, "model", 8, 1, "live")
 KB = KnowledgeBase(1, "default", SPACE)

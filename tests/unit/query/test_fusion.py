@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.core.query_settings import Fusion, RetrievalSettings
 from ragstone.core.types import Candidate
 from ragstone.query.fusion import STRATEGIES, fuse
+from ragstone.settings.retrieval import Fusion, RetrievalSettings
 
 EVEN = {"dense": 0.5, "lexical": 0.5}
 TULIA = {"dense": 0.7, "lexical": 0.3}

@@ -8,12 +8,12 @@ import pytest
 from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.errors import InputError
-from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
-from ragstone.core.settings import Settings
 from ragstone.core.types import Mode
 from ragstone.query.request import search_request
 from ragstone.query.trace import DEADLINES_MS, Recorder
 from ragstone.query.transform import Transformer
+from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
+from ragstone.settings.tree import Settings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
 
 NAMES = ["a#0", "b#0", "c#0"]

@@ -9,11 +9,11 @@ import pytest
 from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.errors import StoreBusy
-from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.query import arms, patience, rerank, trace
 from ragstone.query.patience import FirstReads, Warm, limited
 from ragstone.query.trace import COLD_TIMES, Recorder
+from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 
 BUSY = StoreBusy("5 reads of acme.db have not come back")
 

@@ -27,13 +27,13 @@ from ragstone.core.errors import (
     StoreBusy,
     StoreError,
 )
-from ragstone.core.query_settings import Fusion, RerankingSettings, RetrievalSettings
 from ragstone.core.remarks import remark
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.query import arms as arms_module
 from ragstone.query import rerank as rerank_module
 from ragstone.query import trace as trace_module
 from ragstone.query.request import Arm
+from ragstone.settings.retrieval import Fusion, RerankingSettings, RetrievalSettings
 from ragstone.testing.fakes import FakeEmbedder
 
 NAMES = ["a#0", "b#0", "c#0", "d#0"]

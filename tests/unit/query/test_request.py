@@ -7,9 +7,9 @@ from typing import get_args
 import pytest
 
 from ragstone.core.errors import InputError
-from ragstone.core.query_settings import Transform
 from ragstone.query.request import Asked, checked_choice, checked_count, checked_query
 from ragstone.serve.cli import options
+from ragstone.settings.retrieval import Transform
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ import pytest
 from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.errors import RemoteError
-from ragstone.core.query_settings import RerankingSettings, RerankingStage
 from ragstone.core.types import SearchResult
 from ragstone.query import arms as arms_module
 from ragstone.query import rerank as rerank_module
 from ragstone.query import trace as trace_module
 from ragstone.query.rerank import BATCH
+from ragstone.settings.retrieval import RerankingSettings, RerankingStage
 
 MANY = [f"d{n:02}#0" for n in range(40)]
 TEXTS = {name: f"text {name}" for name in MANY}

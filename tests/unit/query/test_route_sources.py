@@ -10,13 +10,13 @@ import pytest
 from ragstone.core.analysis import QueryType
 from ragstone.core.errors import InputError, RagstoneError, SourceError, StoreError
 from ragstone.core.filters import parse_filter
-from ragstone.core.query_settings import RetrievalSettings
 from ragstone.core.records import RecordFindings
 from ragstone.core.types import Hit, KnowledgeBase, SearchResult, Stage
 from ragstone.core.web import WebFindings, WebResult
 from ragstone.query.cache import SearchCache
 from ragstone.query.request import SearchRequest
 from ragstone.query.sources import Searcher, Wish
+from ragstone.settings.retrieval import RetrievalSettings
 
 HIT = Hit("c", "d", "Ferry", "uri", "", None, "It leaves at nine.", 0.5, {}, {}, 0, 18)
 ROW = Hit("row:1", "row:1", "Day ticket", "database:shop/tickets#1", "", None, "12 EUR", 1.0, {}, {}, 0, 6)

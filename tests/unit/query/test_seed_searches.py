@@ -11,14 +11,14 @@ import pytest
 from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, make_pipeline
 
 from ragstone import Engine
-from ragstone.configure import load_settings
-from ragstone.core.query_settings import RerankingSettings, RerankingStage, RetrievalSettings
-from ragstone.core.settings import Settings
 from ragstone.core.types import Candidate, Hit, SearchResult
 from ragstone.query.fusion import fuse
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import Arm, search_request
 from ragstone.query.transform import Transformer
+from ragstone.settings.load import load_settings
+from ragstone.settings.retrieval import RerankingSettings, RerankingStage, RetrievalSettings
+from ragstone.settings.tree import Settings
 from ragstone.stores.lexical.bm25_file import build_index, load_index, save_index
 from ragstone.testing.fakes import FakeLLM
 

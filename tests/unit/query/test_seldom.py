@@ -8,7 +8,6 @@ import pytest
 from tests.unit.query.doubles import KB, Clock, Index, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.errors import SettingsError
-from ragstone.core.query_settings import RetrievalSettings
 from ragstone.core.types import Chunk
 from ragstone.query import trace
 from ragstone.query.expand import joined
@@ -17,6 +16,7 @@ from ragstone.query.select import diversified
 from ragstone.query.transform import Transformer
 from ragstone.query.transform.dictionary import MOST_BYTES, read_dictionary
 from ragstone.query.transform.entities import other_names
+from ragstone.settings.retrieval import RetrievalSettings
 from ragstone.testing.fakes import FakeEmbedder
 
 

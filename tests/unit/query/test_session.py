@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from ragstone.core.errors import InputError, StoreBusy, TenantSuspended
-from ragstone.core.query_settings import RetrievalSettings
 from ragstone.core.types import Hit, KnowledgeBase, SearchResult
 from ragstone.query import session as session_module
 from ragstone.query.session import Session, Standing
+from ragstone.settings.retrieval import RetrievalSettings
 
 STANDING = Standing("id 1", KnowledgeBase(1, "default", None), RetrievalSettings(), 1)
 

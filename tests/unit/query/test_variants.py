@@ -6,10 +6,10 @@ import pytest
 from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.errors import RemoteError
-from ragstone.core.query_settings import RerankingSettings
 from ragstone.core.types import Candidate
 from ragstone.query.arms import best_of
 from ragstone.query.transform import Transformer, Variants
+from ragstone.settings.retrieval import RerankingSettings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
 
 TEXTS = {name: f"text of {name}" for name in ("a#0", "b#0", "c#0", "d#0")}

@@ -12,7 +12,6 @@ from ragstone.agents import results
 from ragstone.core import (
     analysis,
     audit,
-    target_settings,
     web,
     wire,
     wire_activity,
@@ -29,6 +28,7 @@ from ragstone.evaluate.runner import Row
 from ragstone.evaluate.spaces import Agreement, SpaceComparison, comparison_json
 from ragstone.evaluate.targets import Judgement
 from ragstone.evaluate.tune import Trial, Tuning, tuning_json
+from ragstone.settings import targets as target_settings
 
 INTERVAL = Interval(1 / 3, -1 / 7, 1.0, 0.95)
 METRICS = ("ndcg@10", "recall@10", "recall@100", "mrr@10", "p@5", "hit@10")

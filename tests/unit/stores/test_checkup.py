@@ -16,8 +16,8 @@ from tests.conformance.postgres_server import server
 from ragstone.core.checkup import Finding
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import StoreBusy
-from ragstone.core.settings import Adapter, Settings
 from ragstone.core.vectors import Health, Place, Point
+from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores import opening
 from ragstone.stores.checkup import examine
 from ragstone.stores.checkup_postgres import check_database

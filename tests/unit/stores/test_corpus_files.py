@@ -11,7 +11,7 @@ import pytest
 from ragstone.core.corpora import ChunkMetadata, draft_name, draft_prefix, is_draft
 from ragstone.core.errors import NotFoundError, StoreBusy, StoreCorrupt, StoreError
 from ragstone.core.ids import check_name
-from ragstone.core.settings import Settings
+from ragstone.settings.tree import Settings
 from ragstone.stores.chunk_metadata import load_metadata, save_metadata
 from ragstone.stores.corpus_files import CorpusFiles, FilePair
 from ragstone.stores.lexical.bm25_file import Origin, build_index, save_index

@@ -13,8 +13,8 @@ from tests.conformance import postgres_server
 from tests.conformance.postgres_server import INDEXED, server
 
 from ragstone import Engine, open_engine
-from ragstone.configure import load_settings
 from ragstone.core.types import Item
+from ragstone.settings.load import load_settings
 from ragstone.stores.migrations.postgres import ensure
 from ragstone.stores.migrations.postgres_objects import VIEWS
 from ragstone.testing.fakes import FakeEmbedder

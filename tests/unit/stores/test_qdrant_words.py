@@ -11,9 +11,9 @@ from tests.conformance import postgres_server
 from ragstone.core.errors import SettingsError, StoreBusy
 from ragstone.core.filters import parse_filter
 from ragstone.core.remarks import listening
-from ragstone.core.settings import Settings
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place, Words
+from ragstone.settings.tree import Settings
 from ragstone.stores.checkup import examine
 from ragstone.stores.ledger import word_length
 from ragstone.stores.ledger.spaces import read_spaces

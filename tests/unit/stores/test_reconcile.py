@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.conformance.derived import open_derived
 
-from ragstone.core.settings import Adapter
 from ragstone.core.types import KnowledgeBase
 from ragstone.core.vectors import Place, Point
+from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.vectors import reconcile as module

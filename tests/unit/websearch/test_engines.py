@@ -11,7 +11,7 @@ import pytest
 from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import WebSearch
 from ragstone.core.web import WebResult
-from ragstone.core.web_settings import WebSettings
+from ragstone.settings.web import WebSettings
 from ragstone.testing.rest_double import RestDouble
 from ragstone.testing.web_double import Reply, Request, json_reply
 from ragstone.websearch import build_web_search

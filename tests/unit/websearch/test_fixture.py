@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.core.errors import SettingsError
-from ragstone.core.web_settings import WebSettings
+from ragstone.settings.web import WebSettings
 from ragstone.websearch import build_web_search
 
 PAGE = {"title": "A page", "url": "https://a.example/", "snippet": "Words.", "date": "2026-01-31"}

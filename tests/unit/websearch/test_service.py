@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ragstone.core.errors import RateLimited, RemoteError
-from ragstone.core.web_settings import WebSettings
+from ragstone.settings.web import WebSettings
 from ragstone.testing.rest_double import RestDouble
 from ragstone.testing.web_double import Reply, json_reply
 from ragstone.websearch import service

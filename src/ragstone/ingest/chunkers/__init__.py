@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ragstone.core.protocols import Chunker, Tokenizer
-from ragstone.core.settings import ChunkingSettings
 from ragstone.ingest.chunkers.code import CodeChunker
 from ragstone.ingest.chunkers.email import EmailChunker
 from ragstone.ingest.chunkers.hybrid import HybridChunker
@@ -20,6 +19,7 @@ from ragstone.ingest.chunkers.semantic import SemanticChunker
 from ragstone.ingest.chunkers.sentence import SentenceChunker
 from ragstone.ingest.chunkers.sliding_window import SlidingWindowChunker
 from ragstone.ingest.chunkers.topics import Embed
+from ragstone.settings.tree import ChunkingSettings
 
 __all__ = [
     "CodeChunker",

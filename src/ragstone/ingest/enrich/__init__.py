@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ragstone.core.settings import EnrichSettings
 from ragstone.core.types import Json, Parsed
 from ragstone.ingest.enrich.boilerplate import trim_boilerplate
 from ragstone.ingest.enrich.content_type import classify
@@ -11,6 +10,7 @@ from ragstone.ingest.enrich.keywords import find_keywords
 from ragstone.ingest.enrich.near_duplicates import NEAR, bands, signature, similarity
 from ragstone.ingest.enrich.reading import read
 from ragstone.ingest.enrich.summary import Summary, extract, summarize
+from ragstone.settings.tree import EnrichSettings
 
 __all__ = [
     "FINGERPRINT",

@@ -15,10 +15,10 @@ from pydantic_core import ErrorDetails
 from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import Source
 from ragstone.core.registry import Registry
-from ragstone.core.section import Section
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.veil import Veil, VeiledSource
 from ragstone.ingest.sources.wrong_settings import wrong_setting
+from ragstone.settings.base import Section
 
 KINDS = {
     "files": "ragstone.ingest.sources.files:FilesSource",

@@ -11,7 +11,6 @@ from typing import BinaryIO, cast
 
 from ragstone.core.errors import InputError, ParserLimit, RagstoneError, UnsupportedFormat
 from ragstone.core.failures import failure_of
-from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.parsers.cleaning import printable
 from ragstone.ingest.sources.mailboxes import is_mailbox, read_mailbox
@@ -24,6 +23,7 @@ from ragstone.ingest.sources.zip_file import (
     open_zip,
     read_member,
 )
+from ragstone.settings.tree import LimitSettings
 
 MEGABYTE = 1024 * 1024
 MAX_RATIO = 200

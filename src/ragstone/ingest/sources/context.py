@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from ragstone.core.settings import LimitSettings
+from ragstone.settings.tree import LimitSettings
 
 if TYPE_CHECKING:
     from ragstone.fetch import Fetcher

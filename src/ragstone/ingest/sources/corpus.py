@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from ragstone.core.errors import SourceError
-from ragstone.core.section import Section
 from ragstone.core.types import Item, Json, Page
 from ragstone.ingest.sources.archives import MEGABYTE
 from ragstone.ingest.sources.batches import in_batches
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.reading import read_documents
 from ragstone.ingest.sources.walk import Found, as_text
+from ragstone.settings.base import Section
 
 SOURCE_TYPE = "corpus"
 

@@ -14,7 +14,6 @@ from pydantic import Field
 
 from ragstone.core.errors import AddressRefused, FetchError, SourceError
 from ragstone.core.failures import failure_of
-from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import Fetched, PoliteFetcher, canonical_url, shown
 from ragstone.fetch.polite import Disallowed
@@ -22,6 +21,7 @@ from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.page_turns import PageTurn
 from ragstone.ingest.sources.pages import GONE, PageReader, WebAddress, Words, media_type
 from ragstone.ingest.sources.sitemap import wanted
+from ragstone.settings.base import Section
 
 MAX_HREF = 2000
 MAX_LINKS = 2000

@@ -14,7 +14,6 @@ from ragstone.core.errors import SourceError
 from ragstone.core.filters import FIELD
 from ragstone.core.ids import content_hash
 from ragstone.core.registry import nearest
-from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.archives import MEGABYTE
 from ragstone.ingest.sources.batches import split
@@ -29,6 +28,7 @@ from ragstone.ingest.sources.database_values import (
     render,
     to_cursor,
 )
+from ragstone.settings.base import Section
 
 SOURCE_TYPE = "database"
 _READS = re.compile(r"\s*(?:select|with|values|table)\b", re.IGNORECASE)

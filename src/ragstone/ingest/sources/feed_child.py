@@ -9,8 +9,8 @@ import subprocess
 from typing import Any
 
 from ragstone.core.errors import SourceError
-from ragstone.core.settings import LimitSettings
 from ragstone.ingest.parsers.isolation import start_isolated
+from ragstone.settings.tree import LimitSettings
 
 _CHILD = "ragstone.ingest.parsers.feed"
 

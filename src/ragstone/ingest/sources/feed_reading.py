@@ -12,13 +12,13 @@ from typing import Any
 
 from ragstone.core.errors import AddressRefused, SourceError
 from ragstone.core.ids import content_hash
-from ragstone.core.settings import LimitSettings
 from ragstone.fetch import Fetched, canonical_url, shown
 from ragstone.ingest.parsers.cleaning import one_line
 from ragstone.ingest.parsers.decoding import decode
 from ragstone.ingest.sources.feed_child import parse_apart
 from ragstone.ingest.sources.pages import CHARSET, declared_charset
 from ragstone.ingest.sources.safe_xml import BrokenXml, read_records
+from ragstone.settings.tree import LimitSettings
 
 MAX_BYTES = 10 * 1024 * 1024
 MAX_TAGS = 200_000

@@ -13,13 +13,13 @@ from ragstone.core.clock import canonical
 from ragstone.core.errors import FetchError, RagstoneError
 from ragstone.core.failures import failure_of
 from ragstone.core.ids import content_hash
-from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import PoliteFetcher, shown
 from ragstone.fetch.retry import passes
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.feed_reading import Entry, Feed, read_feed
 from ragstone.ingest.sources.pages import WebAddress, in_known_charset, media_type
+from ragstone.settings.base import Section
 
 
 class FeedsConfig(Section):

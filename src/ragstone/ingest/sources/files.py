@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 from ragstone.core.errors import InputError, RagstoneError, SourceError
-from ragstone.core.section import Section
-from ragstone.core.settings import LimitSettings
 from ragstone.core.types import SKIPPED, Failure, Item, Json, Page
 from ragstone.ingest.sources.archives import MEGABYTE
 from ragstone.ingest.sources.batches import in_batches
@@ -16,6 +14,8 @@ from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.patterns import Patterns, Selection
 from ragstone.ingest.sources.reading import is_container, list_documents, read_documents
 from ragstone.ingest.sources.walk import Found, as_text, find, is_document, own_name, real
+from ragstone.settings.base import Section
+from ragstone.settings.tree import LimitSettings
 
 SOURCE = "files"
 

@@ -10,7 +10,6 @@ from typing import Annotated, NamedTuple
 from pydantic import AfterValidator
 
 from ragstone.core.ids import content_hash
-from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.archives import MEGABYTE
 from ragstone.ingest.sources.batches import in_batches
@@ -18,6 +17,7 @@ from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.git_objects import Blob, BlobReader, Change, Missing, Oversize, Repository
 from ragstone.ingest.sources.patterns import Patterns, Selection
 from ragstone.ingest.sources.walk import is_document, is_skipped, own_name, real, skipped
+from ragstone.settings.base import Section
 
 SOURCE_TYPE = "git"
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"

@@ -9,12 +9,12 @@ from pydantic import SecretStr
 
 from ragstone.core.errors import FetchError, ParseError
 from ragstone.core.failures import failure_of
-from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.mail_gmail import WHO, GmailClient, GmailMessage, OAuthClient
 from ragstone.ingest.sources.mail_items import MEDIA_TYPE
 from ragstone.ingest.sources.page_tokens import PageTokens
+from ragstone.settings.base import Section
 
 AT_ONCE = 8
 """Messages asked for at the same time; Gmail allows about fifty a second."""

@@ -14,12 +14,12 @@ from pydantic import Field
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import AddressRefused, FetchError, SourceError
 from ragstone.core.failures import failure_of
-from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import Fetched, PoliteFetcher, canonical_url, shown
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.feeds import as_page
 from ragstone.ingest.sources.pages import WebAddress, in_known_charset, media_type
+from ragstone.settings.base import Section
 
 ALGOLIA = "https://hn.algolia.com/api/v1"
 FIREBASE = "https://hacker-news.firebaseio.com/v0"

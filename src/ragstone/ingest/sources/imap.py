@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 from pydantic import Field, SecretStr, field_validator
 
-from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.imap_connection import Security, Server
 from ragstone.ingest.sources.mail_imap import ImapSession, Mailbox
 from ragstone.ingest.sources.mail_items import MEDIA_TYPE, read_head
+from ragstone.settings.base import Section
 
 PAGE_ITEMS = 32
 PAGE_BYTES = 8 * 1024 * 1024

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from ragstone.core.errors import RagstoneError
 from ragstone.core.host_clock import reading_now
-from ragstone.core.settings import LimitSettings
 from ragstone.core.types import SKIPPED, Failure, Item
 from ragstone.ingest.arrivals import Listing
 from ragstone.ingest.sources.files import SOURCE, read_files
 from ragstone.ingest.sources.reading import list_documents
 from ragstone.ingest.sources.walk import as_text, find, own_name, real
+from ragstone.settings.tree import LimitSettings
 
 
 async def found_at(

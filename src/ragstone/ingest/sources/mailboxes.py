@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from ragstone.core.errors import ParseError
-from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item, Json
 from ragstone.ingest.parsers.mail_headers import Envelope
 from ragstone.ingest.sources.mail_items import MEDIA_TYPE, Names, read_head
 from ragstone.ingest.sources.mail_mbox import read_mbox
+from ragstone.settings.tree import LimitSettings
 
 
 def is_mailbox(name: str) -> bool:

@@ -11,11 +11,11 @@ from typing import BinaryIO
 
 from ragstone.core.errors import SourceError
 from ragstone.core.ids import content_hash
-from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.mail_items import MEDIA_TYPE, Names, read_head
 from ragstone.ingest.sources.mail_mbox import MboxMessage, read_mbox
+from ragstone.settings.base import Section
 
 PAGE_ITEMS = 32
 PAGE_BYTES = 8 * 1024 * 1024

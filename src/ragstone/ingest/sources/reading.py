@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from typing import BinaryIO
 
 from ragstone.core.host_clock import reading_now
-from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.sources.archives import MEGABYTE, is_archive_file, list_archive, read_archive
 from ragstone.ingest.sources.mailboxes import is_mailbox, read_mailbox
 from ragstone.ingest.sources.walk import Found
+from ragstone.settings.tree import LimitSettings
 
 
 def is_container(name: str) -> bool:

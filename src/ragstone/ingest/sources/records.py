@@ -22,13 +22,13 @@ from ragstone.core.analyzer import STOP_WORDS, analyze, fold
 from ragstone.core.errors import SettingsError, SourceError, StoreBusy
 from ragstone.core.ids import content_hash
 from ragstone.core.readers import Readers
-from ragstone.core.record_settings import RecordSettings
 from ragstone.core.records import RecordFindings
 from ragstone.core.registry import nearest
 from ragstone.core.types import Hit
 from ragstone.ingest.sources.database import Columns, DatabaseConfig
 from ragstone.ingest.sources.database_rows import Row, RowReader
 from ragstone.ingest.sources.database_values import as_metadata, as_text, columns_of, render
+from ragstone.settings.records import RecordSettings
 
 MOST_WORDS = 12
 """Words of a query that are looked for."""

@@ -13,7 +13,6 @@ from pydantic import Field
 
 from ragstone.core.errors import AddressRefused, FetchError, RagstoneError, SourceError
 from ragstone.core.failures import failure_of
-from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import PoliteFetcher, canonical_url, shown
 from ragstone.fetch.body import Damaged, TooLarge, unzip
@@ -21,6 +20,7 @@ from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.page_turns import PageTurn
 from ragstone.ingest.sources.pages import PageReader, WebAddress, Words
 from ragstone.ingest.sources.safe_xml import read_records
+from ragstone.settings.base import Section
 
 MAX_SITEMAPS = 100
 MAX_BYTES = 50 * 1024 * 1024

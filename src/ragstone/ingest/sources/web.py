@@ -7,11 +7,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ragstone.core.section import Section
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import PoliteFetcher, shown
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.pages import PageReader, WebAddress
+from ragstone.settings.base import Section
 
 PAGE_ITEMS = 16
 

@@ -9,8 +9,8 @@ from pydantic_core import ErrorDetails
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.registry import nearest
-from ragstone.core.section import Section
 from ragstone.ingest.sources.veil import Veil
+from ragstone.settings.base import Section
 
 LONGEST = 80
 EXPECTED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import IO, BinaryIO, cast
 
 from ragstone.core.errors import InputError, ParseError, ParserLimit, UnsupportedFormat
-from ragstone.core.settings import LimitSettings
 from ragstone.ingest.parsers.cleaning import printable
+from ragstone.settings.tree import LimitSettings
 
 _CHUNK = 64 * 1024
 _DIRECTORY_ENTRY = 256

@@ -14,9 +14,9 @@ from ragstone.core.analyzer import analyze_query
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM
-from ragstone.core.query_settings import Transform
 from ragstone.core.sentences import sentence_spans
 from ragstone.query.transform.proposal import Proposal
+from ragstone.settings.retrieval import Transform
 
 VARIANTS = 3
 MOST_PARTS = 4

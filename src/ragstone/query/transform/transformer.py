@@ -11,8 +11,6 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from ragstone.core.errors import ModelError, ModelUnavailable, RemoteError, StoreError
 from ragstone.core.protocols import LLM
-from ragstone.core.query_settings import RetrievalSettings, Transform
-from ragstone.core.settings import LLMSettings
 from ragstone.query.transform.by_llm import TASKS, propose
 from ragstone.query.transform.decompose import decompose
 from ragstone.query.transform.dictionary import read_dictionary
@@ -23,6 +21,8 @@ from ragstone.query.transform.synonyms import Thesaurus, synonyms
 from ragstone.query.transform.variants import Variants, unchanged
 from ragstone.query.transform.wording import CLEANING, cleaner
 from ragstone.query.transform.wordnet import WordNet
+from ragstone.settings.retrieval import RetrievalSettings, Transform
+from ragstone.settings.tree import LLMSettings
 
 logger = logging.getLogger(__name__)
 LLM_TRANSFORMS: frozenset[Transform] = frozenset(TASKS)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from ragstone.core.analyzer import STOP_WORDS, analyze, fold
-from ragstone.core.query_settings import Transform
+from ragstone.settings.retrieval import Transform
 
 _WORD = re.compile(r"\S+")
 _AROUND = ".,;:!?\"'()[]"

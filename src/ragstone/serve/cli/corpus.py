@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.corpora import BuildResult, CollectionHealth
-    from ragstone.core.settings import Settings
+    from ragstone.settings.tree import Settings
 
 
 async def build_corpus(

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.answers import Answer
-    from ragstone.core.settings import Settings
     from ragstone.core.types import IngestReport
+    from ragstone.settings.tree import Settings
 
 KB = "demo"
 

@@ -24,7 +24,7 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.settings import Settings
+    from ragstone.settings.tree import Settings
 
 State = Literal["ok", "warn", "fail"]
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "bold red"}
@@ -108,7 +108,7 @@ async def doctor(
 
 
 async def _checks(session: Session) -> AsyncIterator[Check]:
-    from ragstone.core.settings import Settings
+    from ragstone.settings.tree import Settings
 
     yield check_python()
     yield check_sqlite()

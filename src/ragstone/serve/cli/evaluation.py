@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from ragstone.core.settings import Settings
     from ragstone.core.types import IngestReport
     from ragstone.evaluate.report import Comparison, Report
     from ragstone.evaluate.runner import Row
+    from ragstone.settings.tree import Settings
 
 READ_DOCUMENTS = 200
 """Documents whose chunks are looked at for whether a person could read them."""

@@ -17,8 +17,8 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.settings import Settings
     from ragstone.core.types import IngestReport
+    from ragstone.settings.tree import Settings
 
 Places = Annotated[
     list[str], typer.Argument(metavar="PATH|URL", help="Files, folders and web pages to take in.")

@@ -16,11 +16,11 @@ from ragstone.serve.cli.progress import ingest_progress, query_progress
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
-    from ragstone.core.settings import Settings
     from ragstone.core.types import IngestReport, SearchResult
     from ragstone.engine import Engine
     from ragstone.evaluate.dataset import Dataset
     from ragstone.evaluate.runner import Row
+    from ragstone.settings.tree import Settings
 
 PAGE = 1000
 INGEST_KEYS = ("chunking", "chunking_by_source", "embedding", "enrich", "extract")
@@ -103,8 +103,8 @@ class Measuring:
         self, settings: Settings, name: str, label: str = "", dataset: Dataset | None = None
     ) -> Row:
         """Measure one system with an engine of its own: what another has cached must not make it look fast."""
-        from ragstone.core.query_settings import RerankingSettings
         from ragstone.evaluate.runner import evaluate
+        from ragstone.settings.retrieval import RerankingSettings
 
         system = SYSTEMS[name]
         own = settings if system.reranks else settings.model_copy(update={"reranking": RerankingSettings()})

@@ -18,8 +18,8 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.settings import Adapter
     from ragstone.moves.reports import MoveReport
+    from ragstone.settings.tree import Adapter
 
 
 async def migrate(
@@ -66,7 +66,7 @@ async def migrate(
 
 
 def _adapter(kind: str, *, option: list[str] | None, **address: Any) -> Adapter:
-    from ragstone.core.settings import Adapter
+    from ragstone.settings.tree import Adapter
 
     for secret in ("dsn", "api_key"):
         address[secret] = _secret(secret, address[secret])

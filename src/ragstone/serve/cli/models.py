@@ -15,8 +15,8 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.settings import EmbeddingSettings, Settings
     from ragstone.models.weights import Weights
+    from ragstone.settings.tree import EmbeddingSettings, Settings
 
 ModelState = Literal["installed", "missing", "remote"]
 COLOURS = {"installed": "green", "missing": "yellow", "remote": "cyan"}
@@ -60,8 +60,8 @@ async def pull_model(
 
 def catalogue(settings: Settings) -> Iterator[Entry]:
     """All models of the catalogue and those the settings name, each with its state on this machine."""
-    from ragstone.core.settings import EmbeddingSettings
     from ragstone.models.catalogue import MODELS, canonical_name
+    from ragstone.settings.tree import EmbeddingSettings
 
     configured = canonical_name(settings.embedding.model)
     for name, facts in MODELS.items():
@@ -115,9 +115,9 @@ def _state(embedding: EmbeddingSettings) -> tuple[ModelState, str]:
 
 
 def _reranker(settings: Settings) -> Entry:
-    from ragstone.core.query_settings import CROSS_ENCODER
     from ragstone.models.artefacts import cache_folder
     from ragstone.models.weights import find_weights
+    from ragstone.settings.retrieval import CROSS_ENCODER
 
     chosen = settings.reranking
     model = chosen.model if chosen.kind == "cross_encoder" and chosen.model else CROSS_ENCODER

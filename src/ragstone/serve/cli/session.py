@@ -14,8 +14,8 @@ from ragstone.serve.cli.output import console, say, write_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.settings import Settings
     from ragstone.engine import Engine
+    from ragstone.settings.tree import Settings
 
 PATIENCE_SECONDS = 1.0
 """How long something may take before a line says what is going on."""
@@ -30,7 +30,7 @@ class Session:
 
     def settings(self, **overrides: Any) -> Settings:
         """The settings in force; overrides are for keys the command itself decides."""
-        from ragstone.configure import load_settings
+        from ragstone.settings.load import load_settings
 
         options = self.options
         given = {

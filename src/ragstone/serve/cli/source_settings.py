@@ -15,7 +15,7 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.section import Section
+    from ragstone.settings.base import Section
 
 WORDS = {
     "string": "text",

@@ -117,7 +117,7 @@ async def set_tenant(session: Session, name: Name, changes: Changes) -> None:
     For example: ragstone tenants set acme quotas.documents=5000 retention_days=365 retrieval.k=20
     flags.new_ranking=25%
     """
-    from ragstone.core.tenant_settings import packed_settings
+    from ragstone.settings.tenants import packed_settings
 
     given = [_pair(change) for change in changes]
     async with session.engine() as engine:

@@ -17,10 +17,10 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.settings import Settings
     from ragstone.evaluate.dataset import Dataset
     from ragstone.evaluate.runner import Row
     from ragstone.evaluate.tune import Changes, Knob, Tuning
+    from ragstone.settings.tree import Settings
 
 MODE_MS = {"fast": 200.0, "balanced": 500.0, "thorough": 2000.0}
 FROM_INGEST = "chunking.size"

@@ -10,9 +10,9 @@ import numpy as np
 
 from ragstone.core.errors import InputError, ModelMismatch, SettingsError
 from ragstone.core.filters import And, Equals, Filter, In, Not, Or, Range
-from ragstone.core.settings import Adapter
 from ragstone.core.types import Vector
 from ragstone.core.vectors import RESERVED, Capabilities, Isolation, Place
+from ragstone.settings.tree import Adapter
 
 CHUNK_ID = re.compile(r"[0-9a-f]{32}")
 

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ragstone.core.filters import Filter
-from ragstone.core.settings import Adapter
 from ragstone.core.types import Candidate, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import check_dimension, check_isolation, in_batches, real_ids, unit
 from ragstone.stores.vectors.chroma_client import ChromaClient, Client
 from ragstone.stores.vectors.chroma_filters import (

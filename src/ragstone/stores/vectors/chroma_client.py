@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential
 
 from ragstone.core.errors import RagstoneError, SettingsError, StoreBusy, StoreCorrupt, StoreError
-from ragstone.core.settings import Adapter
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import check_options, seconds_option
 from ragstone.stores.vectors.chroma_errors import translated
 from ragstone.stores.vectors.chroma_folder import disown, own, remove_dropped

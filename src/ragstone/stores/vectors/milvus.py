@@ -15,9 +15,9 @@ from typing import Any
 
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.filters import Filter
-from ragstone.core.settings import Adapter
 from ragstone.core.types import Candidate, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import (
     check_dimension,
     check_isolation,

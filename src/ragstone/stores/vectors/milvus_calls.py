@@ -23,7 +23,7 @@ from tenacity import (
 )
 
 from ragstone.core.errors import SettingsError, StoreBusy, StoreError, StoreFull
-from ragstone.core.settings import Adapter
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.milvus_embedded import EmbeddedMilvus
 from ragstone.stores.vectors.milvus_options import MilvusOptions, without_credentials
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from urllib.parse import urlsplit
 
 from ragstone.core.errors import SettingsError
-from ragstone.core.settings import Adapter
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import check_options, seconds_option
 
 LARGEST_EF = 32_768

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragstone.core.errors import ModelMismatch, SettingsError, StoreBusy
-from ragstone.core.settings import Adapter
 from ragstone.core.types import Json
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.rest import RestService, Sleep, service_url
 
 CONTROL_PLANE = "https://api.pinecone.io"

@@ -13,9 +13,9 @@ import numpy as np
 
 from ragstone.core.errors import InputError, SettingsError, StoreError
 from ragstone.core.filters import Filter
-from ragstone.core.settings import Adapter
 from ragstone.core.types import Candidate, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point, Words
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import (
     check_dimension,
     check_isolation,

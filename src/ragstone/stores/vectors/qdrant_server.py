@@ -23,9 +23,9 @@ from tenacity import (
 from tenacity.stop import stop_base
 
 from ragstone.core.errors import SettingsError, StoreBusy, StoreError
-from ragstone.core.settings import Adapter
 from ragstone.core.vectors import Health
 from ragstone.fetch.retry import passes, pause
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant_engine import CollectionMissing
 
 ATTEMPTS = 3

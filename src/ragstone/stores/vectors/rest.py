@@ -19,9 +19,9 @@ import numpy as np
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
 from ragstone.core.errors import SettingsError, StoreBusy, StoreError
-from ragstone.core.settings import Adapter
 from ragstone.core.types import Json, Vector
 from ragstone.fetch.retry import passes, pause
+from ragstone.settings.tree import Adapter
 
 ATTEMPTS = 3
 LONGEST_REASON = 200

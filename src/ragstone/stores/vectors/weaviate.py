@@ -12,9 +12,9 @@ from pathlib import Path
 
 from ragstone.core.errors import ModelMismatch, StoreError
 from ragstone.core.filters import Filter
-from ragstone.core.settings import Adapter
 from ragstone.core.types import Candidate, Json, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import (
     check_dimension,
     check_isolation,

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from ragstone.core.errors import SettingsError, StoreBusy
-from ragstone.core.settings import Adapter
 from ragstone.core.types import Json
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import seconds_option
 from ragstone.stores.vectors.rest import Account, RestService, Sleep, encoded, first_message, service_url
 

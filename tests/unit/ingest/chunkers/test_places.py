@@ -8,10 +8,10 @@ import pytest
 from tests.unit.ingest.chunkers.models import by_words
 
 from ragstone.core.chunk_places import page_at, page_starts, table_head
-from ragstone.core.settings import ChunkingSettings
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Chunk, Parsed, TableHead
 from ragstone.ingest.chunkers import build_chunker
+from ragstone.settings.tree import ChunkingSettings
 from ragstone.testing.chunker_suite import document_of, table_of
 
 STRATEGIES = ["code", "email", "hybrid", "markdown", "paragraph", "recursive", "semantic", "sentence"]

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.ingest.chunkers.models import by_words
 
-from ragstone.core.settings import ChunkingSettings, Strategy
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import BlockKind, Parsed
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.chunkers.ruler import Ruler
+from ragstone.settings.tree import ChunkingSettings, Strategy
 from ragstone.testing.chunker_suite import document_of
 
 WORDS = st.sampled_from(

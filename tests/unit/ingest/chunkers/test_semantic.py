@@ -13,13 +13,13 @@ from tests.unit.ingest.chunkers.models import Subjects
 
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Chunker
-from ragstone.core.settings import ChunkingSettings
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Matrix, Parsed
 from ragstone.ingest.chunkers import build_chunker, topics
 from ragstone.ingest.chunkers.outline import Unit, by_section, units
 from ragstone.ingest.chunkers.segments import segments
 from ragstone.ingest.chunkers.topics import find_topics
+from ragstone.settings.tree import ChunkingSettings
 from ragstone.testing.chunker_suite import document_of, table_of
 
 

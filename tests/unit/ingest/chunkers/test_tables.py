@@ -9,11 +9,11 @@ import pytest
 from tests.unit.ingest.chunkers.models import by_words
 
 from ragstone.core.protocols import Chunker
-from ragstone.core.settings import ChunkingSettings
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Block
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.chunkers.tables import header_of
+from ragstone.settings.tree import ChunkingSettings
 from ragstone.testing.chunker_suite import document_of, table_of
 
 KEEPING = ["markdown", "paragraph", "recursive", "semantic", "hybrid", "code"]

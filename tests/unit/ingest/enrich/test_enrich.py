@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.unit.ingest.enrich.texts import block_texts, document
 
 from ragstone.core.metadata import clean_metadata
-from ragstone.core.settings import EnrichSettings
 from ragstone.core.types import Item
 from ragstone.ingest.enrich import bands, enrich, signature, similarity, trim_boilerplate
 from ragstone.ingest.normalize import normalize
 from ragstone.ingest.parsers.draft import broken_rules
+from ragstone.settings.tree import EnrichSettings
 
 EVERYTHING = EnrichSettings(keywords=50, entities=200)
 FERRY = (

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.unit.ingest.sources.source_kit import context, failures, items, pages, pages_before_error
 
-from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.sources.archives import expand
 from ragstone.ingest.sources.files import FilesConfig, FilesSource, read_files
+from ragstone.settings.tree import LimitSettings
 
 MEGABYTE = 1024 * 1024
 LIMITS = LimitSettings(file_mb=1, archive_mb=64)

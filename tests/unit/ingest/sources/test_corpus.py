@@ -6,9 +6,9 @@ import pytest
 from tests.unit.ingest.sources.source_kit import context, pages, write
 
 from ragstone.core.errors import SourceError
-from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.sources.corpus import CorpusConfig, CorpusSource
+from ragstone.settings.tree import LimitSettings
 
 
 @pytest.mark.req("R-ING-08")

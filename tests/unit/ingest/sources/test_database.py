@@ -12,10 +12,10 @@ from sqlalchemy import text
 from tests.unit.ingest.sources.source_kit import context, entries, failures, items, pages, pages_before_error
 
 from ragstone.core.errors import SourceError
-from ragstone.core.settings import LimitSettings
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.database import DatabaseConfig, DatabaseSource
 from ragstone.ingest.sources.database_rows import RowQuery, RowReader
+from ragstone.settings.tree import LimitSettings
 
 ALL = {
     "database": "shop",

@@ -16,12 +16,12 @@ from tests.unit.ingest.sources.source_kit import (
 )
 
 from ragstone.core.errors import SourceError
-from ragstone.core.settings import LimitSettings
 from ragstone.core.types import SKIPPED, Failure, Item
 from ragstone.ingest.sources import files as files_module
 from ragstone.ingest.sources.files import FilesConfig, FilesSource, read_files
 from ragstone.ingest.sources.listing import folder_listings
 from ragstone.ingest.sources.walk import real
+from ragstone.settings.tree import LimitSettings
 
 
 @pytest.fixture

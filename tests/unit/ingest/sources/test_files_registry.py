@@ -11,8 +11,8 @@ from tests.unit.ingest.sources.source_kit import context, items, pages, write
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.registry import UnknownAdapter
-from ragstone.core.section import Section
 from ragstone.ingest.sources import KINDS, SOURCES, build_source, check_without_variables
+from ragstone.settings.base import Section
 
 
 @pytest.mark.parametrize("kind", KINDS)

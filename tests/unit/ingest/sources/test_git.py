@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from tests.unit.ingest.sources.source_kit import context, failures, items, pages, pages_before_error, write
 
 from ragstone.core.errors import SourceError
-from ragstone.core.settings import LimitSettings
 from ragstone.core.types import SKIPPED, Failure, Item, Json, Page
 from ragstone.ingest.sources.git import GitConfig, GitSource
+from ragstone.settings.tree import LimitSettings
 
 IDENTITY = {
     "GIT_AUTHOR_NAME": "A",

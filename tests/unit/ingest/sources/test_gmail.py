@@ -13,13 +13,13 @@ from urllib.parse import parse_qs
 import pytest
 
 from ragstone.core.errors import FetchError, SourceError
-from ragstone.core.settings import FetchSettings, LimitSettings
 from ragstone.core.types import Failure, Item, Page
 from ragstone.fetch import Fetcher
 from ragstone.ingest.parsers.mail import parse_mail
 from ragstone.ingest.sources import page_tokens
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.gmail import GmailConfig, GmailSource
+from ragstone.settings.tree import FetchSettings, LimitSettings
 from ragstone.testing.web_double import Reply, Request, WebDouble, json_reply
 
 ME = "/gmail/v1/users/me"

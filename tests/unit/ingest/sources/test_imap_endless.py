@@ -11,12 +11,12 @@ from contextlib import contextmanager
 import pytest
 
 from ragstone.core.errors import FetchError, RagstoneError, SourceError
-from ragstone.core.settings import FetchSettings, LimitSettings
 from ragstone.fetch import Fetcher
 from ragstone.ingest.sources import imap_connection
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.imap import ImapConfig, ImapSource
 from ragstone.ingest.sources.mail_imap import ImapSession, Mailbox
+from ragstone.settings.tree import FetchSettings, LimitSettings
 from ragstone.testing.imap_double import ImapDouble, MailboxDouble
 
 READY = b"* OK ready\r\n"

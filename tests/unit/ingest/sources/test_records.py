@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from ragstone.configure import load_settings
 from ragstone.core.errors import SettingsError, SourceError
-from ragstone.core.record_settings import RecordSettings
 from ragstone.core.records import RecordFindings
 from ragstone.ingest.sources.database_rows import RowReader
 from ragstone.ingest.sources.records import LONGEST_TEXT, READERS, RecordFinder
+from ragstone.settings.load import load_settings
+from ragstone.settings.records import RecordSettings
 
 PRODUCTS = {
     "database": "shop",

@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from ragstone.core.protocols import Source
-from ragstone.core.settings import FetchSettings, LimitSettings
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import Fetcher
 from ragstone.ingest.sources.context import SourceContext
+from ragstone.settings.tree import FetchSettings, LimitSettings
 from ragstone.testing.web_double import WebDouble
 
 

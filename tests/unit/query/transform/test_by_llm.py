@@ -7,9 +7,9 @@ import json
 import pytest
 
 from ragstone.core.errors import RemoteError
-from ragstone.core.query_settings import Transform
 from ragstone.query.transform.by_llm import LONGEST_PASSAGE, LONGEST_REPLY, propose
 from ragstone.query.transform.proposal import Proposal
+from ragstone.settings.retrieval import Transform
 from ragstone.testing.fakes import FakeLLM
 
 CACHING = "Claude prompt caching"

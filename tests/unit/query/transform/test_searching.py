@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from tests.unit.query.doubles import KB, Index, Shelf, ask, candidates, fake_embedder
 
-from ragstone.configure import load_settings
 from ragstone.core.errors import SettingsError
 from ragstone.core.filters import Filter
-from ragstone.core.query_settings import RerankingSettings, RetrievalSettings, Transform
-from ragstone.core.tenant_settings import packed_settings
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.transform import Transformer
+from ragstone.settings.load import load_settings
+from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings, Transform
+from ragstone.settings.tenants import packed_settings
 from ragstone.testing.fakes import FakeLLM, FakeReranker
 
 SHELF = Shelf({name: f"text of {name}" for name in ("a#0", "b#0", "c#0")})

@@ -8,10 +8,10 @@ import pytest
 
 from ragstone.core.errors import RemoteError, SettingsError, StoreError
 from ragstone.core.model_types import Message
-from ragstone.core.query_settings import RetrievalSettings, Transform
-from ragstone.core.settings import LLMSettings
 from ragstone.query.transform import LLM_TRANSFORMS, Transformer, build_transformer, unchanged
 from ragstone.query.transform.dictionary import Dictionary
+from ragstone.settings.retrieval import RetrievalSettings, Transform
+from ragstone.settings.tree import LLMSettings
 from ragstone.testing.fakes import FakeLLM
 
 ROLES = "Role Based Access Control (RBAC) rules who may do what. Access is granted by rules."

@@ -16,8 +16,8 @@ from pydantic import SecretStr
 from tests.conformance import chroma_fork
 
 from ragstone.core.errors import SettingsError, StoreBusy, StoreCorrupt, StoreError
-from ragstone.core.settings import Adapter
 from ragstone.core.vectors import Isolation, Place
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.chroma import ChromaProvider
 from ragstone.stores.vectors.chroma_client import ATTEMPTS, ChromaClient
 from ragstone.testing.builders import unit_vectors

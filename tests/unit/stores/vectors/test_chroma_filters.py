@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ragstone.core.filters import Equals, In, Not, Range, parse_filter
-from ragstone.core.settings import Adapter
 from ragstone.core.vectors import Place, Point
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.chroma import ChromaProvider
 from ragstone.stores.vectors.chroma_filters import (
     MOST_VALUES,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ragstone.core.errors import SettingsError
-from ragstone.core.settings import Adapter
 from ragstone.core.vectors import Point
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import id_of, make_points, new_place

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ragstone.core.errors import InputError, SettingsError, StoreBusy, StoreError
-from ragstone.core.settings import Adapter
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import unit
 from ragstone.stores.vectors.rest import (
     Account,

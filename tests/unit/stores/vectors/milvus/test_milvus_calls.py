@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from pymilvus.grpc_gen import common_pb2, milvus_pb2, milvus_pb2_grpc
 
 from ragstone.core.errors import SettingsError, StoreBusy, StoreError, StoreFull
-from ragstone.core.settings import Adapter
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.milvus import MilvusProvider
 
 KEY = "root:M1lvus-key"

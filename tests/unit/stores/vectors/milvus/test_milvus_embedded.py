@@ -14,7 +14,7 @@ import pytest
 from pymilvus import MilvusClient
 
 from ragstone.core.errors import StoreBusy, StoreError
-from ragstone.core.settings import Adapter
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors import milvus
 from ragstone.stores.vectors.milvus import MilvusProvider
 from ragstone.testing.builders import unit_vectors

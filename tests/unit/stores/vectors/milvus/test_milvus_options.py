@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from ragstone.core.errors import SettingsError
-from ragstone.core.settings import Adapter
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.milvus import MilvusProvider
 from ragstone.stores.vectors.milvus_options import MilvusOptions, read_options, without_credentials
 

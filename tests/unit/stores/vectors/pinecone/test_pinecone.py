@@ -13,8 +13,8 @@ from pydantic import SecretStr
 
 from ragstone.core.errors import ModelMismatch, SettingsError, StoreBusy, StoreError
 from ragstone.core.filters import parse_filter
-from ragstone.core.settings import Adapter
 from ragstone.core.vectors import Place, Point
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.pinecone import PineconeProvider
 from ragstone.stores.vectors.pinecone_filters import metadata_filter
 from ragstone.stores.vectors.pinecone_records import MAX_METADATA, batches, point_of, record

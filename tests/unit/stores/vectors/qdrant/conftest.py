@@ -9,9 +9,9 @@ import pytest
 from pydantic import SecretStr
 from tests.unit.stores.vectors.qdrant.served import KEY, PLACE, Connect, Naps
 
-from ragstone.core.settings import Adapter
 from ragstone.core.types import Json
 from ragstone.core.vectors import Isolation
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant import QdrantProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import make_points

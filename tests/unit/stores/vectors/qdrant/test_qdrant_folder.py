@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from ragstone.core.errors import StoreBusy, StoreCorrupt, StoreError
-from ragstone.core.settings import Adapter
 from ragstone.core.vectors import Place
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant import QdrantProvider
 from ragstone.stores.vectors.qdrant_points import collection_of
 from ragstone.testing.builders import unit_vectors

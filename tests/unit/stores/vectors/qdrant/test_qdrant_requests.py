@@ -13,9 +13,9 @@ from pydantic import SecretStr
 from tests.unit.stores.vectors.qdrant.served import KEY, PLACE, QUERY, Connect
 
 from ragstone.core.errors import ModelMismatch, StoreError
-from ragstone.core.settings import Adapter
 from ragstone.core.types import Json
 from ragstone.core.vectors import Isolation, Place, Point
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant import QdrantProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import id_of, make_points, new_place

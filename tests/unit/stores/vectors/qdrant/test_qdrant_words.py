@@ -12,8 +12,8 @@ from tests.unit.stores.vectors.qdrant.served import KEY, PLACE, QUERY, Connect
 
 from ragstone.core.errors import SettingsError, StoreError
 from ragstone.core.filters import parse_filter
-from ragstone.core.settings import Adapter
 from ragstone.core.vectors import Isolation, Place, Point, Words
+from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger.index_feed import NO_VECTOR
 from ragstone.stores.vectors.qdrant import QdrantProvider
 from ragstone.testing.builders import unit_vectors

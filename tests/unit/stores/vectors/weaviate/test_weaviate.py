@@ -12,8 +12,8 @@ from pydantic import SecretStr
 
 from ragstone.core.errors import ModelMismatch, SettingsError, StoreBusy, StoreError
 from ragstone.core.filters import In, Not, Range, parse_filter
-from ragstone.core.settings import Adapter
 from ragstone.core.vectors import Isolation, Place, Point
+from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors import weaviate as module
 from ragstone.stores.vectors.weaviate import WeaviateProvider
 from ragstone.stores.vectors.weaviate_filters import can_translate, passing, within

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ragstone.core.section import Section
+from ragstone.settings.base import Section
 
 CitationStyle = Literal["index", "inline", "footnote", "endnote", "none"]
 """`[1]` after a sentence; `[Source: Title]` in it; `[1]` and a list below; only the list; neither."""

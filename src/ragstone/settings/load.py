@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.registry import nearest
-from ragstone.core.settings import ProfileName, Settings
+from ragstone.settings.tree import ProfileName, Settings
 
 PREFIX = "RAGSTONE_"
 CONFIG_FILE = "ragstone.yaml"
@@ -66,7 +66,7 @@ def _from_profile(name: str) -> Tree:
     names = get_args(ProfileName)
     if name not in names:
         raise SettingsError(f"there is no profile '{name}'", hint=f"choose one of: {', '.join(names)}")
-    text = resources.files("ragstone.profiles").joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+    text = resources.files("ragstone.settings.profiles").joinpath(f"{name}.yaml").read_text(encoding="utf-8")
     return yaml.safe_load(text) or {}
 
 

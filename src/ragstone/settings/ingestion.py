@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ragstone.core.section import Section
+from ragstone.settings.base import Section
 
 
 class IngestionSettings(Section):

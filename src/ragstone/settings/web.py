@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, model_validator
 
-from ragstone.core.section import Section
 from ragstone.core.web import MOST_WEB_RESULTS
+from ragstone.settings.base import Section
 
 
 class WebSettings(Section):

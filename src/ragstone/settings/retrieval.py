@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ragstone.core.section import Section
 from ragstone.core.types import Mode
+from ragstone.settings.base import Section
 
 Fusion = Literal["zscore", "rrf", "weighted", "weighted_rrf"]
 Transform = Literal[

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from ragstone.core.section import Section
+from ragstone.settings.base import Section
 
 
 class RecordSettings(Section):

@@ -11,10 +11,10 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from ragstone.core.errors import SettingsError
-from ragstone.core.query_settings import RetrievalSettings
 from ragstone.core.registry import nearest
-from ragstone.core.settings import ProfileName, Settings
 from ragstone.core.types import Json, Metadata
+from ragstone.settings.retrieval import RetrievalSettings
+from ragstone.settings.tree import ProfileName, Settings
 
 RETRIEVAL, MODEL, PROFILE, FLAGS = "retrieval.", "embedding.model", "profile", "flags."
 OPERATORS_OWN = frozenset({"dictionary", "wordnet"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
-from ragstone.core.section import Section
+from ragstone.settings.base import Section
 
 
 class Target(Section):

@@ -1,7 +1,7 @@
 """The one typed tree of settings.
 
 Precedence: argument > environment (`RAGSTONE_A__B`) > YAML file > profile > default. Reading files and the
-environment is `ragstone.configure`'s work; here is what the keys are, what they mean and which values they take.
+environment is `ragstone.settings.load`'s work; here is what the keys are, what they mean and which values they take.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
-from ragstone.core.answer_settings import AnswerSettings, EntailmentSettings
-from ragstone.core.ingestion_settings import IngestionSettings
-from ragstone.core.query_settings import RerankingSettings, RetrievalSettings
-from ragstone.core.record_settings import RecordSettings
-from ragstone.core.refresh_settings import RefreshSettings
-from ragstone.core.section import Section
-from ragstone.core.target_settings import Target
 from ragstone.core.vectors import Isolation
-from ragstone.core.web_settings import CacheSettings, WebSettings
+from ragstone.settings.answers import AnswerSettings, EntailmentSettings
+from ragstone.settings.base import Section
+from ragstone.settings.ingestion import IngestionSettings
+from ragstone.settings.records import RecordSettings
+from ragstone.settings.refresh import RefreshSettings
+from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
+from ragstone.settings.targets import Target
+from ragstone.settings.web import CacheSettings, WebSettings
 
 OWN_INDEXES = {"sqlite": ("sqlite", "sqlite"), "postgres": ("pgvector", "postgres")}
 """The indexes for meaning and for words that live in a ledger's own database."""

@@ -1,0 +1,1 @@
+"""The one typed tree of settings, a module for each section."""
