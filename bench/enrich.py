@@ -7,11 +7,11 @@ from pathlib import Path
 
 from bench.data import load
 from bench.report import Row
-from ragstone.core.analyzer import analyze
 from ragstone.core.types import Item
 from ragstone.ingest.enrich import bands, enrich, signature
 from ragstone.ingest.extract import plain_text
 from ragstone.ingest.normalize import normalize
+from ragstone.language.analyzer import analyze
 from ragstone.settings.tree import EnrichSettings
 
 TEXTS = 400

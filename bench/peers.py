@@ -13,11 +13,11 @@ import numpy as np
 from bench.data import Collection, Vectors, load, vectors
 from bench.report import Row, folder_mb, percentiles, resident_mb
 from bench.searching import pipeline_over
-from ragstone.core.analyzer import analyze
 from ragstone.core.ids import content_hash, document_id
 from ragstone.core.model_types import EmbeddingModel, Embeddings
 from ragstone.core.types import Chunk, NewVersion, Role
 from ragstone.evaluate.metrics import score
+from ragstone.language.analyzer import analyze
 from ragstone.query.request import SearchRequest
 from ragstone.settings.tree import Settings
 from ragstone.stores.opening import Stores, open_stores

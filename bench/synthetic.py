@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ragstone.core.analyzer import analyze
 from ragstone.core.ids import content_hash, document_id
 from ragstone.core.model_types import EmbeddingModel, Embeddings
 from ragstone.core.types import Chunk, Matrix, NewVersion, Role
+from ragstone.language.analyzer import analyze
 from ragstone.stores.opening import Stores
 
 DIMENSION = 384

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from tests.conformance.qdrant_grpc import grpc_in_front_of
 
-from ragstone.core.analyzer import analyze_query
 from ragstone.core.filters import Filter
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
 from ragstone.core.types import KnowledgeBase
+from ragstone.language.analyzer import analyze_query
 from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger.sqlite import SqliteLedger
 from ragstone.stores.ledger.transaction import SqlTransaction

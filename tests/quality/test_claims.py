@@ -12,7 +12,7 @@ from bench.twins import Pair, pairs
 
 from ragstone import Ragstone
 from ragstone.core.claims import Verdict
-from ragstone.core.sentences import sentence_spans
+from ragstone.language.sentences import sentence_spans
 from ragstone.samples import corpus_path
 
 pytestmark = pytest.mark.timeout(1200)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ragstone.core.analyzer import analyze, analyze_query
-from ragstone.core.sentences import sentence_spans
+from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.language.sentences import sentence_spans
 
 LONG = 2000
 """Characters up to which a passage is passed on whole."""

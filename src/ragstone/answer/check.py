@@ -15,12 +15,12 @@ from ragstone.answer.rows import in_claim, rows
 from ragstone.answer.support import unsupported
 from ragstone.answer.verify.row import check_row
 from ragstone.answer.verify.split import split_claim
-from ragstone.core.analyzer import analyze, analyze_query
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Relation
 from ragstone.core.protocols import Entailer
-from ragstone.core.sentences import sentence_spans
 from ragstone.core.types import Hit
+from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.language.sentences import sentence_spans
 
 logger = logging.getLogger(__name__)
 

@@ -10,12 +10,12 @@ from ragstone.answer.check import Judge
 from ragstone.answer.cite import Quote, Statement
 from ragstone.answer.plain import has_link
 from ragstone.answer.support import nearest_clauses, negated, numbers, opposed
-from ragstone.answer.verify.dates import compare_moment, date_spans, moments
-from ragstone.answer.verify.restate import restated
-from ragstone.core.analyzer import analyze
 from ragstone.core.answers import Contradiction
-from ragstone.core.sentences import sentence_spans
 from ragstone.core.types import Hit
+from ragstone.language.analyzer import analyze
+from ragstone.language.dates import compare_moment, date_spans, moments
+from ragstone.language.negation import restated
+from ragstone.language.sentences import sentence_spans
 
 NEAR = 0.5
 """Share of a sentence's words that another must have to be about the same at all: those are put to the judge."""

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragstone.answer.cite import Quote
-from ragstone.core.analyzer import analyze, analyze_query
 from ragstone.core.types import Hit, Matrix, Vector
+from ragstone.language.analyzer import analyze, analyze_query
 
 UNRELATED = (
     "The train to the coast leaves at noon from the second platform.",

@@ -12,12 +12,12 @@ from ragstone.answer.cite import Quote, Statement
 from ragstone.answer.evidence import UNRELATED, Evidence, asked_terms, closeness, coverage, names_unknown
 from ragstone.answer.plain import has_image, has_link, strip_hidden
 from ragstone.answer.rows import as_meant, in_question, rows
-from ragstone.core.analyzer import analyze
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder
-from ragstone.core.sentences import sentence_spans
 from ragstone.core.types import Hit
+from ragstone.language.analyzer import analyze
+from ragstone.language.sentences import sentence_spans
 
 KEEP = 0.85
 """Share of the best sentence's score that a further one needs to be said too."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ragstone.answer.evidence import ASKING
 from ragstone.answer.question import asks, points_back, topic_of, with_topic
-from ragstone.core.analyzer import STOP_WORDS, analyze_query
+from ragstone.language.analyzer import STOP_WORDS, analyze_query
 
 ENOUGH_WORDS = 3
 """Words with a meaning of their own that a question has which needs nothing said before."""

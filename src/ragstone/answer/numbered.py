@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from ragstone.core.analyzer import analyze
+from ragstone.language.analyzer import analyze
 
 _NUMBERED = re.compile(r"([^\W\d_]{1,40})\.?[ \t]{1,3}(?:no\.?|#)?[ \t]?(\d{1,9})(?![.,]?\w)", re.I)
 _MORE = re.compile(r"\s{0,3}(?:,|and|or|to|&|[-–/])\s{0,3}\d", re.I)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ragstone.answer.plain import has_address, plain, strip_hidden, unlink
 from ragstone.core.protocols import Tokenizer
-from ragstone.core.sentences import sentence_spans
 from ragstone.core.types import Hit
+from ragstone.language.sentences import sentence_spans
 
 _MAX_VALUE_CHARS = 200
 _MAX_METADATA = 8

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ragstone.answer.evidence import ASKING, asked_terms
-from ragstone.answer.verify.grammar import Token, is_known_verb, tokens
-from ragstone.core.analyzer import STOP_WORDS, analyze
 from ragstone.core.types import Hit, SearchResult
+from ragstone.language.analyzer import STOP_WORDS, analyze
+from ragstone.language.grammar import Token, is_known_verb, tokens
 
 Search = Callable[[str], Awaitable[SearchResult]]
 Passages = Callable[[SearchResult], Sequence[Hit]]

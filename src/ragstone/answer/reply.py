@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ragstone.answer.plain import plain, strip_hidden
 from ragstone.answer.prompt import DECLINED
-from ragstone.core.sentences import sentence_spans
+from ragstone.language.sentences import sentence_spans
 
 _MARK = re.compile(
     r"[\[【]\s{0,2}(?:(?:passage|source|citation)s?\s{0,2}#?|\^)?\s{0,2}"

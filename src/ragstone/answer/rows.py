@@ -15,8 +15,8 @@ from itertools import zip_longest
 
 from ragstone.answer.cite import Quote
 from ragstone.answer.numbered import is_another
-from ragstone.core.analyzer import analyze
 from ragstone.core.types import Hit
+from ragstone.language.analyzer import analyze
 
 Cell = tuple[str, str]
 """The name of a column, and what a row has there."""

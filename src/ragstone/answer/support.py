@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from ragstone.answer.verify.checks import check
-from ragstone.answer.verify.opposites import opposites
 from ragstone.answer.verify.split import split_claim
-from ragstone.core.analyzer import analyze, analyze_query
+from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.language.negation import opposites
 
 MIN_TERMS = 0.5
 """Share of a sentence's terms that its sources must hold: paraphrases keep half, other topics under a third."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ragstone.core.activity import Gap, LoggedSearch, same_query
-from ragstone.core.analyzer import analyze
 from ragstone.evaluate.activity import Labels
+from ragstone.language.analyzer import analyze
 
 ALIKE = 0.5
 """Queries that share this much of their words (Jaccard) are about one thing."""

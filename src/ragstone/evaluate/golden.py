@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ragstone.core.activity import GoldenQuery, Origin
-from ragstone.core.analyzer import analyze
 from ragstone.core.errors import RagstoneError
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM
-from ragstone.core.sentences import sentence_spans
 from ragstone.evaluate.known_items import known_items
+from ragstone.language.analyzer import analyze
+from ragstone.language.sentences import sentence_spans
 
 logger = logging.getLogger(__name__)
 READ_CHARS = 20_000

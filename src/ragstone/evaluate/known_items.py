@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from ragstone.core.sentences import sentence_spans
 from ragstone.evaluate.dataset import Dataset, Query
+from ragstone.language.sentences import sentence_spans
 
 READ_CHARS = 20_000
 """How much of a document is looked at for a sentence."""

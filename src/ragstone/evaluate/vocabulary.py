@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from ragstone.core.analyzer import STOP_WORDS, analyze
+from ragstone.language.analyzer import STOP_WORDS, analyze
 
 WORD = re.compile(r"[^\W\d_]{3,40}")
 FEWEST_QUERIES = 2

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from ragstone.core.analyzer import FINGERPRINT, analyze
 from ragstone.core.errors import NoTextSeen, ParserLimit
 from ragstone.core.ids import content_hash
 from ragstone.core.metadata import clean_metadata
@@ -25,6 +24,7 @@ from ragstone.ingest.parsers.cleaning import printable
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.tally import StageTimes, at_stage
 from ragstone.ingest.task import Task
+from ragstone.language.analyzer import FINGERPRINT, analyze
 from ragstone.settings.tree import EnrichSettings
 
 logger = logging.getLogger(__name__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragstone.core.analyzer import analyze
 from ragstone.core.filters import parse_filter
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex, VectorIndex
@@ -12,6 +11,7 @@ from ragstone.core.types import Candidate, KnowledgeBase, Matrix
 from ragstone.ingest.embed import Embedded
 from ragstone.ingest.prepare import Prepared
 from ragstone.ingest.tally import Tally
+from ragstone.language.analyzer import analyze
 
 VERIFIED_PER_WAVE = 2
 NEAREST = 0.98

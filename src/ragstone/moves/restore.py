@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ragstone.core.analyzer import analyze
 from ragstone.core.errors import RagstoneError
 from ragstone.core.tenants import Admission
 from ragstone.core.types import KnowledgeBase
+from ragstone.language.analyzer import analyze
 from ragstone.moves.reports import SHOWN
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger import restore, restore_facts

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ragstone.core.analysis import QueryAnalysis, QueryType, SourceKind
-from ragstone.core.analyzer import analyze
+from ragstone.language.analyzer import analyze
 from ragstone.query.names import MOST_NAMES, dates_of, names_of, spelt_as_names
 from ragstone.query.route import LONGEST_READ, route
 from ragstone.query.wants import wants

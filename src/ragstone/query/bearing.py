@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragstone.core.analyzer import analyze, analyze_query
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM, Embedder
+from ragstone.language.analyzer import analyze, analyze_query
 
 ENOUGH = 0.15
 """Weighted share of the query's terms from which a sentence bears on it: more cost the sample corpus its facts."""

@@ -16,7 +16,7 @@ from itertools import islice
 
 from ragstone.core.errors import ModelError, ModelUnavailable, RemoteError
 from ragstone.core.protocols import LLM
-from ragstone.core.sentences import sentence_spans
+from ragstone.language.sentences import sentence_spans
 from ragstone.query.arms import EmbedderFor
 from ragstone.query.bearing import STRONG, by_llm, by_meaning, by_words
 from ragstone.query.search import Found, Search

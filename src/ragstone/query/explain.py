@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ragstone.core.analysis import QueryAnalysis, analysis_json
-from ragstone.core.analyzer import analyze, analyze_query
 from ragstone.core.clock import canonical
 from ragstone.core.errors import NotFoundError
 from ragstone.core.filters import matches
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import Candidate, Document, Explanation, Json, KnowledgeBase, LiveChunk
+from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.query.pipeline import Course, SearchPipeline
 from ragstone.query.request import SearchRequest
 from ragstone.query.search import Search

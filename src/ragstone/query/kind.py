@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from ragstone.core.analyzer import STOP_WORDS
+from ragstone.language.analyzer import STOP_WORDS
 
 Kind = Literal["names", "phrase", "product", "title", "mixed", "question", "description", "statement"]
 

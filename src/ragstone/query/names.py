@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 
-from ragstone.core.analyzer import STOP_WORDS
-from ragstone.core.sentences import STARTERS
+from ragstone.language.analyzer import STOP_WORDS
+from ragstone.language.sentences import STARTERS
 from ragstone.query.kind import ASKS, is_telling
 
 MOST_NAMES = 20

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ragstone.core.analysis import SourceKind
-from ragstone.core.analyzer import analyze, analyze_query
 from ragstone.core.types import Hit, SearchResult
 from ragstone.core.web import web_hits
+from ragstone.language.analyzer import analyze, analyze_query
 
 CONFIDENCE: Mapping[SourceKind, float] = {"documents": 1.0, "database": 1.0, "internet": 0.7}
 """What a source is worth: the tenant's own words come before anybody else's."""

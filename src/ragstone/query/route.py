@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ragstone.core.analyzer import analyze
 from ragstone.core.types import Mode, RouteKind
+from ragstone.language.analyzer import analyze
 
 LONGEST_READ = 1000
 """Characters that are looked at: what a longer text is about does not depend on its end."""

@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 
 from ragstone.core.activity import SHOWN, LoggedSearch, Note, Shown
 from ragstone.core.analysis import SourceKind
-from ragstone.core.analyzer import analyze, fold
 from ragstone.core.clock import now
 from ragstone.core.errors import RagstoneError
 from ragstone.core.types import Hit, SearchResult
+from ragstone.language.analyzer import analyze, fold
 from ragstone.stores.activity import ActivityFiles
 from ragstone.stores.activity_rows import add_searches
 from ragstone.stores.batched import Batched

@@ -12,11 +12,11 @@ Needs pytest-asyncio with `asyncio_mode = "auto"`. What has nothing to do with s
 
 from __future__ import annotations
 
-from ragstone.core.analyzer import analyze, analyze_query
 from ragstone.core.filters import Filter, matches, parse_filter
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
 from ragstone.core.types import KnowledgeBase
+from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.testing.builders import delete, make_version, put
 from ragstone.testing.keyword_suite import KeywordSuite, Stores, some_documents
 from ragstone.testing.oracles import bm25, check_ranking

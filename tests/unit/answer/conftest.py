@@ -6,9 +6,9 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from ragstone.core.analyzer import analyze
 from ragstone.core.model_types import EmbeddingModel, Embeddings
 from ragstone.core.types import Hit, Role
+from ragstone.language.analyzer import analyze
 
 
 class WordEmbedder:

@@ -17,11 +17,11 @@ from ragstone.answer.pack import pack
 from ragstone.answer.receipt import make_receipt
 from ragstone.answer.receipt_places import Stored
 from ragstone.answer.rows import as_meant, in_question, rows, shown
-from ragstone.core.analyzer import analyze_query
 from ragstone.core.answers import Answer
 from ragstone.core.protocols import Embedder
 from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Hit, TableHead
+from ragstone.language.analyzer import analyze_query
 from ragstone.testing.fakes import FakeLLM
 
 MakeHit = Callable[..., Hit]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragstone.core import analyzer
-from ragstone.core.analyzer import FINGERPRINT, MAX_TERM, analyze, analyze_query
+from ragstone.language import analyzer
+from ragstone.language.analyzer import FINGERPRINT, MAX_TERM, analyze, analyze_query
 
 
 @pytest.mark.parametrize(

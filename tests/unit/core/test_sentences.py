@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragstone.core.sentences import sentence_spans
+from ragstone.language.sentences import sentence_spans
 
 
 def sentences(text: str) -> list[str]:

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.moves.sites import contents, site, stock
 
-from ragstone.core.analyzer import analyze
 from ragstone.core.ids import document_id
 from ragstone.core.types import NewVersion
+from ragstone.language.analyzer import analyze
 from ragstone.testing.builders import make_version, put, unit_vectors
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)

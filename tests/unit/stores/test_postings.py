@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ragstone.core.analyzer import analyze, analyze_query
 from ragstone.core.types import Candidate
+from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.stores.lexical.postings import MAX_SEGMENTS, PostingsMatrix, term_hashes
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.testing.oracles import bm25, check_ranking

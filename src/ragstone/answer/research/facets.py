@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
-from ragstone.core.analyzer import STOP_WORDS, analyze_query
 from ragstone.core.types import Hit
+from ragstone.language.analyzer import STOP_WORDS, analyze_query
 
 HEADING, NAME, KEYWORD, PHRASE = 3.0, 2.0, 1.0, 1.0
 """How much a side counts by where it was found: what an author made a heading is surely one."""

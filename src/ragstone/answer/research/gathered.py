@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ragstone.answer.research.relevance import ABOUT
-from ragstone.core.analyzer import analyze_query
 from ragstone.core.types import Hit, SearchResult
+from ragstone.language.analyzer import analyze_query
 
 
 @dataclass(slots=True)

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ragstone.answer.evidence import COVERAGE_WEIGHT, UNRELATED
-from ragstone.core.analyzer import analyze, analyze_query
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Matrix
+from ragstone.language.analyzer import analyze, analyze_query
 
 ABOUT = 0.4
 """Relevance from which a passage counts as being about the query."""

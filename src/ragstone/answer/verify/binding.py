@@ -6,13 +6,12 @@ import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from ragstone.answer.verify.clause import first_verb
-from ragstone.answer.verify.dates import Moment, date_spans
-from ragstone.answer.verify.grammar import tokens
-from ragstone.answer.verify.quantities import quantity_spans
-from ragstone.answer.verify.quantity import Quantity
 from ragstone.answer.verify.split import split_claim
-from ragstone.core.analyzer import STOP_WORDS, analyze
+from ragstone.language.analyzer import STOP_WORDS, analyze
+from ragstone.language.dates import Moment, date_spans
+from ragstone.language.grammar import first_verb, tokens
+from ragstone.language.measurements import quantity_spans
+from ragstone.language.quantities import Quantity
 
 Figure = Quantity | Moment
 _JOINT = re.compile(

@@ -6,21 +6,27 @@ import re
 from typing import Literal
 
 from ragstone.answer.verify.binding import misbound, scattered
-from ragstone.answer.verify.clause import first_verb
-from ragstone.answer.verify.dates import MOST as MOST_DATES
-from ragstone.answer.verify.dates import compare_moment, date_spans, moments, on_other_days, timed_otherwise
 from ragstone.answer.verify.exceptions import left_out
 from ragstone.answer.verify.framing import at_certain_times, denied_as_a_whole, unstated
-from ragstone.answer.verify.grammar import tokens
 from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind
-from ragstone.answer.verify.opposites import direction, opposites
-from ragstone.answer.verify.polarity import denial_conflicts, extent, hedged, overreaches, swapped
-from ragstone.answer.verify.quantities import quantities, tells_share, unbounded
-from ragstone.answer.verify.quantity import Outcome, compare
-from ragstone.answer.verify.restate import restated
 from ragstone.answer.verify.roles import mixed_names, reversed_roles
 from ragstone.answer.verify.split import clauses, split_claim
-from ragstone.core.analyzer import analyze, analyze_query
+from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.language.dates import MOST as MOST_DATES
+from ragstone.language.dates import compare_moment, date_spans, moments, on_other_days, timed_otherwise
+from ragstone.language.grammar import first_verb, tokens
+from ragstone.language.measurements import quantities, tells_share, unbounded
+from ragstone.language.negation import (
+    denial_conflicts,
+    direction,
+    extent,
+    hedged,
+    opposites,
+    overreaches,
+    restated,
+    swapped,
+)
+from ragstone.language.quantities import Outcome, compare
 
 _NAME = re.compile(r"\b(?:[A-Z][\w-]{0,40}|\w{0,20}\d\w{0,20}-?[A-Za-z]\w{0,20}|[a-z]{1,20}[A-Z]\w{0,40})")
 _ENDS_SENTENCE = re.compile(r"(?:^|[.!?:]\s+|[\"“‘(])$")

@@ -6,10 +6,9 @@ import re
 from dataclasses import dataclass
 from itertools import islice
 
-from ragstone.answer.verify.clause import first_verb
-from ragstone.answer.verify.grammar import tokens
-from ragstone.answer.verify.polarity import denials
-from ragstone.core.analyzer import analyze
+from ragstone.language.analyzer import analyze
+from ragstone.language.grammar import first_verb, tokens
+from ragstone.language.negation import denials
 
 _SOURCE = re.compile(
     r"(?<!even )(?<!as )\bif\b"

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from ragstone.answer.verify.clause import first_verb
-from ragstone.answer.verify.dates import moments
-from ragstone.answer.verify.grammar import tokens
-from ragstone.core.analyzer import analyze
+from ragstone.language.analyzer import analyze
+from ragstone.language.dates import moments
+from ragstone.language.grammar import first_verb, tokens
 
 _ALL = r"(?:all|every(?:one|body|thing|where)?|any(?:one|body|thing)?|no ?one|nobody|none|nothing)"
 _MARK = re.compile(

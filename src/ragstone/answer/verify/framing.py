@@ -6,7 +6,7 @@ import re
 
 from ragstone.answer.verify.conditions import condition_dropped
 from ragstone.answer.verify.objections import Objection, ObjectionKind
-from ragstone.core.analyzer import analyze, analyze_query
+from ragstone.language.analyzer import analyze, analyze_query
 
 _STRONG_JOINT = re.compile(r";\s|\.\s(?=[A-Z])|,?\s(?:but|whereas|although|though)\s", re.I)
 _FALSE = re.compile(

@@ -10,11 +10,19 @@ import re
 from collections.abc import Sequence
 
 from ragstone.answer.verify.checks import check
-from ragstone.answer.verify.grammar import is_known_verb
-from ragstone.answer.verify.lexicon import ADVERBS, LINKS, MODALS, PARTICIPLES, PASTS, PREPOSITIONS, words_of
 from ragstone.answer.verify.objections import OTHER_FIGURE, has_kind
-from ragstone.core.analyzer import STOP_WORDS
+from ragstone.language.analyzer import STOP_WORDS
 from ragstone.language.detector import probability_of
+from ragstone.language.grammar import (
+    ADVERBS,
+    LINKS,
+    MODALS,
+    PARTICIPLES,
+    PASTS,
+    PREPOSITIONS,
+    is_known_verb,
+    words_of,
+)
 
 _LEAST_ENGLISH, _LEAST_ENGLISH_SMALL = 0.02, 0.05
 """Probability of English of all words, and of those without a capital, under which a text is in another language.

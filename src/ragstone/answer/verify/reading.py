@@ -14,14 +14,14 @@ from ragstone.answer.plain import strip_hidden
 from ragstone.answer.rows import as_meant, in_claim, rows, shown
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.objections import Findings
-from ragstone.answer.verify.restate import restated
 from ragstone.answer.verify.row import check_row, row_statement, states
-from ragstone.core.analyzer import analyze, analyze_query
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder
-from ragstone.core.sentences import sentence_spans
 from ragstone.core.types import Hit, Matrix, Vector
+from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.language.negation import restated
+from ragstone.language.sentences import sentence_spans
 
 SHORTLIST = 16
 """How many sentences the model compares with a claim."""

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from itertools import pairwise
 
-from ragstone.core.analyzer import STOP_WORDS, analyze
+from ragstone.language.analyzer import STOP_WORDS, analyze
 
 _WORD = re.compile(r"[^\W_][\w'’.-]{0,60}")
 _PIVOTS = frozenset(("to", "than", "before", "after", "when", "because", "if", "by"))

@@ -21,10 +21,10 @@ from ragstone.answer.rows import (
 from ragstone.answer.verify.binding import misbound
 from ragstone.answer.verify.checks import check, turned_round
 from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind, drop_kind, has_kind
-from ragstone.answer.verify.opposites import direction
-from ragstone.answer.verify.quantities import quantities
-from ragstone.answer.verify.quantity import Outcome, Quantity
-from ragstone.core.analyzer import analyze, analyze_query
+from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.language.measurements import quantities
+from ragstone.language.negation import direction
+from ragstone.language.quantities import Outcome, Quantity
 
 _ELSEWHERE = Objection(ObjectionKind.OF_SOMETHING_ELSE)
 _YES = frozenset(("yes", "y", "x", "true", "✓", "✔"))

@@ -6,10 +6,8 @@ import re
 from functools import lru_cache
 from itertools import islice
 
-from ragstone.answer.verify.clause import Verb, first_verb
-from ragstone.answer.verify.dates import REMEMBERED
-from ragstone.answer.verify.grammar import Token, tokens
-from ragstone.answer.verify.lexicon import BE, HAVE, MODALS, OWNING
+from ragstone.language.dates import REMEMBERED
+from ragstone.language.grammar import BE, HAVE, MODALS, OWNING, Token, Verb, first_verb, tokens
 
 MOST_PARTS = 4
 MOST_JOINTS = 24

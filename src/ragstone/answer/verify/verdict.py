@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ragstone.answer.verify.judging import Judgement
-from ragstone.core.analyzer import analyze
 from ragstone.core.claims import ClaimPart, Evidence, Stance, Status, Verdict
 from ragstone.core.research import source_of
 from ragstone.core.types import Hit
+from ragstone.language.analyzer import analyze
 
 VERIFIED, LIKELY = 0.9, 0.7
 """Support above which a claim is verified or likely."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from ragstone.core.analyzer import UNSPACED
+from ragstone.language.analyzer import UNSPACED
 
 LOOK = 256
 """A run of letters longer than this is no word and may be cut anywhere."""

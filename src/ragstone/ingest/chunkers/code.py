@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from ragstone.core.sentences import sentence_spans
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers.assembly import assemble
 from ragstone.ingest.chunkers.cutting import BY_LINE, Span, by_blank_line, by_line, cut, levels_of
@@ -15,6 +14,7 @@ from ragstone.ingest.chunkers.outline import Unit, units
 from ragstone.ingest.chunkers.packing import line_spans, pack
 from ragstone.ingest.chunkers.ruler import Ruler
 from ragstone.ingest.chunkers.symbols import Path, Symbols, common
+from ragstone.language.sentences import sentence_spans
 
 NAMED_IN_CONTEXT = 8
 

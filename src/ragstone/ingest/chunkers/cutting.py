@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ragstone.core.sentences import sentence_spans
 from ragstone.core.types import BlockKind
 from ragstone.ingest.chunkers.boundaries import last_cut, next_word, skip_space, trim, word_end
 from ragstone.ingest.chunkers.limits import Limits
 from ragstone.ingest.chunkers.ruler import Ruler
+from ragstone.language.sentences import sentence_spans
 
 Span = tuple[int, int]
 Level = Callable[[str, int, int], Iterator[Span]]

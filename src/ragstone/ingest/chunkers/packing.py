@@ -6,12 +6,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from ragstone.core.sentences import sentence_spans
 from ragstone.ingest.chunkers.boundaries import next_word, skip_space
 from ragstone.ingest.chunkers.cutting import Span, by_line, cut, levels_of
 from ragstone.ingest.chunkers.limits import Limits
 from ragstone.ingest.chunkers.outline import Unit
 from ragstone.ingest.chunkers.ruler import Ruler
+from ragstone.language.sentences import sentence_spans
 
 Steps = Callable[[str], Iterable[Span]]
 """Spans of a text that a chunk may begin with when it repeats some of it."""

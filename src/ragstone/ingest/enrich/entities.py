@@ -17,7 +17,7 @@ from itertools import chain, pairwise
 from ragstone.ingest.enrich import gazetteer as known
 from ragstone.ingest.enrich.budget import fitting
 from ragstone.ingest.enrich.reading import Reading, Sentence
-from ragstone.ingest.enrich.stop_words import stop_words
+from ragstone.language.stop_words import stop_words
 
 MAX_NAME = 60
 SHOUTED = 0.8

@@ -30,7 +30,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.core.analyzer import ASCII_TOKEN, TOKEN, UNSPACED_RUN, fold
+from ragstone.language.analyzer import ASCII_TOKEN, TOKEN, UNSPACED_RUN, fold
 
 Hashes = NDArray[np.uint64]
 

@@ -13,10 +13,10 @@ from functools import cached_property, lru_cache
 
 import Stemmer
 
-from ragstone.core.analyzer import INDIC, UNSPACED
-from ragstone.core.sentences import sentence_spans
 from ragstone.core.types import Parsed
-from ragstone.ingest.enrich.stop_words import STEMMERS, stop_words
+from ragstone.language.analyzer import INDIC, UNSPACED
+from ragstone.language.sentences import sentence_spans
+from ragstone.language.stop_words import STEMMERS, stop_words
 
 HEAD = 12_000
 MIDDLE = 6_000

@@ -16,10 +16,10 @@ from typing import Literal, NamedTuple
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM
-from ragstone.core.sentences import sentence_spans
 from ragstone.core.types import Parsed
 from ragstone.ingest.enrich.reading import Reading, Sentence, read
 from ragstone.ingest.parsers.cleaning import one_line
+from ragstone.language.sentences import sentence_spans
 
 MIN_CHARS = 30
 MAX_CHARS = 400

@@ -18,7 +18,6 @@ from sqlalchemy import Select, String, and_, case, cast, column, func, or_, sele
 from sqlalchemy.sql.expression import ColumnElement
 
 from ragstone.core.analysis import QueryType
-from ragstone.core.analyzer import STOP_WORDS, analyze, fold
 from ragstone.core.errors import SettingsError, SourceError, StoreBusy
 from ragstone.core.ids import content_hash
 from ragstone.core.readers import Readers
@@ -28,6 +27,7 @@ from ragstone.core.types import Hit
 from ragstone.ingest.sources.database import Columns, DatabaseConfig
 from ragstone.ingest.sources.database_rows import Row, RowReader
 from ragstone.ingest.sources.database_values import as_metadata, as_text, columns_of, render
+from ragstone.language.analyzer import STOP_WORDS, analyze, fold
 from ragstone.settings.records import RecordSettings
 
 MOST_WORDS = 12

@@ -10,11 +10,11 @@ import json
 import re
 from collections.abc import Callable, Mapping
 
-from ragstone.core.analyzer import analyze_query
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM
-from ragstone.core.sentences import sentence_spans
+from ragstone.language.analyzer import analyze_query
+from ragstone.language.sentences import sentence_spans
 from ragstone.query.transform.proposal import Proposal
 from ragstone.settings.retrieval import Transform
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ragstone.core.analyzer import STOP_WORDS, analyze_query
+from ragstone.language.analyzer import STOP_WORDS, analyze_query
 
 MOST_PARTS = 4
 _LONGEST = 1000

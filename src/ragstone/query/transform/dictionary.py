@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragstone.core.analyzer import fold
 from ragstone.core.errors import SettingsError
+from ragstone.language.analyzer import fold
 from ragstone.query.transform.synonyms import LONGEST_TERM
 
 MOST_BYTES = 10_000_000

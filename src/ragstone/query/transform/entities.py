@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from ragstone.core.analyzer import STOP_WORDS
-from ragstone.core.sentences import STARTERS
+from ragstone.language.analyzer import STOP_WORDS
+from ragstone.language.sentences import STARTERS
 from ragstone.query.transform.proposal import Proposal
 
 MOST_NAMES = 4

@@ -7,7 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from ragstone.core.analyzer import STOP_WORDS, analyze, analyze_query
+from ragstone.language.analyzer import STOP_WORDS, analyze, analyze_query
 from ragstone.query.transform.proposal import Proposal
 
 FEEDBACK_PASSAGES = 10

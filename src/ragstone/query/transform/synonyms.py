@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from ragstone.core.analyzer import STOP_WORDS, analyze_query
+from ragstone.language.analyzer import STOP_WORDS, analyze_query
 from ragstone.query.transform.proposal import Proposal
 
 LONGEST_TERM = 4

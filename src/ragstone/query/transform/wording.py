@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from ragstone.core.analyzer import STOP_WORDS, analyze, fold
+from ragstone.language.analyzer import STOP_WORDS, analyze, fold
 from ragstone.settings.retrieval import Transform
 
 _WORD = re.compile(r"\S+")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ragstone.core.analyzer import analyze, analyze_query
+from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.serve.cli.output import one_line
 
 MARKUP = re.compile(r"^#{1,6} |^```.*$|\*\*|`", re.MULTILINE)

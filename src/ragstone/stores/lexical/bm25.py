@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
-from ragstone.core.analyzer import analyze_query
 from ragstone.core.errors import InputError
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase
+from ragstone.language.analyzer import analyze_query
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
 from ragstone.stores.feed import LIVE, allowed_numbers, catch_up

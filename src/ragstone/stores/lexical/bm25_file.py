@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.core.analyzer import FINGERPRINT
 from ragstone.core.errors import NotFoundError, StoreCorrupt, StoreError
+from ragstone.language.analyzer import FINGERPRINT
 from ragstone.stores.lexical.postings import PackedPostings, PostingsMatrix
 from ragstone.stores.whole_file import write_whole
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ragstone.core.analyzer import analyze_query
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase
+from ragstone.language.analyzer import analyze_query
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
 from ragstone.stores.feed import LIVE

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragstone.core.analyzer import analyze_query
 from ragstone.core.errors import SettingsError, StoreError
 from ragstone.core.filters import Filter
 from ragstone.core.remarks import remark
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place, WordProvider, Words
+from ragstone.language.analyzer import analyze_query
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.ledger import SqlLedger

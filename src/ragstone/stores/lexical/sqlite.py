@@ -13,9 +13,9 @@ import zlib
 from collections.abc import Sequence
 from typing import Any, cast
 
-from ragstone.core.analyzer import analyze_query
 from ragstone.core.filters import Filter, Scalar
 from ragstone.core.types import Candidate, KnowledgeBase
+from ragstone.language.analyzer import analyze_query
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
 from ragstone.stores.feed import LIVE, allowed_numbers, behind, catch_up

@@ -4,9 +4,8 @@ import pytest
 
 from ragstone.answer.verify.checks import check, missing_names, names
 from ragstone.answer.verify.objections import Objection, ObjectionKind
-from ragstone.answer.verify.opposites import direction, opposites
-from ragstone.answer.verify.polarity import denial_conflicts, hedged, overreaches, swapped
 from ragstone.answer.verify.split import split_claim
+from ragstone.language.negation import denial_conflicts, direction, hedged, opposites, overreaches, swapped
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ragstone.answer.verify.checks import check, names
-from ragstone.answer.verify.dates import MOST, Moment, compare_moment, moments, timed_otherwise
 from ragstone.answer.verify.objections import Objection, ObjectionKind
+from ragstone.language.dates import MOST, Moment, compare_moment, moments, timed_otherwise
 
 MONDAY, WORKDAYS, SUMMER = frozenset({0}), frozenset(range(5)), frozenset({6, 7, 8})
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.verify.dates import Moment, moments
-from ragstone.answer.verify.quantities import quantities
-from ragstone.answer.verify.quantity import compare
-from ragstone.answer.verify.restate import restated
-from ragstone.answer.verify.units import unit_of
+from ragstone.language.dates import Moment, moments
+from ragstone.language.measurements import quantities
+from ragstone.language.negation import restated
+from ragstone.language.quantities import compare
+from ragstone.language.units import unit_of
 
 
 @pytest.mark.parametrize(

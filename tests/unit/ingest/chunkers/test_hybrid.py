@@ -9,9 +9,9 @@ import pytest
 from tests.unit.ingest.chunkers.models import Subjects
 
 from ragstone.core.protocols import Chunker
-from ragstone.core.sentences import sentence_spans
 from ragstone.core.tokens import WordTokenizer
 from ragstone.ingest.chunkers import build_chunker
+from ragstone.language.sentences import sentence_spans
 from ragstone.settings.tree import ChunkingSettings
 from ragstone.testing.chunker_suite import document_of, table_of
 

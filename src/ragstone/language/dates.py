@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice, pairwise
 
-from ragstone.answer.verify.numerals import SMALL_NUMBERS, number
-from ragstone.answer.verify.quantity import Outcome
-from ragstone.answer.verify.units import unit_of
+from ragstone.language.numbers import SMALL_NUMBERS, number
+from ragstone.language.quantities import Outcome
+from ragstone.language.units import unit_of
 
 MOST = 60
 """Dates and times of one text that are read."""

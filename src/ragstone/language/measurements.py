@@ -1,4 +1,4 @@
-"""The quantities a text states: numbers with their unit, what they count, and how exact they are meant to be."""
+"""Find the quantities that a sentence states."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-from ragstone.answer.verify.changes import moved
-from ragstone.answer.verify.dates import REMEMBERED, date_spans
-from ragstone.answer.verify.numerals import (
+from ragstone.language.analyzer import FUNCTION_WORDS, analyze
+from ragstone.language.dates import REMEMBERED, date_spans
+from ragstone.language.numbers import (
     NUMBER,
     NUMBER_WORDS,
     SCALED,
@@ -18,10 +18,8 @@ from ragstone.answer.verify.numerals import (
     scale_of,
     value_of,
 )
-from ragstone.answer.verify.quantity import Bound, Quantity
-from ragstone.answer.verify.ranges import Span, Spans, joined
-from ragstone.answer.verify.units import CELSIUS, PREFIXES, Unit, told_by_case, unit_of
-from ragstone.core.analyzer import FUNCTION_WORDS, analyze
+from ragstone.language.quantities import Bound, Quantity, Span, Spans, joined, moved
+from ragstone.language.units import CELSIUS, PREFIXES, Unit, told_by_case, unit_of
 
 _OF_MONEY = {"m": 10**6}
 _PARTS = {

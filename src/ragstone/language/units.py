@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ragstone.core.analyzer import STOP_WORDS
+from ragstone.language.analyzer import STOP_WORDS
 
 _SCALES = {
     "length in m": "nm 1/1000000000,µm um micron 1/1000000,mm millimetre millimeter 1/1000,"

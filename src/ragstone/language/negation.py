@@ -1,0 +1,261 @@
+"""Negation and opposites: whether two sentences deny each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from ragstone.language.analyzer import analyze
+from ragstone.language.dates import Moment, date_spans, moments
+from ragstone.language.measurements import quantity_spans
+from ragstone.language.quantities import Quantity
+
+_OPPOSITES = (
+    "increase decrease, higher lower, high low, more less, more fewer, rise fall, raise lower, gain loss, "
+    "gain lose, enable disable, allow forbid, allow prevent, allow prohibit, include exclude, "
+    "before after, above below, maximum minimum, largest smallest, larger smaller, longest shortest, "
+    "longer shorter, first last, open close, opening closing, accept reject, promote inhibit, "
+    "promote suppress, activate inhibit, activate inactivate, activate suppress, positive negative, "
+    "positively negatively, early late, earlier later, sufficient insufficient, sensitive resistant, "
+    "sensitivity resistance, presence absence, cause prevent, induce inhibit, induce prevent, "
+    "necessary unnecessary, required optional, mandatory optional, safe dangerous, win lose, north south, "
+    "east west, northern southern, summer winter, weekday weekend, possible impossible, same different, "
+    "dependent independent, upregulate downregulate, upregulation downregulation, free paid, "
+    "with without, inside outside, start end, begin end, arrive depart, left right, port starboard, "
+    "old new, fast slow, faster slower, strong weak, stronger weaker, hot cold, wet dry, full empty, "
+    "true false, public private, internal external, improve worsen, better worse, best worst, "
+    "protect harm, beneficial harmful, rare common, stable unstable, essential dispensable, "
+    "success failure, always never, stimulate inhibit, enhance reduce, enhance impair, enhance inhibit, "
+    "accelerate slow, day night, morning evening, import export, until since, "
+    "acquire sell, acquire sold, buy sell, bought sold, approve reject, agree refuse, accept refuse, cheaper dearer, "
+    "cheap expensive, stop start, lend borrow, lent borrowed, rose fell, win lost, won lost"
+)
+_UP = (
+    "increase raise rise elevate higher more enhance promote activate upregulate improve induce stimulate "
+    "augment expand greater grow strengthen facilitate accelerate boost larger longer elevated increased"
+)
+_DOWN = (
+    "decrease reduce lower fall less fewer diminish inhibit suppress block downregulate impair prevent "
+    "attenuate decline shrink deplete loss drop weaken abolish abrogate limit restrict smaller shorter "
+    "reduction inhibition deficiency"
+)
+_PREFIXES = ("un", "in", "im", "non", "dis", "ir", "il")
+
+
+def opposites(claim: str, source: str) -> bool:
+    """Whether each text has one side, and only that side, of a pair such as open and closed."""
+    here, there = set(analyze(claim)), set(analyze(source))
+    return any(
+        this in here and that not in here and that in there and this not in there
+        for pair in _pairs()
+        for this, that in (pair, pair[::-1])
+    ) or _prefixed(here, there)
+
+
+def with_opposites(terms: set[str]) -> set[str]:
+    """The terms, and the opposites of those that have one: "closed" speaks of open too."""
+    return terms.union(that for pair in _pairs() for this, that in (pair, pair[::-1]) if this in terms)
+
+
+def _prefixed(here: set[str], there: set[str]) -> bool:
+    """Whether one text has a word where the other has it with un-, in- or non-."""
+    return any(
+        prefix + word in other and prefix + word not in one and word not in other
+        for one, other in ((here, there), (there, here))
+        for word in one
+        if len(word) > 3
+        for prefix in _PREFIXES
+    )
+
+
+@cache
+def _pairs() -> tuple[tuple[str, str], ...]:
+    pairs = (tuple((analyze(word) or [word])[0] for word in pair.split()) for pair in _OPPOSITES.split(", "))
+    return tuple((first, second) for first, second in pairs)
+
+
+@cache
+def _directions() -> tuple[frozenset[str], frozenset[str]]:
+    return frozenset(analyze(_UP)), frozenset(analyze(_DOWN))
+
+
+def direction(text: str) -> int:
+    """1 when a text speaks of more, -1 when of less, 0 when of both or of neither."""
+    up, down = _directions()
+    terms = set(analyze(text))
+    return bool(terms & up) - bool(terms & down)
+
+
+_EXACT = ("is", "about")
+Figure = tuple[int, int, Quantity | Moment]
+"""Where it begins and ends, and what it tells."""
+
+
+def restated(claim: str, sentence: str) -> str:
+    """The claim with the sentence's own words for each figure that says the same."""
+    stated = [one for one in figures(sentence) if _is_meant(sentence, one)]
+    said = claim
+    for start, end, figure in reversed(figures(claim)):
+        same = next((one for one in stated if _same(figure, one[2])), None)
+        if same is not None:
+            said = said[:start] + sentence[same[0] : same[1]] + said[end:]
+    return said
+
+
+def figures(text: str) -> list[Figure]:
+    """The figures of a text in order; one within another, such as a number with a date behind it, is left out."""
+    figures: list[Figure] = [(start, start + len(one.words), one) for (start, _), one in quantity_spans(text)]
+    figures += [(start, end, one) for (start, end), one in date_spans(text)]
+    found: list[Figure] = []
+    for figure in sorted(figures, key=lambda one: one[:2]):
+        if not found or figure[0] >= found[-1][1]:
+            found.append(figure)
+    return found
+
+
+def _is_meant(sentence: str, figure: Figure) -> bool:
+    """Whether its own words tell it, unlike those of "except Sunday", which tells all other days."""
+    start, end, told = figure
+    return not isinstance(told, Moment) or not told.weekdays or moments(sentence[start:end]) == [told]
+
+
+def _same(figure: Quantity | Moment, other: Quantity | Moment) -> bool:
+    if isinstance(figure, Quantity) and isinstance(other, Quantity):
+        return figure.bound in _EXACT and other.bound in _EXACT and figure.fits(other)
+    return isinstance(figure, Moment) and isinstance(other, Moment) and figure.fits(other)
+
+
+Extent = Literal["all", "most", "some", "none"]
+
+_CUE = re.compile(
+    r"\b(?:no(?= longer)|not(?! only)|no(?! (?:more|less|fewer|later|earlier|\d|\.))|never|none|neither|nor|nothing"
+    r"|nobody|nowhere|refuse[sd]?(?= to)|decline[sd]?(?= to)|without|unless|cannot|unable|lack(?:s|ed|ing)?"
+    r"|fail(?:s|ed|ure)?(?= to\b)|absence|absent|devoid|independent(?:ly)?"
+    r"|\w{1,20}n['’]t)\b",
+    re.I,
+)
+_BREAK = re.compile(r"[.,;:!?]\s|\b(?:but|while|whereas|because|although|though|if|when)\b", re.I)
+_SCOPE = 3
+_ADJACENT = 14
+"""Characters between two cues that cancel each other: "never fails"."""
+_HEDGE = re.compile(
+    r"\b(?:may|might|could|possibly|perhaps|probably|maybe|likely|unlikely|suggest(?:s|ed|ing)?|appear(?:s|ed)? to"
+    r"|seem(?:s|ed)? to|hypothesi[sz]e[sd]?|unclear|uncertain|unknown|controversial|whether|is thought to"
+    r"|are thought to|expected to|is said to|it is believed|rumou?r(?:s|ed)?|alleged(?:ly)?|reportedly)\b",
+    re.I,
+)
+_EXTENTS: tuple[tuple[Extent, re.Pattern[str]], ...] = (
+    ("none", re.compile(r"\b(?:no|none|never|nobody|neither)\b", re.I)),
+    (
+        "all",
+        re.compile(r"\b(?:all|every|each|always|everyone|everything|any|only|entirely|exclusively)\b", re.I),
+    ),
+    ("most", re.compile(r"\b(?:most|mostly|majority|usually|generally|often)\b", re.I)),
+    ("some", re.compile(r"\b(?:some|sometimes|several|few|many|occasionally|partly|rarely|seldom)\b", re.I)),
+)
+_WEAKER: dict[Extent, frozenset[Extent]] = {
+    "all": frozenset({"most", "some"}),
+    "most": frozenset({"some"}),
+    "some": frozenset(),
+    "none": frozenset({"some", "most"}),
+}
+_THAN = re.compile(
+    r"(?P<more>.{1,300})\b(?P<word>\w{2,20}er|(?:more|less) \w{1,20})\s(?:\w{1,20}\s){0,3}than\b"
+    r"(?P<less>.{1,300})",
+    re.I | re.S,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A negation and the terms it denies, nearest first."""
+
+    scope: tuple[str, ...]
+
+
+def denials(text: str) -> list[Denial]:
+    """The negations of a text; two that cancel each other are none."""
+    cues = list(_CUE.finditer(text))
+    plain = _without_figures(text) if cues else text
+    found: list[Denial] = []
+    place = 0
+    while place < len(cues):
+        cue = cues[place]
+        following = cues[place + 1] if place + 1 < len(cues) else None
+        if following and 0 <= following.start() - cue.end() <= _ADJACENT and _cancels(text, cue, following):
+            place += 2
+            continue
+        found.append(Denial(_scope(plain, cue) or _scope(text, cue)))
+        place += 1
+    return found
+
+
+def _without_figures(text: str) -> str:
+    """The text with blanks for figures and units: who denies a weight denies it in any unit."""
+    for start, end, _ in figures(text):
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
+def _cancels(text: str, cue: re.Match[str], following: re.Match[str]) -> bool:
+    between = text[cue.end() : following.start()]
+    return not _BREAK.search(between) and cue.group().lower() not in ("no", "neither", "nor")
+
+
+def _scope(text: str, cue: re.Match[str]) -> tuple[str, ...]:
+    rest = text[cue.end() : cue.end() + 200]
+    stop = _BREAK.search(rest)
+    terms = analyze(rest[: stop.start()] if stop else rest)[:_SCOPE] if rest.strip(" .,;:!?") else []
+    return tuple(terms) or tuple(reversed(analyze(text[max(0, cue.start() - 100) : cue.start()])[-2:]))
+
+
+def denial_conflicts(claim: str, source: str) -> bool:
+    """Whether one of the two denies what the other says without denying it."""
+    mine, theirs = denials(claim), denials(source)
+    there, here = with_opposites(set(analyze(source))), with_opposites(set(analyze(claim)))
+    return _unmatched(mine, theirs, there) or _unmatched(theirs, mine, here)
+
+
+def _unmatched(one: Iterable[Denial], other: Sequence[Denial], terms: set[str]) -> bool:
+    """Whether a denial concerns terms that the other text has, and finds no denial of its own there."""
+    free = list(other)
+    for denial in one:
+        partner = next((theirs for theirs in free if set(denial.scope) & set(theirs.scope)), None)
+        if partner is not None:
+            free.remove(partner)
+        elif 2 * len(terms.intersection(denial.scope)) >= max(len(denial.scope), 1):
+            return True
+    return False
+
+
+def swapped(claim: str, source: str) -> bool:
+    """Whether two comparisons by the same word name their sides the other way round."""
+    mine, theirs = _THAN.match(claim), _THAN.match(source)
+    if not mine or not theirs or mine["word"].lower() != theirs["word"].lower():
+        return False
+    more, less = set(analyze(mine["more"])), set(analyze(mine["less"]))
+    above, below = set(analyze(theirs["more"])), set(analyze(theirs["less"]))
+    straight = len((more - less) & (above - below)) + len((less - more) & (below - above))
+    crossed = len((more - less) & (below - above)) + len((less - more) & (above - below))
+    return crossed > straight
+
+
+def extent(text: str) -> Extent | None:
+    """How much of its subject a text speaks of, where it says so."""
+    return next((name for name, pattern in _EXTENTS if pattern.search(text)), None)
+
+
+def overreaches(claim: str, source: str) -> bool:
+    """Whether the claim says all where the source says some or does not say how many."""
+    claimed, stated = extent(claim), extent(source)
+    if claimed is None or claimed in ("none", "some"):
+        return False
+    return stated is None or stated in _WEAKER[claimed]
+
+
+def hedged(text: str) -> bool:
+    """Whether a text says that something may be so rather than that it is."""
+    return _HEDGE.search(text) is not None

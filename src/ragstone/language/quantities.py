@@ -1,0 +1,278 @@
+"""Quantities as values: amounts with units, ranges and changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Literal
+
+from ragstone.language.numbers import scale_of
+
+Move = Literal["", "by", "to", "unsure"]
+
+_STEP = (
+    r"about|around|approximately|roughly|nearly|almost|some|only|just|over|under|(?:no )?(?:more|less) than|at least"
+    r"|at most|up to|as (?:much|many|little|few) as|[a-z]{2,14}ly|an?|the|another|a further|~"
+)
+_MOVER = (
+    r"rose|ris(?:es?|en|ing)|rais(?:e[sd]?|ing)|fell|fall(?:s|en|ing)?|drop(?:s|ped|ping)?"
+    r"|(?:in|de)creas(?:e[sd]?|ing)|climb(?:s|ed|ing)?|gr[eo]w(?:s|n|ing|th)?|shr[aiu]nk(?:s|ing)?"
+    r"|reduc(?:e[sd]?|ing|tion)|lower(?:s|ed|ing)|warm(?:s|ed|ing)|cool(?:s|ed|ing)|heat(?:s|ed)"
+    r"|declin(?:e[sd]?|ing)|jump(?:s|ed)?|s[aiu]nk(?:s|ing)?|gain(?:s|ed)?|los(?:es?|t)|chang(?:e[sd]?|ing)"
+    r"|expand(?:s|ed)?|exten(?:ds?|ded|sion)|cuts?|went|g(?:o|oes|one)"
+)
+_GAP = (
+    r"differ(?:s|ed|ences?|ing)?|toleran(?:ces?|t)|var(?:y|ies|ied|ying|iations?)|deviat(?:e[sd]?|ions?)"
+    r"|fluctuat(?:e[sd]?|ions?|ing)|sw[iu]ngs?|swung|margins?|accura(?:te|cy)|within|warmer|cooler|colder|hotter"
+    r"|errors?|uncertaint(?:y|ies)|precis(?:e|ion)|increments?|steps?|offsets?|gradients?|spread"
+)
+_BY = re.compile(
+    rf"(?:\b(?:by|within|every|each|accurate to|(?:{_MOVER}|{_GAP}) of"
+    rf"|(?:difference|tolerance)\b[^,]{{0,50}} (?:is|was|are|were)"
+    rf"|(?:{_MOVER})|plus or minus)|±|\+/[-−–])(?: (?:{_STEP})){{0,3}}$",
+    re.I,
+)
+_AT = re.compile(
+    r"\b(?:(?P<to>(?<!up )(?<!accurate )to)|from|at|below|above|past|beyond|between|reach(?:es|ed|ing)?"
+    r"|temperatures? of)"
+    rf"(?: (?:{_STEP}|new|record|high|low|peak|total|of)){{0,4}}$",
+    re.I,
+)
+_MOVES = re.compile(rf"\b(?:{_MOVER})\b", re.I)
+_MAY_BE = re.compile(rf"\b(?:{_MOVER}|{_GAP}|range[sd]?)\b", re.I)
+_FURTHER = re.compile(
+    r"[ -](?:warmer|cooler|colder|hotter|higher|lower|more|less|above|below|apart|either"
+    r"|too|in excess|of (?:warming|cooling)"
+    r"|(?:temperature )?(?:rise|fall|drop|increase|decrease|difference|change|tolerance|swing|variation|gap|margin))\b",
+    re.I,
+)
+_STOP = re.compile(r"[.;!?]\s")
+_WINDOW = 80
+
+
+def moved(text: str, start: int, end: int) -> Move:
+    """What the words around a number say; "unsure" where they speak of a change but not of this number."""
+    before = clause_before(text, start)
+    at = _AT.search(before)
+    if at is None and _BY.search(before):
+        return "by"
+    if _FURTHER.match(text, end):
+        return "by"
+    if at is not None:
+        return "to" if at["to"] and _MOVES.search(before) else ""
+    return "unsure" if _MAY_BE.search(before) else ""
+
+
+def moves(text: str, start: int) -> bool:
+    """Whether something before a number is said to rise or to fall."""
+    return _MOVES.search(clause_before(text, start)) is not None
+
+
+def clause_before(text: str, start: int) -> str:
+    """The words that lead to a number, as far as one sentence goes."""
+    return _STOP.split(text[max(0, start - _WINDOW) : start])[-1].rstrip()
+
+
+Bound = Literal["is", "about", "over", "under", "at least", "at most"]
+Outcome = Literal["same", "differs", "absent"]
+
+_ABOUT = Fraction(1, 20)
+"""How far "about 100" may be from what the source says."""
+_CONVERTED = Fraction(1, 100)
+"""How far a number may be off that was rounded when its unit was changed: 10 miles are 16 km."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number as written, in the smallest shared measure of its kind."""
+
+    value: Fraction
+    written: Fraction
+    """The number before its unit is taken into account."""
+    dimension: str
+    """What it measures, or the stem of the word it counts; empty when it stands alone."""
+    lead: str
+    """What stands before it: the stem of one word ("channel 12"), or the two words that lead to it."""
+    bound: Bound
+    per: tuple[str, Fraction] | None = None
+    """What it is counted by: the hour in "5 mg per hour"."""
+    size: Fraction = Fraction(1)
+    """Of one unit, in the measure of `value`."""
+    step: Fraction = Fraction(1)
+    """What one more in the last digit given amounts to, in the measure of `written`."""
+    move: Move = ""
+    """Whether it tells how far something moved, or where to."""
+    words: str = field(default="", compare=False)
+    """It with its unit, as the text has it."""
+
+    def fits(self, other: Quantity) -> bool:
+        """Whether a source that states `other` states this."""
+        if {self.move, other.move} == {"by", "to"} or not self._counted_alike(other):
+            return False
+        if self.dimension != other.dimension:
+            # A bare number may be meant as the same measure, but then it must be the very same number.
+            bare = not (self.dimension and other.dimension) and self.written == other.written
+            return bare and replace(self, dimension=other.dimension, value=other.value).fits(other)
+        if self.per is not None:
+            return self._each().fits(other._each())
+        if self.bound == other.bound or {self.bound, other.bound} <= {"is", "about"}:
+            return self.value == other.value or self._rounds(other)
+        return _within(self, other)
+
+    def rivals(self, other: Quantity) -> bool:
+        """Whether both measure the same kind of thing, so that one excludes the other."""
+        alike = self.dimension == other.dimension and (
+            self.dimension or (self.lead and self.lead == other.lead)
+        )
+        if not alike or (self.per is None) != (other.per is None) or {self.move, other.move} == {"by", "to"}:
+            return False
+        return not self.fits(other) and not self._may_be(other)
+
+    def _counted_alike(self, other: Quantity) -> bool:
+        """Whether both are rates by the same measure, or neither is one."""
+        return (self.per and self.per[0]) == (other.per and other.per[0])
+
+    def _each(self) -> Quantity:
+        """The rate as a plain number."""
+        by = self.per[1] if self.per else Fraction(1)
+        return replace(self, value=self.value / by, size=self.size / by, per=None)
+
+    def _rounds(self, other: Quantity) -> bool:
+        """Whether it is a fair word for the other value: near it, and no digit of its own is wrong."""
+        off = abs(self.value - other.value)
+        if self.bound == "about":
+            return off <= self._leeway(other)
+        converted = self.bound == "is" and self.size != other.size
+        return converted and off <= min(self.step * self.size / 2, _CONVERTED * self._larger(other))
+
+    def _may_be(self, other: Quantity) -> bool:
+        """Whether the two could be one measure told with fewer digits; neither states the other then."""
+        if self.per != other.per:
+            return False
+        exact = [one for one in (self, other) if one.bound in ("is", "about")]
+        if len(exact) == 1:
+            return _allows(other if exact[0] is self else self, exact[0].value)
+        if not exact:
+            return False
+        return abs(self.value - other.value) <= max(self._leeway(other), other._leeway(self))
+
+    def _leeway(self, other: Quantity) -> Fraction:
+        """Half of its last digit that is not a mere 0, but never much of it; none where it is told exactly."""
+        if self.bound != "about" and self.size == other.size:
+            return Fraction(0)
+        last = self.step
+        while self.written and (self.written / (10 * last)).denominator == 1:
+            last *= 10
+        most = _ABOUT if self.bound == "about" else 2 * _CONVERTED
+        return min(last * self.size / 2, most * self._larger(other))
+
+    def _larger(self, other: Quantity) -> Fraction:
+        return max(abs(one.written) * one.size for one in (self, other))
+
+
+def _allows(limit: Quantity, value: Fraction) -> bool:
+    """Whether a number lies inside a bound: three hours are among "up to three hours"."""
+    if limit.bound in ("over", "under"):
+        return value > limit.value if limit.bound == "over" else value < limit.value
+    return value >= limit.value if limit.bound == "at least" else value <= limit.value
+
+
+def _within(claim: Quantity, source: Quantity) -> bool:
+    """Whether what the source allows lies inside what the claim allows."""
+    if claim.bound == "over":
+        return source.value > claim.value or (source.bound == "over" and source.value >= claim.value)
+    if claim.bound == "at least":
+        return source.bound in ("is", "at least", "over") and source.value >= claim.value
+    if claim.bound == "under":
+        return source.value < claim.value or (source.bound == "under" and source.value <= claim.value)
+    if claim.bound == "at most":
+        return source.bound in ("is", "at most", "under") and source.value <= claim.value
+    return False
+
+
+def compare(claimed: Quantity, stated: Sequence[Quantity]) -> Outcome:
+    """What a source's quantities say about one of the claim's."""
+    if any(claimed.fits(quantity) for quantity in stated):
+        return "same"
+    return "differs" if any(claimed.rivals(quantity) for quantity in stated) else "absent"
+
+
+Span = tuple[tuple[int, int], Quantity]
+Spans = tuple[Span, ...]
+_SCALED_WORDS = re.compile(r"(?:hundred|thousand|million)$", re.I)
+_THOUSANDS = re.compile(r"\b(?:thousand|million|billion|trillion)\b", re.I)
+_RANGE = re.compile(r"\s?[-–—‐‑]\s?| to | and ")
+
+
+def joined(text: str, found: list[Span]) -> Spans:
+    """One quantity of the two in "1 hour 30 minutes" and "two hundred and fifty"; two bounds of "5–10 days"."""
+    whole: list[Span] = []
+    for span, one in found:
+        if whole:
+            (start, end), before = whole[-1]
+            between = text[start + len(before.words) : span[0]]
+            if _goes_on(before, one, between):
+                words = text[start : span[0] + len(one.words)]
+                whole[-1] = (start, span[1]), replace(_sum(before, one), words=words)
+                continue
+            low = before if before.dimension else _in_measure_of(one, before)
+            if _is_range(low, one, between, text[:start]):
+                whole[-1] = (start, end), replace(low, bound="at least")
+                one = replace(one, bound="at most")
+        whole.append((span, one))
+    return tuple(whole)
+
+
+def _goes_on(before: Quantity, one: Quantity, between: str) -> bool:
+    """Whether a number is the rest of the one before it."""
+    if between not in (" ", " and ") or before.per or one.bound not in ("is", before.bound):
+        return False
+    if not before.dimension and _SCALED_WORDS.search(before.words):
+        return 0 < one.written < scale_of(before.words.split()[-1]) * _scale(before, one)
+    smaller = one.dimension == before.dimension and 0 <= one.value < before.size
+    return smaller and one.dimension in ("time in s", "length in m") and one.bound == before.bound != "about"
+
+
+def _sum(before: Quantity, one: Quantity) -> Quantity:
+    if before.dimension:
+        whole = replace(before, value=before.value + one.value, size=one.size, step=one.step, per=one.per)
+        return replace(whole, written=whole.value / one.size)
+    more = before.written * _scale(before, one)
+    written = more + one.written
+    return replace(
+        one,
+        written=written,
+        value=one.value + more * one.size,
+        lead=before.lead,
+        bound=before.bound,
+    )
+
+
+def _scale(before: Quantity, one: Quantity) -> int:
+    """What is counted in "two hundred and fifty thousand" are the thousands."""
+    scaled = _THOUSANDS.search(one.words) if before.words.lower().endswith("hundred") else None
+    return scale_of(scaled[0]) if scaled else 1
+
+
+def _in_measure_of(one: Quantity, bare: Quantity) -> Quantity:
+    """A number without a unit in that of the number behind it."""
+    value = one.value - (one.written - bare.written) * one.size
+    return replace(bare, value=value, dimension=one.dimension, size=one.size, per=one.per)
+
+
+def _is_range(low: Quantity, high: Quantity, between: str, before: str) -> bool:
+    """Whether two numbers are the ends of what something may be, not where it came from and went."""
+    if (
+        _RANGE.fullmatch(between) is None
+        or high.bound != "is"
+        or low.bound not in ("is", "about", "at least")
+    ):
+        return False
+    if low.dimension != high.dimension or low.value >= high.value:
+        return False
+    lead = before[-9:].rstrip().lower()
+    if between == " and ":
+        return lead.endswith("between")
+    return between != " to " or not (lead.endswith("from") and moves(before, len(before)))
