@@ -16,7 +16,7 @@ from bench.data import load, vectors
 from bench.report import Row
 from bench.searching import pipeline_over
 from ragstone.answer.verify import ClaimVerifier
-from ragstone.core.claims import Verdict
+from ragstone.core.answers import Verdict
 from ragstone.core.model_types import Entailment, Relation
 from ragstone.core.types import SearchResult
 from ragstone.models import build_embedder

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ragstone.blocking import Ragstone
     from ragstone.core.answers import Answer, Citation
     from ragstone.core.audit import AuditEntry, acting_as
-    from ragstone.core.corpora import BuildRequest
+    from ragstone.core.collections import BuildRequest
     from ragstone.core.errors import RagstoneError
     from ragstone.core.types import Document, Hit, IngestReport, Item, SearchResult
     from ragstone.engine import Engine
@@ -49,7 +49,7 @@ __all__ = [
 _HOMES = {
     "Answer": "ragstone.core.answers",
     "AuditEntry": "ragstone.core.audit",
-    "BuildRequest": "ragstone.core.corpora",
+    "BuildRequest": "ragstone.core.collections",
     "Citation": "ragstone.core.answers",
     "acting_as": "ragstone.core.audit",
     "Ragstone": "ragstone.blocking",

@@ -11,10 +11,17 @@ from typing import Any
 
 from ragstone.answer.answer_cache import AnswerCache, Asked
 from ragstone.answer.question import Part, each_once, look_up, standalone
-from ragstone.core.answers import Answer, AnswerEvent, AnswerReady
-from ragstone.core.claims import Verdict
-from ragstone.core.proof import ReceiptReport
-from ragstone.core.research import DEPTHS, MOST_ITERATIONS, Depth, Research
+from ragstone.core.answers import (
+    DEPTHS,
+    MOST_ITERATIONS,
+    Answer,
+    AnswerEvent,
+    AnswerReady,
+    Depth,
+    ReceiptReport,
+    Research,
+    Verdict,
+)
 from ragstone.core.types import Hit, Json, Mode, SearchResult
 from ragstone.parts import Parts
 from ragstone.query.rank import passages_of, source_kind

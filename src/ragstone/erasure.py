@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ragstone.core.auditor import Auditor
+from ragstone.core.audit import Auditor
 from ragstone.core.clock import now
 from ragstone.core.erasure import Receipt, Target
 from ragstone.core.errors import NotFoundError, RagstoneError

@@ -10,10 +10,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ragstone.core.audit import AuditTrail
-from ragstone.core.auditor import Auditor
+from ragstone.core.audit import Auditor, AuditTrail
 from ragstone.core.errors import NotFoundError, TenantGone, TenantSuspended
-from ragstone.core.spending import billed
+from ragstone.core.model_types import billed
 from ragstone.core.tenants import QuotaName, Reservation, Tenant, TenantBook
 from ragstone.settings.tenants import PROFILE, applied, is_on
 from ragstone.settings.tree import Settings

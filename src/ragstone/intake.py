@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ragstone.core.clock import now
-from ragstone.core.document_facts import checked_facts
+from ragstone.core.documents import checked_facts
 from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
-from ragstone.core.failures import failure_of
 from ragstone.core.ids import check_name, content_hash
 from ragstone.core.jobs import (
     DocumentStatus,
@@ -25,7 +24,7 @@ from ragstone.core.jobs import (
     UnderWay,
 )
 from ragstone.core.ledger import Ledger
-from ragstone.core.types import Failure, Item, KnowledgeBase, Metadata
+from ragstone.core.types import Failure, Item, KnowledgeBase, Metadata, failure_of
 from ragstone.gate import Gate
 from ragstone.ingest.arrivals import Arrivals
 from ragstone.ingest.identities import identified

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from ragstone.core.errors import unknown_kb
-from ragstone.core.readers import closed
+from ragstone.core.reader_pool import closed
 from ragstone.core.types import KnowledgeBase
 from ragstone.parts import Parts
 from ragstone.settings.tree import Settings

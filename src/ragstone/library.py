@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ragstone.core.activity import Vote
 from ragstone.core.audit import AuditEntry
-from ragstone.core.chunk_records import ChunkRecord
 from ragstone.core.collections import Collection, collection_name
+from ragstone.core.documents import ChunkRecord
 from ragstone.core.erasure import Receipt, Target, TargetKind
 from ragstone.core.errors import NotFoundError
 from ragstone.core.filters import parse_filter

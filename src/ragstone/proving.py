@@ -10,10 +10,9 @@ from ragstone.answer.receipt import make_receipt
 from ragstone.answer.receipt_check import check_receipt
 from ragstone.answer.receipt_places import Stored
 from ragstone.answer.receipt_wording import Wording
-from ragstone.core.answers import Answer
+from ragstone.core.answers import Answer, ReceiptReport
 from ragstone.core.clock import now
 from ragstone.core.errors import NotFoundError
-from ragstone.core.proof import ReceiptReport
 from ragstone.core.types import Json, KnowledgeBase, LiveChunk
 from ragstone.parts import Parts
 from ragstone.settings.tree import Settings

@@ -10,8 +10,8 @@ from typing import Any, get_args
 import pytest
 from tests.unit.ingest.chunkers.models import by_words
 
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
-from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.settings.tree import ChunkingSettings, Strategy

@@ -11,7 +11,7 @@ from tests.conformance.derived import open_derived
 
 from ragstone.core.errors import ModelMismatch, RagstoneError, StoreBusy, StoreError
 from ragstone.core.filters import Filter, parse_filter
-from ragstone.core.remarks import listening
+from ragstone.core.notes import listening
 from ragstone.core.types import Candidate, KnowledgeBase, NewVersion, Vector
 from ragstone.core.vectors import Place, Point
 from ragstone.settings.tree import Adapter

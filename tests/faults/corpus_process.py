@@ -11,7 +11,7 @@ from typing import Any
 
 import ragstone.wiring
 from ragstone import Ragstone
-from ragstone.core.corpora import BuildRequest
+from ragstone.core.collections import BuildRequest
 from ragstone.testing.fakes import FakeEmbedder
 
 

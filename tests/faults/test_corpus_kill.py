@@ -11,7 +11,7 @@ import pytest
 from tests.faults import corpus_process
 
 from ragstone import Ragstone
-from ragstone.core.corpora import BuildRequest
+from ragstone.core.collections import BuildRequest
 from ragstone.stores.chunk_metadata import load_metadata
 from ragstone.stores.lexical.bm25_file import load_index
 from ragstone.testing.fakes import FakeEmbedder

@@ -12,7 +12,7 @@ import pytest
 from tests.faults import corpus_process, rename_process
 
 from ragstone import Ragstone
-from ragstone.core.corpora import BuildRequest
+from ragstone.core.collections import BuildRequest
 from ragstone.testing.fakes import FakeEmbedder
 
 OLD, NEW = "corpus_embeddings", "game"
@@ -24,7 +24,7 @@ POINTS = {
     "the kb renamed": "ragstone.corpora.renaming:Renaming._follow",
     "one file in place": "ragstone.stores.corpus_files:put_in_place+",
     "the files in place": "ragstone.stores.corpus_files:FilePair.remove",
-    "all but the record": "ragstone.core.auditor:_ended",
+    "all but the record": "ragstone.core.audit:_ended",
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ragstone import Item, Ragstone
-from ragstone.core.corpora import BuildRequest, draft_prefix
+from ragstone.core.collections import BuildRequest, draft_prefix
 from ragstone.stores.chunk_metadata import load_metadata
 from ragstone.stores.lexical.bm25_file import load_index
 from ragstone.testing.fakes import FakeEmbedder

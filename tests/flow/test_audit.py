@@ -14,7 +14,7 @@ import pytest
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
 from ragstone.core.audit import AuditEntry, acting_as
 from ragstone.core.clock import now
-from ragstone.core.corpora import BuildRequest
+from ragstone.core.collections import BuildRequest
 from ragstone.core.errors import InputError, NotFoundError, StoreFull, TenantSuspended
 from ragstone.stores.audit import SqlAuditTrail
 from ragstone.testing.fakes import FakeEmbedder

@@ -22,7 +22,7 @@ from tests.flow.corpus_kit import (
 )
 
 from ragstone import Item, Ragstone, RagstoneError
-from ragstone.core.corpora import ChunkMetadata
+from ragstone.core.collections import ChunkMetadata
 from ragstone.core.errors import (
     CollectionExists,
     InputError,

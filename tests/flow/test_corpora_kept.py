@@ -26,7 +26,7 @@ from tests.flow.corpus_kit import (
 )
 
 from ragstone import Item, Ragstone
-from ragstone.core.corpora import draft_prefix, is_draft
+from ragstone.core.collections import draft_prefix, is_draft
 from ragstone.core.errors import (
     CollectionExists,
     InputError,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ragstone import Engine, Item, Settings, open_engine
-from ragstone.core.chunk_records import ChunkRecord
+from ragstone.core.documents import ChunkRecord
 from ragstone.core.errors import InputError, ModelError, NotFoundError, UnsupportedFormat
 from ragstone.core.jobs import Status
 from ragstone.core.wire import chunk_record_json, hit_json

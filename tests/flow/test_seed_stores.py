@@ -12,12 +12,11 @@ from tests.unit.ingest.kit import parsed
 
 import ragstone
 from ragstone import Engine, Item, Ragstone, load_settings
-from ragstone.core.collections import collection_name
-from ragstone.core.corpora import BuildRequest
+from ragstone.core.collections import BuildRequest, collection_name
 from ragstone.core.errors import CollectionExists, InputError, ModelMismatch, NotFoundError, StoreBusy
 from ragstone.core.filters import parse_filter
 from ragstone.core.jobs import NewJob, Priority
-from ragstone.core.tokens import WordTokenizer
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Hit, KnowledgeBase
 from ragstone.core.vectors import Place, Point
 from ragstone.corpora.builder import CorpusBuilder

@@ -19,7 +19,7 @@ from ragstone.activity import Activity
 from ragstone.answer.receipt import make_receipt
 from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.clock import now
-from ragstone.core.corpora import BuildRequest
+from ragstone.core.collections import BuildRequest
 from ragstone.core.errors import InputError, NotFoundError, TenantSuspended
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import Json, SearchResult

@@ -13,8 +13,7 @@ import pytest
 
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.errors import ModelError, QuotaExceeded
-from ragstone.core.model_types import Embeddings
-from ragstone.core.spending import spent
+from ragstone.core.model_types import Embeddings, spent
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import Role
 from ragstone.testing.fakes import FakeEmbedder

@@ -11,7 +11,7 @@ import pytest
 from bench.twins import Pair, pairs
 
 from ragstone import Ragstone
-from ragstone.core.claims import Verdict
+from ragstone.core.answers import Verdict
 from ragstone.language.sentences import sentence_spans
 from ragstone.samples import corpus_path
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ragstone.core.errors import NotFoundError, QuotaExceeded, TenantGone, TenantSuspended
-from ragstone.core.spending import spent
+from ragstone.core.model_types import spent
 from ragstone.core.tenants import Quotas, Tenant
 from ragstone.gate import REMEMBERED, Gate
 from ragstone.settings.tree import Settings

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from ragstone.core.errors import ParserLimit
-from ragstone.core.tokens import WordTokenizer
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Block, Parsed
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.uploads import checked_upload

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ragstone.core.research import Depth
+from ragstone.core.answers import Depth
 from ragstone.core.types import Mode
 
 SourceType = Literal["all", "emails", "papers", "rss", "web", "files", "docs", "uploads", "corpus"]

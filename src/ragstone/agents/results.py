@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragstone.agents.compress import compressed
-from ragstone.core.claims import Verdict
-from ragstone.core.research import source_of
+from ragstone.core.answers import Verdict, source_of
 from ragstone.core.types import Hit, Json, SearchResult
 from ragstone.core.wire import JsonObject
 

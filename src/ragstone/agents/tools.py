@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from ragstone.agents import arguments as takes
 from ragstone.agents.results import claim_json, docs_json, knowledge_json
-from ragstone.core.research import Research
+from ragstone.core.answers import Research
 from ragstone.core.types import Json, Mode, SearchResult
 from ragstone.core.wire_research import findings_json, sources_json
 from ragstone.engine import Engine

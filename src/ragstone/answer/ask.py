@@ -19,8 +19,8 @@ from ragstone.answer.write import Writer
 from ragstone.core.activity import Turn
 from ragstone.core.answers import Answer, AnswerEvent, AnswerReady, CitationsReady
 from ragstone.core.errors import ModelError, RemoteError
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import LLM, Embedder, Entailer, Tokenizer
-from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Hit
 from ragstone.settings.answers import AnswerSettings
 from ragstone.settings.tree import LLMSettings

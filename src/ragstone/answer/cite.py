@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ragstone.core.answers import SITE, Citation, Support
-from ragstone.core.chunk_places import page_at
+from ragstone.core.documents import page_at
 from ragstone.core.errors import SettingsError
 from ragstone.core.types import Hit
 

@@ -17,9 +17,8 @@ from ragstone.answer.receipt import AnswerReceipt, read_receipt
 from ragstone.answer.receipt_places import Placed, Stored, placed
 from ragstone.answer.receipt_wording import is_made_of
 from ragstone.answer.reply import CitedSentence
-from ragstone.core.answers import Sentence
+from ragstone.core.answers import CheckedCitation, CheckedSentence, QuoteState, ReceiptReport, Sentence
 from ragstone.core.errors import InputError
-from ragstone.core.proof import CheckedCitation, CheckedSentence, QuoteState, ReceiptReport
 from ragstone.core.types import Hit
 
 Look = Callable[[str], Awaitable[Stored | None]]

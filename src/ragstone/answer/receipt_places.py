@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragstone.core.answers import Citation
-from ragstone.core.chunk_places import page_at, page_starts, table_head
-from ragstone.core.proof import QuoteState
+from ragstone.core.answers import Citation, QuoteState
+from ragstone.core.documents import page_at, page_starts, table_head
 from ragstone.core.types import Hit, LiveChunk
 
 _MOST_SHOWN = 80

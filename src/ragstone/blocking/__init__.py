@@ -17,15 +17,12 @@ from ragstone.blocking.moves import BlockingMoves
 from ragstone.blocking.session import BlockingSession
 from ragstone.blocking.tenants import BlockingTenants
 from ragstone.core.activity import Vote
-from ragstone.core.answers import Answer, AnswerEvent
+from ragstone.core.answers import Answer, AnswerEvent, ReceiptReport, Research, Verdict
 from ragstone.core.audit import AuditEntry
-from ragstone.core.chunk_records import ChunkRecord
-from ragstone.core.claims import Verdict
 from ragstone.core.collections import Collection
+from ragstone.core.documents import ChunkRecord
 from ragstone.core.erasure import Receipt, TargetKind
 from ragstone.core.errors import InputError
-from ragstone.core.proof import ReceiptReport
-from ragstone.core.research import Research
 from ragstone.core.spaces import SpaceRecord
 from ragstone.core.types import (
     Document,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ragstone.blocking.run import Run
-from ragstone.core.corpora import BuildRequest, BuildResult, ChunkMetadata, CollectionHealth
+from ragstone.core.collections import BuildRequest, BuildResult, ChunkMetadata, CollectionHealth
 from ragstone.core.types import KnowledgeBase
 
 if TYPE_CHECKING:

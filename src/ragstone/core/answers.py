@@ -1,9 +1,12 @@
-"""An answer, what each of its sentences stands on, and what it sends while it is being made."""
+"""Results of asking: answers with citations, verdicts on claims, research, checked receipts."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from ragstone.core.types import Hit
 
 Support = Literal["quoted", "supported", "unsupported"]
 """Word for word from its source; said by its source in other words; not said by it, and kept only as flagged."""
@@ -98,3 +101,185 @@ class AnswerReady:
 
 
 AnswerEvent = SentenceReady | CitationsReady | AnswerReady
+
+
+Status = Literal["VERIFIED", "LIKELY", "UNVERIFIED"]
+Confidence = Literal["high", "medium", "low"]
+Stance = Literal["supported", "refuted", "mixed", "unknown"]
+
+CONFIDENCE: dict[Status, Confidence] = {"VERIFIED": "high", "LIKELY": "medium", "UNVERIFIED": "low"}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A sentence that bears on a claim, and exactly where it stands: `document.text[start:end] == text`."""
+
+    text: str
+    source: str
+    """What the document calls its origin, or its address where it says none."""
+    relevance: float
+    """Score of the search that found its passage."""
+    stance: Stance
+    support: float
+    """How sure the checker is that it says the claim, from 0 to 1."""
+    refutation: float
+    """How sure the checker is that it says the opposite, from 0 to 1."""
+    failed: tuple[str, ...]
+    """What the explicit checks found against it."""
+    document_id: str
+    chunk_id: str
+    title: str
+    uri: str
+    page: int | None
+    section: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimPart:
+    """One of the statements that a compound claim makes, with a verdict of its own."""
+
+    text: str
+    status: Status
+    stance: Stance
+    support: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the knowledge base says about a claim; a compound claim is as good as its weakest part."""
+
+    claim: str
+    status: Status
+    stance: Stance
+    support: float
+    evidence: tuple[Evidence, ...]
+    parts: tuple[ClaimPart, ...]
+    sources: int
+    """How many independent sources support it: copies of one text count once."""
+    checker: str
+    """What judged the sentences: `checks`, or the name of the entailment model or LLM."""
+    degraded: tuple[str, ...] = ()
+
+    @property
+    def confidence(self) -> Confidence:
+        return CONFIDENCE[self.status]
+
+
+Depth = Literal["quick", "medium", "deep"]
+DEPTHS: Mapping[Depth, int] = {"quick": 5, "medium": 15, "deep": 30}
+"""How many passages each depth keeps, and asks of every search."""
+MOST_ITERATIONS = 5
+Stopped = Literal["sufficient", "nothing_new", "iterations", "out_of_time"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A passage about the topic, how near it is to it, and the queries that found it."""
+
+    hit: Hit
+    relevance: float
+    """Against the topic itself, from 0 to 1, whichever query found it."""
+    queries: tuple[str, ...]
+    about: bool
+    """Whether it is surely about the topic; what is not only fills up the number that was asked for."""
+
+    @property
+    def source(self) -> str:
+        """What its document calls its origin, or its address where it says none."""
+        return source_of(self.hit)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One wave of sub-queries that ran side by side, and what it added."""
+
+    queries: tuple[str, ...]
+    found: int
+    new: int
+    """Passages about the topic that no earlier query had found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Research:
+    """Findings, best first, and why the search for more ended."""
+
+    topic: str
+    findings: tuple[Finding, ...]
+    queries: tuple[str, ...]
+    """Every search that was made, the topic itself first."""
+    rounds: tuple[Round, ...]
+    uncovered: tuple[str, ...]
+    """Sub-queries for which nothing about the topic was found."""
+    stopped: Stopped
+    took_ms: float
+    degraded: tuple[str, ...] = ()
+
+    @property
+    def by_source(self) -> Mapping[str, tuple[Finding, ...]]:
+        """The findings under their sources; the source of the best finding comes first."""
+        groups: dict[str, list[Finding]] = {}
+        for finding in self.findings:
+            groups.setdefault(finding.source, []).append(finding)
+        return {source: tuple(found) for source, found in groups.items()}
+
+
+def source_of(hit: Hit) -> str:
+    """What a passage's document calls its origin, or its address where it says none."""
+    return str(hit.metadata.get("source") or hit.uri)
+
+
+QuoteState = Literal["stands", "moved", "changed", "gone", "elsewhere"]
+"""Word for word where it was; elsewhere in its document; no longer in it; the document is gone; never kept here."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCitation:
+    """A quote of a receipt, and where it stands in the live document now."""
+
+    n: int
+    state: QuoteState
+    document_id: str
+    title: str
+    uri: str
+    quote: str
+    start: int
+    """Where it is now, or where it was when it is no longer there."""
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSentence:
+    """A sentence of a receipt; `reason` says why it does not hold, and is empty when it does."""
+
+    text: str
+    holds: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptReport:
+    """What of an answer still holds."""
+
+    question: str
+    moment: str
+    """When the answer was given."""
+    tampering: tuple[str, ...]
+    """What shows that the receipt is not as it was made; empty when it is."""
+    citations: tuple[CheckedCitation, ...]
+    sentences: tuple[CheckedSentence, ...]
+    differences: tuple[str, ...] = ()
+    """What the receipt calls otherwise than it is called here now: titles, addresses, sections, pages, marks."""
+    unanswered: tuple[str, ...] = ()
+    """The parts of the question that the answer left open when it was given."""
+
+    @property
+    def intact(self) -> bool:
+        """Whether the receipt is as it was made."""
+        return not self.tampering
+
+    @property
+    def holds(self) -> bool:
+        """Whether the same answer would be given today: it is intact, every sentence stands, nothing is renamed."""
+        return self.intact and not self.differences and all(sentence.holds for sentence in self.sentences)

@@ -1,11 +1,15 @@
-"""Collections as people name them: what a tenant has of one type of source, such as `emails_acme`.
-
-They are names for a part of a tenant's documents, never a place: nothing is stored, opened or removed by them.
-"""
+"""Collections of a kb: names of the physical ones, and requests to build one from a corpus file."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ragstone.core.errors import InputError
+from ragstone.core.ids import check_name, content_hash, opaque_id
+from ragstone.core.types import Json, LiveChunk, Metadata
 
 PLURALS = {"email": "emails", "paper": "papers", "upload": "uploads"}
 
@@ -23,3 +27,108 @@ class Collection:
 def collection_name(source_type: str, tenant: str) -> str:
     """What a tenant's documents of a source type are called."""
     return f"{PLURALS.get(source_type, source_type)}_{tenant}"
+
+
+COLLECTION = "corpus_embeddings"
+"""What a collection is called when nobody says otherwise."""
+EXISTS = "Collection already exists. Use overwrite=true to replace."
+DRAFT = re.compile(r"building-.+-[0-9a-f]{6}-[0-9a-f]{8}")
+FileState = Literal["loaded", "stale", "missing"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkMetadata:
+    """What is known of a chunk beside its text."""
+
+    chunk_id: str
+    source: str
+    """The corpus it is from."""
+    position: int
+    """Where it begins in that, in characters."""
+    fields: Metadata = field(default_factory=dict)
+    """Whatever else there is to say."""
+
+    @classmethod
+    def of(cls, live: LiveChunk) -> ChunkMetadata:
+        """The metadata of a chunk as the ledger has it."""
+        chunk = live.chunk
+        known = {
+            "document_id": live.document_id,
+            "title": live.title,
+            "chunk_index": chunk.index,
+            "end": chunk.end,
+            "page": chunk.page,
+            "section": " > ".join(chunk.section),
+            "tokens": chunk.tokens,
+        }
+        return cls(live.id, live.uri, chunk.start, {**chunk.metadata, **known})
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRequest:
+    """What to build from what; None leaves a choice to the settings."""
+
+    corpus_path: str
+    collection: str | None = None
+    overwrite: bool = False
+    chunk_size: int | None = None
+    chunk_overlap: int | None = None
+    embedding_model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BuildResult:
+    """A collection that was built."""
+
+    total_chunks: int
+    bm25_index_path: str
+    vector_db_collection: str
+    metadata_path: str
+    embedding_model: str
+    embedding_dimension: int
+    duration_seconds: float
+    statistics: Mapping[str, Json]
+    """`avg_chunk_size` and `total_tokens` in tokens of the model, and more."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionHealth:
+    """What there is of a collection. One that nobody has built yet is healthy, and has nothing."""
+
+    collection: str
+    exists: bool
+    total_documents: int
+    total_chunks: int
+    bm25_index: FileState
+    """How the index file stands to the collection as it is now."""
+    metadata: FileState
+
+
+def is_draft_of(collection: str, name: str) -> bool:
+    """Whether a kb of that name is this collection being built."""
+    return is_draft(name) and name.startswith(draft_prefix(collection))
+
+
+def draft_prefix(collection: str) -> str:
+    """How the names of kbs begin in which a collection is being built."""
+    return f"building-{collection[:38]}-{content_hash(collection)[:6]}-"
+
+
+def is_draft(name: str) -> bool:
+    """Whether a kb of that name is a collection that is being built."""
+    return DRAFT.fullmatch(name) is not None
+
+
+def check_kb_name(name: str) -> str:
+    """Return a name that a kb may be given, or refuse it; builds remove what is called like their drafts."""
+    if is_draft(check_name(name, "knowledge base")):
+        raise InputError(
+            f"knowledge base '{name}' would be called like a collection that is being built",
+            hint="choose a name that does not begin with building-",
+        )
+    return name
+
+
+def draft_name(collection: str) -> str:
+    """A name for the kb in which a collection is built: another one each time, so that no two builds meet."""
+    return draft_prefix(collection) + opaque_id()[:8]

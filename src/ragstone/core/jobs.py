@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Literal, NamedTuple, Protocol
 
-from ragstone.core.host_clock import Reading
+from ragstone.core.clock import Reading
 from ragstone.core.types import Failure, Json, KnowledgeBase, Metadata
 
 JobKind = Literal["document", "sync", "reembed"]

@@ -7,9 +7,9 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Protocol
 
-from ragstone.core.chunk_records import ChunkRecord
+from ragstone.core.clock import Reading
+from ragstone.core.documents import ChunkRecord
 from ragstone.core.filters import Filter
-from ragstone.core.host_clock import Reading
 from ragstone.core.jobs import DocumentStatus, Job, JobProgress, NewJob, Ticket, UnderWay
 from ragstone.core.types import (
     Document,

@@ -7,15 +7,16 @@ I/O is async; pure computation (parsing, chunking, counting) is not.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from ragstone.core.analysis import QueryType
 from ragstone.core.filters import Filter
 from ragstone.core.model_types import EmbeddingModel, Embeddings, Entailment, Message
-from ragstone.core.records import RecordFindings
 from ragstone.core.types import (
     Candidate,
     Chunk,
+    Hit,
     Json,
     KnowledgeBase,
     Page,
@@ -25,6 +26,14 @@ from ragstone.core.types import (
     Vector,
 )
 from ragstone.core.web import WebResult
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFindings:
+    """Rows for a query, best first. `problem` says which could not be read."""
+
+    rows: tuple[Hit, ...]
+    problem: str = ""
 
 
 class Tokenizer(Protocol):

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ragstone.core.host_clock import Reading
+from ragstone.core.clock import Reading
+from ragstone.core.errors import RagstoneError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -376,3 +377,8 @@ class Stats:
     """The last commit's place in the change feed."""
     bytes: int
     model: str
+
+
+def failure_of(uri: str, error: RagstoneError, said: str = "") -> Failure:
+    """Why this item could not be taken in, and what to do about it; `said` in place of the error's own words."""
+    return Failure(uri, error.code, said or str(error), error.hint)

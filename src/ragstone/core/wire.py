@@ -12,8 +12,8 @@ from math import ceil
 
 from ragstone.core.analysis import analysis_json
 from ragstone.core.answers import Answer, Citation
-from ragstone.core.chunk_records import ChunkRecord
 from ragstone.core.clock import canonical
+from ragstone.core.documents import ChunkRecord
 from ragstone.core.errors import RagstoneError
 from ragstone.core.types import (
     Document,

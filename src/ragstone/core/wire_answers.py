@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from ragstone.core.answers import AnswerEvent, AnswerReady, CitationsReady
-from ragstone.core.proof import ReceiptReport
+from ragstone.core.answers import AnswerEvent, AnswerReady, CitationsReady, ReceiptReport
 from ragstone.core.types import Json
 from ragstone.core.wire import ask_json, citation_json
 

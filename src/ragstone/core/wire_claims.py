@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragstone.core.claims import ClaimPart, Evidence, Verdict
+from ragstone.core.answers import ClaimPart, Evidence, Verdict
 from ragstone.core.wire import JsonObject
 
 

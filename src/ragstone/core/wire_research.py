@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragstone.core.research import Finding, Research, Round
+from ragstone.core.answers import Finding, Research, Round
 from ragstone.core.wire import JsonObject
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from ragstone.core.corpora import (
+from ragstone.core.collections import (
     COLLECTION,
     EXISTS,
     BuildRequest,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from ragstone.core.corpora import BuildRequest
+from ragstone.core.collections import BuildRequest
 from ragstone.core.errors import InputError
 from ragstone.core.protocols import LLM, Embedder
 from ragstone.core.types import Failure, Item

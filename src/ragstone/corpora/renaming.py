@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ragstone.core.corpora import check_kb_name
+from ragstone.core.collections import check_kb_name
 from ragstone.core.errors import RagstoneError, unknown_kb
 from ragstone.core.types import KnowledgeBase
 from ragstone.gate import Gate

@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 
 from ragstone.core.errors import QuotaExceeded
-from ragstone.core.failures import failure_of
 from ragstone.core.ledger import Ledger
 from ragstone.core.tenants import Admission
-from ragstone.core.types import Failure
+from ragstone.core.types import Failure, failure_of
 from ragstone.ingest.prepare import Prepared
 from ragstone.ingest.task import Task
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from ragstone.core.clock import Reading, reading_now
 from ragstone.core.errors import LeaseLost
-from ragstone.core.host_clock import Reading, reading_now
 from ragstone.core.ids import content_hash
 from ragstone.core.jobs import Ticket, UnderWay
 from ragstone.core.ledger import Ledger, Transaction

@@ -17,9 +17,8 @@ from ragstone.core.errors import (
     TenantGone,
     TenantSuspended,
 )
-from ragstone.core.failures import failure_of
 from ragstone.core.jobs import Job, JobProgress, Queue, Ticket
-from ragstone.core.types import Failure
+from ragstone.core.types import Failure, failure_of
 from ragstone.ingest.task import Group
 from ragstone.settings.tree import JobSettings
 

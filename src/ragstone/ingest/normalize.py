@@ -15,8 +15,7 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urljoin, urlsplit
 
 from ragstone.core.clock import canonical, parse_moment
-from ragstone.core.document_facts import SAID_BY_US
-from ragstone.core.metadata import clean_metadata
+from ragstone.core.documents import SAID_BY_US, clean_metadata
 from ragstone.core.types import Item, Json, Metadata, Parsed
 from ragstone.ingest.enrich.boilerplate import trim_boilerplate
 from ragstone.ingest.parsers.cleaning import one_line

@@ -14,12 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.errors import KbGone, LeaseLost, RagstoneError, TenantGone
-from ragstone.core.failures import failure_of
 from ragstone.core.ids import content_hash
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Embedder
 from ragstone.core.tenants import Admission
-from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase
+from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase, failure_of
 from ragstone.ingest.admission import OpenGate, expect_room, room_for
 from ragstone.ingest.arrivals import Arrivals, Listing
 from ragstone.ingest.belt import Belt

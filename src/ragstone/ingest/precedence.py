@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ragstone.core.host_clock import Reading, reading_now
+from ragstone.core.clock import Reading, reading_now
 from ragstone.core.types import Failure, Item, LiveContent
 from ragstone.ingest.task import Task
 

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from ragstone.core.documents import clean_metadata
 from ragstone.core.errors import NoTextSeen, ParserLimit
 from ragstone.core.ids import content_hash
-from ragstone.core.metadata import clean_metadata
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Attachment, Chunk, Document, Failure, Item, Json, Metadata, Parsed
 from ragstone.ingest import parsers

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ragstone.core.errors import RagstoneError
-from ragstone.core.failures import failure_of
 from ragstone.core.ledger import Ledger
-from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase, Stats
+from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase, Stats, failure_of
 from ragstone.ingest.arrivals import Arrivals, Listing
 from ragstone.ingest.endings import is_emptied, spared
 from ragstone.ingest.entries import Entry, opened, some

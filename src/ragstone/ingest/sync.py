@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ragstone.core.clock import canonical, parse_moment
+from ragstone.core.clock import canonical, parse_moment, reading_now
 from ragstone.core.errors import LeaseLost, SourceError
-from ragstone.core.host_clock import reading_now
 from ragstone.core.ids import content_hash
 from ragstone.core.jobs import (
     ACTIVE,

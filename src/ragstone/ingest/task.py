@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from ragstone.core.host_clock import Reading
+from ragstone.core.clock import Reading
 from ragstone.core.jobs import JobProgress, Ticket
 from ragstone.core.types import SKIPPED, Failure, Item
 

@@ -8,15 +8,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from ragstone.core.auditor import Auditor
+from ragstone.core.audit import Auditor
 from ragstone.core.clock import now
 from ragstone.core.errors import FetchError, NotFoundError, RagstoneError, SourceError
-from ragstone.core.failures import failure_of
 from ragstone.core.jobs import Job, NewJob, Priority, Queue, Shortfall, SourceBook, SourceRecord
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Source
 from ragstone.core.tenants import TenantBook
-from ragstone.core.types import KnowledgeBase
+from ragstone.core.types import KnowledgeBase, failure_of
 from ragstone.ingest.fill import SpaceUpkeep
 from ragstone.ingest.notify import Webhook
 from ragstone.ingest.prepare import Preparer

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from ragstone.core.document_facts import FILENAME, within
+from ragstone.core.documents import FILENAME, within
 from ragstone.core.errors import EmptyDocument, InputError, ParserLimit, UnsupportedFormat
 from ragstone.ingest.parsers.cleaning import printable
 from ragstone.ingest.parsers.dispatch import KINDS

@@ -7,9 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from ragstone.core.errors import RemoteError
-from ragstone.core.model_types import Message
-from ragstone.core.spending import spent
-from ragstone.core.tokens import WordTokenizer
+from ragstone.core.model_types import Message, WordTokenizer, spent
 from ragstone.models.openai_client import CallFailed, OpenAIService
 from ragstone.settings.tree import RemoteModel
 

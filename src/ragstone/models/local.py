@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ragstone.core.errors import ModelError, ModelUnavailable
-from ragstone.core.model_types import EmbeddingModel, Embeddings
+from ragstone.core.model_types import EmbeddingModel, Embeddings, WordTokenizer
 from ragstone.core.protocols import Tokenizer
-from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Matrix, Role
 from ragstone.models.batches import Window, unit_rows, windows
 from ragstone.models.catalogue import canonical_name, check_dimension, known_model

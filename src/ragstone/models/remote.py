@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
-from ragstone.core.model_types import EmbeddingModel, Embeddings
-from ragstone.core.spending import spent
+from ragstone.core.model_types import EmbeddingModel, Embeddings, spent
 from ragstone.core.types import Matrix, Role
 from ragstone.models.batches import unit_rows
 from ragstone.models.catalogue import canonical_name, known_model

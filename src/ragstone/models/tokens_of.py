@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Embedder, Tokenizer
-from ragstone.core.tokens import WordTokenizer
 
 
 @runtime_checkable

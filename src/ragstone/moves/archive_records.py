@@ -9,10 +9,10 @@ from dataclasses import asdict
 from typing import get_args
 
 from ragstone.core.clock import canonical, parse_moment
+from ragstone.core.documents import clean_metadata
 from ragstone.core.errors import RagstoneError
 from ragstone.core.ids import check_name
 from ragstone.core.jobs import SourceRecord
-from ragstone.core.metadata import clean_metadata
 from ragstone.core.types import BlockKind, Chunk, Json, Metadata
 from ragstone.core.wire_jobs import masked
 from ragstone.moves.checking import Facts, refused

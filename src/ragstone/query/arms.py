@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError, StoreBusy, StoreError
+from ragstone.core.notes import listening
 from ragstone.core.protocols import Embedder, LexicalIndex, VectorIndex
-from ragstone.core.remarks import listening
 from ragstone.core.types import Candidate, Vector
 from ragstone.query.patience import Warm
 from ragstone.query.search import Search

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from ragstone.core.errors import ModelError, RemoteError, SourceError, StoreError
-from ragstone.core.records import RecordFindings
+from ragstone.core.protocols import RecordFindings
 from ragstone.core.types import SearchResult, Stage
 from ragstone.core.web import WebFindings
 from ragstone.query.request import SearchRequest

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ragstone.core.chunk_places import page_starts, table_head, without_places
-from ragstone.core.chunk_records import placement
+from ragstone.core.documents import page_starts, placement, table_head, without_places
 from ragstone.core.types import Hit
 from ragstone.query.search import Found
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ragstone.core.checkup import REPAIR, Finding
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import RagstoneError
+from ragstone.core.health import REPAIR, Finding
 from ragstone.core.tenants import Tenant
 from ragstone.stores.checkup_corpora import check_corpora
 from ragstone.stores.checkup_keys import check_encryption

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ragstone.core.checkup import REPAIR, Finding
-from ragstone.core.corpora import is_draft
+from ragstone.core.collections import is_draft
+from ragstone.core.health import REPAIR, Finding
 from ragstone.core.tenants import Tenant
 from ragstone.stores.corpus_rows import live_chunk_ids
 from ragstone.stores.corpus_upkeep import FileUpkeep

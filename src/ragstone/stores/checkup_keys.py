@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ragstone.core.checkup import Finding
 from ragstone.core.errors import RagstoneError
+from ragstone.core.health import Finding
 from ragstone.core.tenants import Tenant
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragstone.core.checkup import Finding
+from ragstone.core.health import Finding
 from ragstone.stores import schema
 from ragstone.stores.database import Connection
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragstone.core.checkup import REPAIR, Finding
 from ragstone.core.errors import RagstoneError
+from ragstone.core.health import REPAIR, Finding
 from ragstone.core.tenants import Tenant
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.core.vectors import Place, VectorProvider, WordProvider

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ragstone.core.corpora import ChunkMetadata
+from ragstone.core.collections import ChunkMetadata
 from ragstone.core.errors import NotFoundError, StoreCorrupt, StoreError
 from ragstone.stores.whole_file import write_whole
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragstone.core.corpora import COLLECTION, ChunkMetadata
+from ragstone.core.collections import COLLECTION, ChunkMetadata
 from ragstone.core.errors import NotFoundError, StoreBusy, StoreCorrupt, StoreError
 from ragstone.core.ids import NAME, check_name
 from ragstone.settings.tree import Settings

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from contextlib import suppress
 
-from ragstone.core.corpora import ChunkMetadata, is_draft, is_draft_of
+from ragstone.core.collections import ChunkMetadata, is_draft, is_draft_of
 from ragstone.core.errors import RagstoneError, StoreBusy, TenantGone
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.corpus_files import CorpusFiles, FilePair

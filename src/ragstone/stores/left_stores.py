@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ragstone.core.checkup import Finding
+from ragstone.core.health import Finding
 from ragstone.core.tenants import Tenant
 from ragstone.stores.database import Connection
 

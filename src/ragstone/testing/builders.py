@@ -7,9 +7,9 @@ from datetime import datetime
 
 import numpy as np
 
+from ragstone.core.documents import clean_metadata
 from ragstone.core.ids import content_hash, document_id
 from ragstone.core.ledger import Ledger
-from ragstone.core.metadata import clean_metadata
 from ragstone.core.types import Chunk, KnowledgeBase, Matrix, Metadata, NewVersion
 from ragstone.language.analyzer import analyze
 

@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 import numpy as np
 
 from ragstone.core.errors import RagstoneError, RemoteError
-from ragstone.core.model_types import EmbeddingModel, Embeddings, Message
-from ragstone.core.tokens import WordTokenizer
+from ragstone.core.model_types import EmbeddingModel, Embeddings, Message, WordTokenizer
 from ragstone.core.types import Role, Vector
 
 WORD = re.compile(r"\w+")

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from ragstone.core.documents import clean_metadata
 from ragstone.core.filters import BOUNDS, Filter, parse_filter
-from ragstone.core.metadata import clean_metadata
 from ragstone.core.types import Json
 
 FIELDS = ("a", "b.c", "d-e", "_f")

@@ -18,9 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core.clock import now
+from ragstone.core.clock import Reading, now
 from ragstone.core.errors import LeaseLost
-from ragstone.core.host_clock import Reading
 from ragstone.core.jobs import JobProgress, NewJob, Priority, Ticket
 from ragstone.testing.queue_claims_suite import (
     LONG,

@@ -9,7 +9,7 @@ from tests.flow.corpus_kit import leave_draft
 from tests.serve.cli.conftest import Cli
 
 from ragstone import Ragstone
-from ragstone.core.corpora import draft_prefix
+from ragstone.core.collections import draft_prefix
 
 TEXT = "The dragon sleeps under the mill. The miller pays in barley."
 DATA = ("--data-dir", "data")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from ragstone.core.claims import Status, Verdict
+from ragstone.core.answers import Status, Verdict
 from ragstone.serve.cli.verify import draw_verdict
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from ragstone.answer.receipt_check import check_receipt
 from ragstone.answer.receipt_places import Stored
 from ragstone.answer.receipt_wording import Wording
 from ragstone.answer.write import Writer
+from ragstone.core.answers import ReceiptReport
 from ragstone.core.ids import content_hash
-from ragstone.core.proof import ReceiptReport
 from ragstone.core.types import Chunk, LiveChunk
 
 FACTS: dict[str, Any] = {

@@ -9,9 +9,8 @@ from ragstone.answer.check import Checker, Judge, best_quotes
 from ragstone.answer.compose import Composition, Limits
 from ragstone.answer.pack import Passage, pack
 from ragstone.core.errors import RemoteError
-from ragstone.core.model_types import Message
+from ragstone.core.model_types import Message, WordTokenizer
 from ragstone.core.protocols import LLM
-from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Hit
 
 PUMPS = "Pumps are quiet. The pump stops at 80 degrees. It is blue."

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from ragstone.answer.pack import pack
-from ragstone.core.tokens import WordTokenizer
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Hit
 
 MakeHit = Callable[..., Hit]

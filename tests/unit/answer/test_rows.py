@@ -18,8 +18,8 @@ from ragstone.answer.receipt import make_receipt
 from ragstone.answer.receipt_places import Stored
 from ragstone.answer.rows import as_meant, in_question, rows, shown
 from ragstone.core.answers import Answer
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Embedder
-from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Hit, TableHead
 from ragstone.language.analyzer import analyze_query
 from ragstone.testing.fakes import FakeLLM

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragstone.core.documents import MAX_BYTES, clean_metadata
 from ragstone.core.errors import InputError
-from ragstone.core.metadata import MAX_BYTES, clean_metadata
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from ragstone.core.errors import StoreBusy, StoreError
-from ragstone.core.readers import Readers
+from ragstone.core.reader_pool import Readers
 
 THREADS = 2
 

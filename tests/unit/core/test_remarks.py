@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ragstone.core.remarks import listening, remark
+from ragstone.core.notes import listening, remark
 
 
 def test_each_thing_is_heard_once_and_in_order() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ragstone.core.spending import billed, spent
+from ragstone.core.model_types import billed, spent
 
 
 def test_a_bill_adds_up_by_kind() -> None:

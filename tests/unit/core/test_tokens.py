@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.core.tokens import WordTokenizer
+from ragstone.core.model_types import WordTokenizer
 
 
 @pytest.mark.parametrize(

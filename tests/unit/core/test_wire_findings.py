@@ -10,11 +10,25 @@ from typing import Any
 import pytest
 
 from ragstone.core import erasure
-from ragstone.core.answers import Answer, AnswerReady, Citation, CitationsReady, Sentence, SentenceReady
-from ragstone.core.checkup import Finding as StoreFinding
-from ragstone.core.claims import ClaimPart, Evidence, Status, Verdict
-from ragstone.core.proof import CheckedCitation, CheckedSentence, ReceiptReport
-from ragstone.core.research import Finding, Research, Round
+from ragstone.core.answers import (
+    Answer,
+    AnswerReady,
+    CheckedCitation,
+    CheckedSentence,
+    Citation,
+    CitationsReady,
+    ClaimPart,
+    Evidence,
+    Finding,
+    ReceiptReport,
+    Research,
+    Round,
+    Sentence,
+    SentenceReady,
+    Status,
+    Verdict,
+)
+from ragstone.core.health import Finding as StoreFinding
 from ragstone.core.types import Hit, Metadata
 from ragstone.core.wire_answers import event_json, receipt_report_json
 from ragstone.core.wire_claims import verify_json

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Embedder
-from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Document, Failure, IngestReport, Item, KnowledgeBase, Parsed
 from ragstone.ingest.arrivals import Listing
 from ragstone.ingest.chunkers import build_chunker

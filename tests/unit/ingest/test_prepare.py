@@ -9,7 +9,7 @@ import pytest
 
 from ragstone.core.errors import EmptyDocument, InputError, ParserLimit
 from ragstone.core.ids import content_hash
-from ragstone.core.tokens import WordTokenizer
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Block, Document, Failure, Item, Parsed
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.extract import plain_text

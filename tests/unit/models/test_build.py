@@ -8,7 +8,7 @@ from safetensors.numpy import save_file
 from tests.unit.models.tiny import tiny_tensors, tiny_tokenizer, write_tiny_model
 
 from ragstone.core.errors import ModelUnavailable, SettingsError
-from ragstone.core.tokens import WordTokenizer
+from ragstone.core.model_types import WordTokenizer
 from ragstone.models import build_embedder, build_llm, build_reranker, build_tokenizer, runtime, tokenizer_of
 from ragstone.models.cached import CachedEmbedder
 from ragstone.models.cross_encoder import CrossEncoder

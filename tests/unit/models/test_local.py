@@ -14,8 +14,7 @@ from tests.unit.models.reference import reference_states
 from tests.unit.models.tiny import tiny_tokenizer, write_tiny_model
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
-from ragstone.core.model_types import Embeddings
-from ragstone.core.tokens import WordTokenizer
+from ragstone.core.model_types import Embeddings, WordTokenizer
 from ragstone.models import artefacts, inference
 from ragstone.models.local import LocalEmbedder
 from ragstone.models.runtime import Ids, open_runtime

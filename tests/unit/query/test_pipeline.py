@@ -27,7 +27,7 @@ from ragstone.core.errors import (
     StoreBusy,
     StoreError,
 )
-from ragstone.core.remarks import remark
+from ragstone.core.notes import remark
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.query import arms as arms_module
 from ragstone.query import rerank as rerank_module

@@ -10,20 +10,26 @@ from ragstone.core.analysis import QueryAnalysis
 from ragstone.core.answers import (
     Answer,
     AnswerReady,
+    CheckedCitation,
+    CheckedSentence,
     Citation,
     CitationsReady,
+    ClaimPart,
     Contradiction,
+    Evidence,
+    Finding,
+    ReceiptReport,
+    Research,
+    Round,
     Sentence,
     SentenceReady,
+    Verdict,
 )
 from ragstone.core.audit import AuditEntry
-from ragstone.core.chunk_records import ChunkRecord
-from ragstone.core.claims import ClaimPart, Evidence, Verdict
+from ragstone.core.documents import ChunkRecord
 from ragstone.core.erasure import Receipt, Target
 from ragstone.core.errors import NotFoundError, QuotaExceeded
 from ragstone.core.jobs import DocumentStatus, Job, JobProgress, Notice, Shortfall, SourceRecord
-from ragstone.core.proof import CheckedCitation, CheckedSentence, ReceiptReport
-from ragstone.core.research import Finding, Research, Round
 from ragstone.core.tenants import Quotas, Stock, Tenant, Usage
 from ragstone.core.types import (
     Chunk,

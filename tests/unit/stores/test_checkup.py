@@ -13,9 +13,9 @@ import pytest
 from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 
-from ragstone.core.checkup import Finding
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import StoreBusy
+from ragstone.core.health import Finding
 from ragstone.core.vectors import Health, Place, Point
 from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores import opening

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core.corpora import ChunkMetadata, draft_name, draft_prefix, is_draft
+from ragstone.core.collections import ChunkMetadata, draft_name, draft_prefix, is_draft
 from ragstone.core.errors import NotFoundError, StoreBusy, StoreCorrupt, StoreError
 from ragstone.core.ids import check_name
 from ragstone.settings.tree import Settings

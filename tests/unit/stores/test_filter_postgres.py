@@ -12,8 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.conformance.postgres_server import EMPTY, server
 
+from ragstone.core.documents import clean_metadata
 from ragstone.core.filters import MAX_TERMS, MAX_VALUES, Filter, Scalar, matches, parse_filter
-from ragstone.core.metadata import clean_metadata
 from ragstone.stores.filter_postgres import condition
 from ragstone.stores.ledger.postgres_connection import PostgresConnection, adapt
 from ragstone.testing import filter_cases

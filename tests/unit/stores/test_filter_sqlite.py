@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragstone.core.documents import clean_metadata
 from ragstone.core.filters import MAX_TERMS, MAX_VALUES, Filter, Scalar, matches, parse_filter
-from ragstone.core.metadata import clean_metadata
 from ragstone.stores.filter_sqlite import condition
 
 FIELDS = ["a", "b.c", "d-e", "_f"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core import host_clock
+from ragstone.core import clock as host_clock
 from ragstone.stores.ledger import jobs
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sqlite import SqliteLedger

@@ -10,7 +10,7 @@ from tests.conformance import postgres_server
 
 from ragstone.core.errors import SettingsError, StoreBusy
 from ragstone.core.filters import parse_filter
-from ragstone.core.remarks import listening
+from ragstone.core.notes import listening
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place, Words
 from ragstone.settings.tree import Settings

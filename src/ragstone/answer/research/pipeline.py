@@ -16,9 +16,9 @@ from ragstone.answer.research.facets import facets, parts
 from ragstone.answer.research.gathered import Gathered
 from ragstone.answer.research.plan import FEWEST, MOST, propose
 from ragstone.answer.research.relevance import Relevance
+from ragstone.core.answers import Finding, Research, Round, Stopped
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError
 from ragstone.core.protocols import LLM, Embedder, Reranker
-from ragstone.core.research import Finding, Research, Round, Stopped
 from ragstone.core.types import Hit, SearchResult
 
 logger = logging.getLogger(__name__)

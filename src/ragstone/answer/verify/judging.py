@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from ragstone.answer.verify.objections import OTHER_FIGURE, ObjectionKind, has_kind, keep_kinds
 from ragstone.answer.verify.reading import Reading
-from ragstone.core.claims import Stance
+from ragstone.core.answers import Stance
 from ragstone.core.model_types import Entailment
 
 BEARS = 0.5

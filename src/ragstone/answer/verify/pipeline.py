@@ -11,7 +11,7 @@ from ragstone.answer.verify.language import differs_in_figures, is_foreign
 from ragstone.answer.verify.reading import Reader, Reading
 from ragstone.answer.verify.split import MAX_CHARS, split_claim
 from ragstone.answer.verify.verdict import JudgedPart, verdict
-from ragstone.core.claims import Verdict
+from ragstone.core.answers import Verdict
 from ragstone.core.errors import InputError, ModelError, RemoteError
 from ragstone.core.protocols import Embedder, Entailer
 from ragstone.core.types import SearchResult

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ragstone.answer.verify.judging import Judgement
-from ragstone.core.claims import ClaimPart, Evidence, Stance, Status, Verdict
-from ragstone.core.research import source_of
+from ragstone.core.answers import ClaimPart, Evidence, Stance, Status, Verdict, source_of
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
 

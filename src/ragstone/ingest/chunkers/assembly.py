@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ragstone.core.chunk_places import place_metadata
+from ragstone.core.documents import place_metadata
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers.cutting import Span
 from ragstone.ingest.chunkers.outline import Outline, Place

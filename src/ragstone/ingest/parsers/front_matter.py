@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ragstone.core.documents import clean_metadata
 from ragstone.core.errors import InputError
-from ragstone.core.metadata import clean_metadata
 from ragstone.core.types import Json
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from typing import BinaryIO, cast
 
 from ragstone.core.errors import InputError, ParserLimit, RagstoneError, UnsupportedFormat
-from ragstone.core.failures import failure_of
-from ragstone.core.types import Failure, Item
+from ragstone.core.types import Failure, Item, failure_of
 from ragstone.ingest.parsers.cleaning import printable
 from ragstone.ingest.sources.mailboxes import is_mailbox, read_mailbox
 from ragstone.ingest.sources.walk import is_document, is_skipped, own_name, skipped

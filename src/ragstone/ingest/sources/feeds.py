@@ -11,9 +11,8 @@ from pydantic import Field
 
 from ragstone.core.clock import canonical
 from ragstone.core.errors import FetchError, RagstoneError
-from ragstone.core.failures import failure_of
 from ragstone.core.ids import content_hash
-from ragstone.core.types import Failure, Item, Json, Page
+from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch import PoliteFetcher, shown
 from ragstone.fetch.retry import passes
 from ragstone.ingest.sources.context import SourceContext

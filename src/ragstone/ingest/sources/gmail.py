@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequen
 from pydantic import SecretStr
 
 from ragstone.core.errors import FetchError, ParseError
-from ragstone.core.failures import failure_of
-from ragstone.core.types import Failure, Item, Json, Page
+from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.mail_gmail import WHO, GmailClient, GmailMessage, OAuthClient
 from ragstone.ingest.sources.mail_items import MEDIA_TYPE

@@ -13,8 +13,7 @@ from pydantic import Field
 
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import AddressRefused, FetchError, SourceError
-from ragstone.core.failures import failure_of
-from ragstone.core.types import Failure, Item, Json, Page
+from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch import Fetched, PoliteFetcher, canonical_url, shown
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.feeds import as_page

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ragstone.core.clock import reading_now
 from ragstone.core.errors import RagstoneError
-from ragstone.core.host_clock import reading_now
 from ragstone.core.types import SKIPPED, Failure, Item
 from ragstone.ingest.arrivals import Listing
 from ragstone.ingest.sources.files import SOURCE, read_files

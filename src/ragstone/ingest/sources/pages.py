@@ -15,9 +15,8 @@ from pydantic import AfterValidator, BeforeValidator
 
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import AddressRefused, FetchError
-from ragstone.core.failures import failure_of
 from ragstone.core.ids import content_hash
-from ragstone.core.types import Failure, Item, Json
+from ragstone.core.types import Failure, Item, Json, failure_of
 from ragstone.fetch import Fetched, canonical_url, shown
 
 GONE = (404, 410)

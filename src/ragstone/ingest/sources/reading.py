@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import BinaryIO
 
-from ragstone.core.host_clock import reading_now
+from ragstone.core.clock import reading_now
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.sources.archives import MEGABYTE, is_archive_file, list_archive, read_archive
 from ragstone.ingest.sources.mailboxes import is_mailbox, read_mailbox

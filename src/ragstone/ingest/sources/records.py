@@ -20,8 +20,8 @@ from sqlalchemy.sql.expression import ColumnElement
 from ragstone.core.analysis import QueryType
 from ragstone.core.errors import SettingsError, SourceError, StoreBusy
 from ragstone.core.ids import content_hash
-from ragstone.core.readers import Readers
-from ragstone.core.records import RecordFindings
+from ragstone.core.protocols import RecordFindings
+from ragstone.core.reader_pool import Readers
 from ragstone.core.registry import nearest
 from ragstone.core.types import Hit
 from ragstone.ingest.sources.database import Columns, DatabaseConfig

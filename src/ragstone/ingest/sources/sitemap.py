@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from ragstone.core.errors import AddressRefused, FetchError, RagstoneError, SourceError
-from ragstone.core.failures import failure_of
-from ragstone.core.types import Failure, Item, Json, Page
+from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch import PoliteFetcher, canonical_url, shown
 from ragstone.fetch.body import Damaged, TooLarge, unzip
 from ragstone.ingest.sources.context import SourceContext

@@ -17,7 +17,7 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.corpora import BuildResult, CollectionHealth
+    from ragstone.core.collections import BuildResult, CollectionHealth
     from ragstone.settings.tree import Settings
 
 
@@ -42,7 +42,7 @@ async def build_corpus(
     The collection is the knowledge base that `--kb` names, by default `corpus_embeddings`. It is built beside the
     one that there is and takes its place when it is complete.
     """
-    from ragstone.core.corpora import BuildRequest
+    from ragstone.core.collections import BuildRequest
 
     settings = _rooted(session, Path(path), root)
     request = BuildRequest(_named(path), session.options.kb, overwrite, chunk_size, chunk_overlap, model)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ragstone.core.checkup import Finding
 from ragstone.core.errors import InputError, RagstoneError
+from ragstone.core.health import Finding
 from ragstone.serve.cli.exits import FAILURE, OK
 from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.output import text

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from ragstone.core.chunk_records import ChunkRecord
+    from ragstone.core.documents import ChunkRecord
     from ragstone.core.jobs import DocumentStatus
     from ragstone.core.types import Document, LiveChunk
 

@@ -29,7 +29,7 @@ async def rotate_encryption(session: Session) -> int:
 
     Before: make the former `security.key` one of `security.old_keys`. It can go when nothing failed.
     """
-    from ragstone.core.auditor import Auditor
+    from ragstone.core.audit import Auditor
     from ragstone.stores.opening import open_stores, renew_encryption
     from ragstone.wiring import secret_keys
 

@@ -14,7 +14,7 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.proof import ReceiptReport
+    from ragstone.core.answers import ReceiptReport
 
 MOST_BYTES = 10_000_000
 STATES = {

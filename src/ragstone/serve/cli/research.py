@@ -15,7 +15,7 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.research import Finding, Research
+    from ragstone.core.answers import Finding, Research
 
 # The same words as in `ragstone.core`, which costs too much to import for a help page.
 Depth = Literal["quick", "medium", "deep"]

@@ -18,7 +18,7 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.claims import Evidence, Verdict
+    from ragstone.core.answers import Evidence, Verdict
 
 COLOURS = {"VERIFIED": "bold green", "LIKELY": "bold yellow", "UNVERIFIED": "bold red"}
 SUPPORTED = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragstone.core.chunk_records import ChunkRecord, chunk_records
+from ragstone.core.documents import ChunkRecord, chunk_records
 from ragstone.core.model_types import model_name
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.reads import read_document_chunks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from ragstone.core.host_clock import Reading
+from ragstone.core.clock import Reading
 from ragstone.core.types import KnowledgeBase, LiveContent
 from ragstone.stores.database import Connection, in_parts, marks
 from ragstone.stores.ledger.changes import publish

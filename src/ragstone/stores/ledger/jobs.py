@@ -10,9 +10,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 
-from ragstone.core.clock import canonical, now
+from ragstone.core.clock import Reading, canonical, now
 from ragstone.core.errors import LeaseLost
-from ragstone.core.host_clock import Reading
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, JobProgress, JobState, NewJob, Ticket, read_of
 from ragstone.core.types import Json, KnowledgeBase, Metadata

@@ -10,8 +10,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from typing import Concatenate, ParamSpec, TypeVar
 
-from ragstone.core.chunk_records import ChunkRecord
 from ragstone.core.clock import now
+from ragstone.core.documents import ChunkRecord
 from ragstone.core.errors import NotFoundError, RagstoneError, SettingsError, StoreError, TenantGone
 from ragstone.core.filters import Filter
 from ragstone.core.jobs import DocumentStatus, Job, UnderWay

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.core import host_clock
+from ragstone.core import clock as host_clock
 from ragstone.core.filters import Filter
 from ragstone.core.types import Json, Vector
 from ragstone.stores.database import Connection

@@ -26,7 +26,7 @@ from ragstone.core.errors import (
     StoreFull,
     deleted_meanwhile,
 )
-from ragstone.core.readers import Readers, closed
+from ragstone.core.reader_pool import Readers, closed
 from ragstone.stores.ledger.sqlite_dialect import SqliteConnection
 from ragstone.stores.migrations import Schema, create, is_current, upgrade
 

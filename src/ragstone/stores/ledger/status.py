@@ -6,15 +6,7 @@ import json
 from typing import Any, NamedTuple
 
 from ragstone.core.clock import parse_moment
-from ragstone.core.document_facts import (
-    CATEGORY,
-    FILE_PATH,
-    TITLE,
-    file_type_of,
-    filename_of,
-    tags_of,
-    text_of,
-)
+from ragstone.core.documents import CATEGORY, FILE_PATH, TITLE, file_type_of, filename_of, tags_of, text_of
 from ragstone.core.jobs import DocumentStatus, JobState, Status
 from ragstone.core.model_types import model_name
 from ragstone.core.types import KnowledgeBase, Metadata

@@ -8,9 +8,9 @@ from datetime import datetime
 from types import TracebackType
 from typing import Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from ragstone.core.corpora import check_kb_name
+from ragstone.core.clock import Reading
+from ragstone.core.collections import check_kb_name
 from ragstone.core.erasure import Target
-from ragstone.core.host_clock import Reading
 from ragstone.core.ids import check_name
 from ragstone.core.jobs import Job, JobProgress, NewJob, Ticket
 from ragstone.core.spaces import Lacking, Rows

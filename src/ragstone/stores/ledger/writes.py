@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from ragstone.core.clock import canonical, now
-from ragstone.core.corpora import check_kb_name
+from ragstone.core.collections import check_kb_name
 from ragstone.core.errors import ModelMismatch, NotFoundError, kb_gone
 from ragstone.core.model_types import model_name
 from ragstone.core.types import Json, KnowledgeBase, NewVersion

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ragstone.core.errors import SettingsError, StoreError
 from ragstone.core.filters import Filter
-from ragstone.core.remarks import remark
+from ragstone.core.notes import remark
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place, WordProvider, Words
 from ragstone.language.analyzer import analyze_query

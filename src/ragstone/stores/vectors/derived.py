@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from ragstone.core.errors import ModelMismatch, RagstoneError, RemoteError, StoreError
 from ragstone.core.filters import And, Filter, Not, Or
 from ragstone.core.model_types import model_name
-from ragstone.core.remarks import remark
+from ragstone.core.notes import remark
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import RESERVED, Place, VectorProvider
 from ragstone.stores.database import Connection

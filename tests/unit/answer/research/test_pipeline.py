@@ -8,8 +8,8 @@ import pytest
 
 from ragstone.answer.research import Researcher
 from ragstone.answer.research.pipeline import Search, Task
+from ragstone.core.answers import Research
 from ragstone.core.errors import InputError, ModelError, RemoteError, StoreError
-from ragstone.core.research import Research
 from ragstone.core.types import Hit, SearchResult
 from ragstone.core.wire_research import findings_json, research_json, sources_json
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from ragstone.answer.verify import ClaimVerifier
-from ragstone.core.claims import Verdict
+from ragstone.core.answers import Verdict
 from ragstone.core.errors import InputError, ModelError, RagstoneError
 from ragstone.core.model_types import Entailment
 from ragstone.core.types import Hit, SearchResult

@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.answer.verify import ClaimVerifier
 from ragstone.answer.verify.reading import sentences
-from ragstone.core.claims import Verdict
+from ragstone.core.answers import Verdict
 from ragstone.core.model_types import Entailment
 from ragstone.core.protocols import Embedder, Entailer
 from ragstone.core.types import Hit, SearchResult, TableHead

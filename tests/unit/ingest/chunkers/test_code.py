@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragstone.core.tokens import WordTokenizer
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers import CodeChunker, Limits
 from ragstone.ingest.chunkers.symbols import common

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
-from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Chunk
 from ragstone.ingest.chunkers.email import EmailChunker
 from ragstone.ingest.chunkers.limits import Limits

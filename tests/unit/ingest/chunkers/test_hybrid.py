@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.unit.ingest.chunkers.models import Subjects
 
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
-from ragstone.core.tokens import WordTokenizer
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.language.sentences import sentence_spans
 from ragstone.settings.tree import ChunkingSettings

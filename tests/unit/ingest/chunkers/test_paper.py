@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.core.tokens import WordTokenizer
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import BlockKind, Parsed
 from ragstone.ingest.chunkers import Limits, PaperChunker
 from ragstone.ingest.chunkers.paper import with_sections

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.unit.ingest.chunkers.models import by_words
 
-from ragstone.core.chunk_places import page_at, page_starts, table_head
-from ragstone.core.tokens import WordTokenizer
+from ragstone.core.documents import page_at, page_starts, table_head
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Chunk, Parsed, TableHead
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.settings.tree import ChunkingSettings

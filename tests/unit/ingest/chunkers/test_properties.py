@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.ingest.chunkers.models import by_words
 
-from ragstone.core.tokens import WordTokenizer
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import BlockKind, Parsed
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.chunkers.ruler import Ruler

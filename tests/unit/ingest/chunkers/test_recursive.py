@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragstone.core.tokens import WordTokenizer
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Chunk
 from ragstone.ingest.chunkers import Limits, RecursiveChunker
 from ragstone.testing.chunker_suite import document_of

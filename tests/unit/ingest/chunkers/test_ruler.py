@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragstone.core.tokens import WordTokenizer
+from ragstone.core.model_types import WordTokenizer
 from ragstone.ingest.chunkers import ruler as ruler_module
 from ragstone.ingest.chunkers.cutting import windows
 from ragstone.ingest.chunkers.ruler import Ruler

@@ -12,8 +12,8 @@ import pytest
 from tests.unit.ingest.chunkers.models import Subjects
 
 from ragstone.core.errors import ModelError, RemoteError
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
-from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Matrix, Parsed
 from ragstone.ingest.chunkers import build_chunker, topics
 from ragstone.ingest.chunkers.outline import Unit, by_section, units

@@ -10,8 +10,8 @@ import pytest
 from tests.unit.ingest.chunkers.models import by_words
 
 from ragstone.core.errors import InputError
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
-from ragstone.core.tokens import WordTokenizer
 from ragstone.ingest.chunkers import Limits, build_chunker
 from ragstone.language.sentences import sentence_spans
 from ragstone.settings.tree import ChunkingSettings, Strategy

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.unit.ingest.chunkers.models import by_words
 
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
-from ragstone.core.tokens import WordTokenizer
 from ragstone.core.types import Block
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.chunkers.tables import header_of

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.ingest.enrich.texts import block_texts, document
 
-from ragstone.core.metadata import clean_metadata
+from ragstone.core.documents import clean_metadata
 from ragstone.core.types import Item
 from ragstone.ingest.enrich import bands, enrich, signature, similarity, trim_boilerplate
 from ragstone.ingest.normalize import normalize

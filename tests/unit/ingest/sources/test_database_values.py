@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.dialects import mysql, oracle, postgresql
 
-from ragstone.core.metadata import clean_metadata
+from ragstone.core.documents import clean_metadata
 from ragstone.ingest.sources.database_rows import RowQuery
 from ragstone.ingest.sources.database_values import as_metadata, as_text, from_cursor, to_cursor
 

@@ -14,7 +14,7 @@ import pytest
 from pydantic import SecretStr
 
 from ragstone.core.errors import SettingsError, SourceError
-from ragstone.core.records import RecordFindings
+from ragstone.core.protocols import RecordFindings
 from ragstone.ingest.sources.database_rows import RowReader
 from ragstone.ingest.sources.records import LONGEST_TEXT, READERS, RecordFinder
 from ragstone.settings.load import load_settings

@@ -1,0 +1,235 @@
+"""Facts of documents and chunks: metadata, records under the names of the designs, places in the text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from ragstone.core.clock import canonical
+from ragstone.core.errors import InputError
+from ragstone.core.filters import FIELD, canonical_number, canonical_text
+from ragstone.core.types import Json, LiveChunk, Metadata, PageStart, TableHead
+
+FILENAME = 255
+TITLE = 255
+CATEGORY = 100
+FILE_PATH = 500
+FILE_TYPE = 20
+SECTION_TITLE = 255
+SAID_BY_US = (
+    "source",
+    "parent_doc_id",
+    "attachment",
+    "hidden_characters",
+    "near_duplicate_of",
+    "near_duplicate_similarity",
+)
+"""Metadata on where a document is from and what was found out about it: neither its file nor its uploader says it."""
+_NAMED = {
+    "application/pdf": "pdf",
+    "text/plain": "txt",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+}
+
+
+def checked_facts(title: str, metadata: Metadata) -> None:
+    """Raise `InputError` for what is longer than it may be, is not what its name says, or is not for people to say."""
+    within("the title", title, TITLE)
+    for key in SAID_BY_US:
+        if key in metadata:
+            raise InputError(f"only Ragstone says '{key}' of a document", hint="leave it out of the metadata")
+    if metadata.get("source_type", "upload") != "upload":
+        raise InputError(
+            "the 'source_type' of what is uploaded is 'upload'", hint="leave it out of the metadata"
+        )
+    for key, limit in (("description", None), ("category", CATEGORY)):
+        value = metadata.get(key, "")
+        if not isinstance(value, str):
+            raise InputError(f"'{key}' is {type(value).__name__}, and has to be text")
+        if limit is not None:
+            within(f"'{key}'", value, limit)
+    tags = metadata.get("tags", [])
+    if not isinstance(tags, list | tuple) or not all(isinstance(tag, str) for tag in tags):
+        raise InputError("'tags' has to be a list of texts", hint='such as ["fares", "ferry"]')
+
+
+def within(what: str, text: str, most: int) -> str:
+    """The text, or `InputError` when it is too long to be kept."""
+    if len(text) > most:
+        raise InputError(f"{what} has {len(text):,} characters; at most {most} are kept", hint="shorten it")
+    return text
+
+
+def filename_of(metadata: Metadata, uri: str) -> str:
+    """The name a file came under, or the end of its address."""
+    name = metadata.get("filename")
+    return (name if isinstance(name, str) and name else uri.rsplit("/", 1)[-1])[:FILENAME]
+
+
+def file_type_of(filename: str, media_type: str) -> str:
+    """As the name ends, or else what the content was found to be."""
+    suffix = PurePosixPath(filename).suffix.lower().lstrip(".")
+    return (suffix or _NAMED.get(media_type) or media_type.rsplit("/", 1)[-1])[:FILE_TYPE]
+
+
+def text_of(metadata: Metadata, key: str, most: int | None = None) -> str:
+    """A text, or nothing: files may say anything under any name."""
+    value = metadata.get(key)
+    return value[:most] if isinstance(value, str) else ""
+
+
+def tags_of(metadata: Mapping[str, Json]) -> tuple[str, ...]:
+    """Tags as a list, also where a file has a single one."""
+    tags = metadata.get("tags")
+    if isinstance(tags, str):
+        return (tags,) if tags else ()
+    return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRecord:
+    """One chunk of a live document."""
+
+    id: str
+    document_id: str
+    content: str
+    chunk_index: int
+    token_count: int
+    embedding_model: str
+    """Whose vector it has in the live Space; empty when it has none."""
+    embedding_id: str
+    """By which the vector is known in every store; empty when there is none."""
+    page_number: int | None
+    section_title: str
+    metadata: Metadata
+    created_at: datetime | None
+    """When its version went live."""
+
+
+def placement(live: LiveChunk) -> dict[str, Json]:
+    """Where a chunk is from and how it stands in its document, as far as the chunk itself tells."""
+    said = live.metadata
+    return {
+        "sourceFile": filename_of(said, live.uri),
+        "chunkIndex": live.chunk.index,
+        "totalChunks": live.total,
+        "position": live.chunk.index,
+        "hierarchy_level": live.chunk.level,
+        "parent_id": live.document_id,
+        "source_type": said.get("source_type") or live.source,
+        "timestamp": said.get("date") or (canonical(live.updated_at) if live.updated_at else None),
+        "url": said.get("url") or live.uri,
+    }
+
+
+def chunk_records(chunks: Sequence[LiveChunk], models: Mapping[str, str]) -> list[ChunkRecord]:
+    """All chunks of a document; `models` are those of the chunks that have a vector, by chunk id."""
+    ids = {live.chunk.index: live.id for live in chunks}
+    return [_record(live, ids, models.get(live.id, "")) for live in chunks]
+
+
+def _record(live: LiveChunk, ids: Mapping[int, str], model: str) -> ChunkRecord:
+    chunk = live.chunk
+    above = ids.get(chunk.parent, live.document_id) if chunk.parent is not None else live.document_id
+    return ChunkRecord(
+        id=live.id,
+        document_id=live.document_id,
+        content=chunk.text,
+        chunk_index=chunk.index,
+        token_count=chunk.tokens,
+        embedding_model=model,
+        embedding_id=live.id if model else "",
+        page_number=chunk.page,
+        section_title=chunk.section[-1][:SECTION_TITLE] if chunk.section else "",
+        metadata={
+            "author": None,
+            "content_type": chunk.kind,
+            "topic_shift_score": None,
+            **placement(live),
+            **live.metadata,
+            **chunk.metadata,
+            "parent_id": above,
+        },
+        created_at=live.updated_at,
+    )
+
+
+PAGE_STARTS = "page_starts"
+TABLE_HEAD = "table_head"
+
+
+def place_metadata(pages: Sequence[PageStart], head: TableHead | None) -> dict[str, Json]:
+    """What is kept of both; nothing for most chunks."""
+    found: dict[str, Json] = {}
+    if pages:
+        found[PAGE_STARTS] = [list(one) for one in pages]
+    if head:
+        found[TABLE_HEAD] = [head.start, head.page, head.text]
+    return found
+
+
+def page_starts(metadata: Metadata) -> tuple[PageStart, ...]:
+    """Where pages begin inside a chunk; none where it was stored before that was kept."""
+    return tuple(PageStart(start, page) for start, page in metadata.get(PAGE_STARTS, ()))
+
+
+def table_head(metadata: Metadata) -> TableHead | None:
+    """The head of the table that a chunk begins in the middle of."""
+    kept = metadata.get(TABLE_HEAD)
+    return TableHead(*kept) if kept else None
+
+
+def without_places(metadata: Metadata) -> dict[str, Json]:
+    """The metadata that is about what a chunk says."""
+    return {name: value for name, value in metadata.items() if name not in (PAGE_STARTS, TABLE_HEAD)}
+
+
+def page_at(place: int, first: int | None, starts: Sequence[PageStart]) -> int | None:
+    """The page of a place in the document, in a chunk that begins on page `first`."""
+    return next((one.page for one in reversed(starts) if one.start <= place), first)
+
+
+MAX_BYTES = 64 * 1024
+MAX_DEPTH = 32
+
+
+def clean_metadata(raw: Mapping[Any, Any]) -> Metadata:
+    """A copy that can be stored and filtered; refuses what cannot."""
+    cleaned = {_key(key): _value(key, value) for key, value in raw.items()}
+    if len(json.dumps(cleaned)) > MAX_BYTES:
+        raise InputError(f"metadata is larger than {MAX_BYTES // 1024} KiB")
+    return cleaned
+
+
+def _key(key: Any) -> str:
+    if not isinstance(key, str) or not FIELD.fullmatch(key):
+        raise InputError(
+            f"metadata key {key!r:.80} is not a field name",
+            hint="letters, digits, '_', '.' and '-', starting with a letter",
+        )
+    return key
+
+
+def _value(key: str, value: Any, depth: int = 1) -> Any:
+    if depth > MAX_DEPTH:
+        raise InputError(f"metadata '{key}' is nested more than {MAX_DEPTH} deep")
+    match value:
+        case datetime() | date():
+            return canonical(value)
+        case str():
+            return canonical_text(value.encode("utf-8", "replace").decode())
+        case None | bool():
+            return value
+        case int():
+            return canonical_number(value)
+        case float() if value == value and abs(value) != float("inf"):
+            return value
+        case list() | tuple():
+            return [_value(key, item, depth + 1) for item in value]
+        case Mapping():
+            return {_key(inner): _value(inner, item, depth + 1) for inner, item in value.items()}
+    raise InputError(f"metadata '{key}' holds {type(value).__name__}, which is not JSON")
