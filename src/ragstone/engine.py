@@ -9,7 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
-from ragstone.answer.answer_cache import AnswerCache, Asked
+from ragstone.answer.cache import AnswerCache, Asked
 from ragstone.answer.question import Part, each_once, look_up, standalone
 from ragstone.core.answers import (
     DEPTHS,
@@ -166,8 +166,8 @@ class Engine(SearchableLibrary):
         kb: str | None = None,
     ) -> AsyncIterator[AnswerEvent]:
         """`ask` while it goes on: each sentence once its support is checked, then the citations, then the answer."""
-        from ragstone.answer.recall import events_of
-        from ragstone.answer.relay import relayed
+        from ragstone.answer.model_knowledge import events_of
+        from ragstone.answer.stream import relayed
 
         question = checked_query(question, None, "question")
         passages = self.settings.answer.passages if k is None else k

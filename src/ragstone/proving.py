@@ -6,10 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from ragstone.answer.receipt import make_receipt
-from ragstone.answer.receipt_check import check_receipt
-from ragstone.answer.receipt_places import Stored
-from ragstone.answer.receipt_wording import Wording
+from ragstone.answer.receipts.check import Stored, check_receipt
+from ragstone.answer.receipts.make import Wording, make_receipt
 from ragstone.core.answers import Answer, ReceiptReport
 from ragstone.core.clock import now
 from ragstone.core.errors import NotFoundError

@@ -100,7 +100,7 @@ class SearchableLibrary(Library):
         """What is asked, in the light of what was said before."""
         if conversation is None:
             return Talk(query, query, query)
-        from ragstone.answer.follow_up import follow_up
+        from ragstone.answer.question import follow_up
 
         owner, most = self._tenant(tenant), self.settings.limits.query_chars
         words = checked_query(query, most)

@@ -16,7 +16,7 @@ import pytest
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
 from ragstone.activity import Activity
-from ragstone.answer.receipt import make_receipt
+from ragstone.answer.receipts.make import make_receipt
 from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.clock import now
 from ragstone.core.collections import BuildRequest

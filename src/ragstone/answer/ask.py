@@ -12,10 +12,10 @@ from ragstone.answer.cite import Statement, check_format
 from ragstone.answer.compose import Composition, Limits
 from ragstone.answer.contradict import contradictions
 from ragstone.answer.extract import Extractor
+from ragstone.answer.model_knowledge import recalled
 from ragstone.answer.pack import pack
 from ragstone.answer.question import Part, Tally, each_once
-from ragstone.answer.recall import recalled
-from ragstone.answer.write import Writer
+from ragstone.answer.styles import Writer
 from ragstone.core.activity import Turn
 from ragstone.core.answers import Answer, AnswerEvent, AnswerReady, CitationsReady
 from ragstone.core.errors import ModelError, RemoteError

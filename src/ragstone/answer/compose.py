@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from ragstone.answer.check import Checker
 from ragstone.answer.cite import Statement
 from ragstone.answer.pack import Passage
-from ragstone.answer.prompt import build_messages
-from ragstone.answer.reply import CitedSentence, ReplyReader, declines
+from ragstone.answer.reply import CitedSentence, ReplyReader, build_messages, declines
 from ragstone.core.activity import Turn
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ragstone.answer.check import Judge
+from ragstone.answer.check import Judge, nearest_clauses, negated, numbers, opposed
 from ragstone.answer.cite import Quote, Statement
-from ragstone.answer.plain import has_link
-from ragstone.answer.support import nearest_clauses, negated, numbers, opposed
+from ragstone.answer.sanitize import has_link
 from ragstone.core.answers import Contradiction
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze

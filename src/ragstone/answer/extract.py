@@ -10,8 +10,8 @@ from itertools import pairwise, takewhile
 
 from ragstone.answer.cite import Quote, Statement
 from ragstone.answer.evidence import UNRELATED, Evidence, asked_terms, closeness, coverage, names_unknown
-from ragstone.answer.plain import has_image, has_link, strip_hidden
 from ragstone.answer.rows import as_meant, in_question, rows
+from ragstone.answer.sanitize import has_image, has_link, strip_hidden
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragstone.answer.plain import has_address, plain, strip_hidden, unlink
+from ragstone.answer.sanitize import has_address, plain, strip_hidden, unlink
 from ragstone.core.protocols import Tokenizer
 from ragstone.core.types import Hit
 from ragstone.language.sentences import sentence_spans

@@ -1,8 +1,4 @@
-"""Rows of tables: each is quoted as it stands, and read together with the names of its columns.
-
-A row by itself says little ("North, 4.2 million"), so only rows whose columns have names are read at all. Which row
-of a table is meant is told by its cells, since the names of the columns stand over all of them alike.
-"""
+"""Things that are told apart by a number behind their name: Room 5 is not Room 12."""
 
 from __future__ import annotations
 
@@ -14,9 +10,40 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from ragstone.answer.cite import Quote
-from ragstone.answer.numbered import is_another
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
+
+_NUMBERED_WORD = re.compile(r"([^\W\d_]{1,40})\.?[ \t]{1,3}(?:no\.?|#)?[ \t]?(\d{1,9})(?![.,]?\w)", re.I)
+_MORE = re.compile(r"\s{0,3}(?:,|and|or|to|&|[-–/])\s{0,3}\d", re.I)
+_STANDS_ALONE = re.compile(r"(?<!\S)\d{1,9}(?!\S)\s?")
+
+
+def is_another(label: str, words: str) -> bool:
+    """Whether words speak of a thing by the same name as a label, and by another number."""
+    spoken_of = _numbers(words)
+    return any(
+        name in spoken_of and None not in spoken_of[name] and spoken_of[name].isdisjoint(numbers)
+        for name, numbers in _numbers(label).items()
+    )
+
+
+def unnumbered(label: str, words: str) -> tuple[str, str]:
+    """A label and words that have all of it, both without its number: it counts nothing."""
+    name = _STANDS_ALONE.sub("", label).strip()
+    whole = re.compile(rf"(?<!\w){re.escape(label)}(?!\w)", re.I)
+    if not name or name == label or not whole.search(words):
+        return label, words
+    return name, whole.sub(lambda _: name, words)
+
+
+def _numbers(words: str) -> dict[str, set[int | None]]:
+    """The numbers that stand behind each name; None where there are more of them ("rooms 5 to 8")."""
+    found: dict[str, set[int | None]] = defaultdict(set)
+    for pair in _NUMBERED_WORD.finditer(words):
+        for name in analyze(pair[1])[:1]:
+            found[name].add(None if _MORE.match(words, pair.end()) else int(pair[2]))
+    return found
+
 
 Cell = tuple[str, str]
 """The name of a column, and what a row has there."""
@@ -31,7 +58,7 @@ _ROW = re.compile(r"^[ \t]{0,3}(\|.*)$", re.M)
 _RULE = frozenset(" \t|:-")
 _BAR = re.compile(r"(?<!\\)\|")
 _FIGURE = re.compile(r"[^\w]{0,3}\d")
-_NUMBERED = re.compile(r"[^\W\d_].*\d|(?:19|20)\d\d$")
+_NUMBERED_NAME = re.compile(r"[^\W\d_].*\d|(?:19|20)\d\d$")
 
 
 def rows(hit: Hit) -> dict[int, Quote | None]:
@@ -206,7 +233,7 @@ def _spoken_of(table: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
 
 def _numbered(terms: AbstractSet[str]) -> set[str]:
     """What must be there as a whole, since the next table or row has nearly the same: "Q4", "AX-900", "2024"."""
-    return {term for term in terms if _NUMBERED.match(term)}
+    return {term for term in terms if _NUMBERED_NAME.match(term)}
 
 
 def _around(row: Quote) -> set[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.serve.cli.conftest import Cli
 
-from ragstone.answer.receipt import digest
+from ragstone.answer.receipts.make import digest
 
 
 def test_a_title_that_is_not_the_document_s_is_named(filled: Cli, tmp_path: Path) -> None:

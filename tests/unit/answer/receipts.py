@@ -7,11 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ragstone.answer.cite import Statement
-from ragstone.answer.receipt import digest, make_receipt
-from ragstone.answer.receipt_check import check_receipt
-from ragstone.answer.receipt_places import Stored
-from ragstone.answer.receipt_wording import Wording
-from ragstone.answer.write import Writer
+from ragstone.answer.receipts.check import Stored, check_receipt
+from ragstone.answer.receipts.make import Wording, digest, make_receipt
+from ragstone.answer.styles import Writer
 from ragstone.core.answers import ReceiptReport
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Chunk, LiveChunk

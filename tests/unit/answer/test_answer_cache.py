@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from ragstone.answer import answer_cache
-from ragstone.answer.answer_cache import AnswerCache, Asked, says_the_same
+from ragstone.answer import cache as answer_cache
+from ragstone.answer.cache import AnswerCache, Asked, says_the_same
 from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelError
 from ragstone.core.types import Chunk, Hit, KnowledgeBase, LiveChunk, Space

@@ -6,7 +6,7 @@ import pytest
 
 from ragstone.answer import Answerer
 from ragstone.answer.cite import dangling_marks
-from ragstone.answer.write import NO_EVIDENCE
+from ragstone.answer.styles import NO_EVIDENCE
 from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError, SettingsError
 from ragstone.core.model_types import EmbeddingModel, Embeddings, Message

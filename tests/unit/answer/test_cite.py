@@ -12,7 +12,7 @@ from ragstone.answer.cite import (
     dangling_marks,
     extract_marks,
 )
-from ragstone.answer.write import NO_EVIDENCE, Writer
+from ragstone.answer.styles import NO_EVIDENCE, Writer
 from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.errors import SettingsError
 from ragstone.core.types import Hit, PageStart

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 
 from ragstone.answer import Answerer
-from ragstone.answer.relay import relayed
+from ragstone.answer.stream import relayed
 from ragstone.core.answers import AnswerReady, CitationsReady, SentenceReady
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Entailment, Message, Relation

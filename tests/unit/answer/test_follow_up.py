@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.follow_up import FollowUp, follow_up
+from ragstone.answer.question import FollowUp, follow_up
 
 HARBOUR = "When does the harbour open in winter?"
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.plain import has_address, has_image, has_link, plain, strip_hidden
+from ragstone.answer.sanitize import has_address, has_image, has_link, plain, strip_hidden
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragstone.answer.ask import Answerer
-from ragstone.answer.recall import QUESTION_CHARS, events_of
+from ragstone.answer.model_knowledge import QUESTION_CHARS, events_of
 from ragstone.core.answers import Answer, AnswerReady, CitationsReady, SentenceReady
 from ragstone.core.errors import RemoteError
 from ragstone.settings.answers import AnswerSettings

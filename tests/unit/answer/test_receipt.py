@@ -11,10 +11,8 @@ import pytest
 from tests.unit.answer.receipts import checked, forged, receipt_of, stored
 
 from ragstone.answer.cite import Quote, Statement
-from ragstone.answer.receipt import digest
-from ragstone.answer.receipt_check import check_receipt
-from ragstone.answer.receipt_places import Stored
-from ragstone.answer.receipt_wording import Wording
+from ragstone.answer.receipts.check import Stored, check_receipt
+from ragstone.answer.receipts.make import Wording, digest
 from ragstone.core.errors import InputError
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Hit

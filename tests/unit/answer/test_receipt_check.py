@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from tests.unit.answer.receipts import FACTS, checked, forged, live, receipt_of, stored
 
-from ragstone.answer import receipt_check
 from ragstone.answer.check import Checker, Judge
 from ragstone.answer.cite import Quote, Statement
-from ragstone.answer.receipt import make_receipt
-from ragstone.answer.receipt_places import Stored
-from ragstone.answer.receipt_wording import Wording
+from ragstone.answer.receipts import check as receipt_check
+from ragstone.answer.receipts.check import Stored
+from ragstone.answer.receipts.make import Wording, make_receipt
 from ragstone.answer.reply import CitedSentence
 from ragstone.core.answers import Answer
 from ragstone.core.errors import InputError

@@ -8,9 +8,8 @@ import pytest
 from tests.unit.answer.receipts import FACTS, checked, live
 
 from ragstone.answer import Answerer
-from ragstone.answer.receipt import make_receipt
-from ragstone.answer.receipt_places import Stored
-from ragstone.answer.receipt_wording import Wording
+from ragstone.answer.receipts.check import Stored
+from ragstone.answer.receipts.make import Wording, make_receipt
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
 from ragstone.settings.answers import AnswerSettings

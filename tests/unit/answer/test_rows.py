@@ -14,8 +14,8 @@ from ragstone.answer.cite import Statement
 from ragstone.answer.contradict import contradictions
 from ragstone.answer.extract import Extractor, candidates
 from ragstone.answer.pack import pack
-from ragstone.answer.receipt import make_receipt
-from ragstone.answer.receipt_places import Stored
+from ragstone.answer.receipts.check import Stored
+from ragstone.answer.receipts.make import make_receipt
 from ragstone.answer.rows import as_meant, in_question, rows, shown
 from ragstone.core.answers import Answer
 from ragstone.core.model_types import WordTokenizer

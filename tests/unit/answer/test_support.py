@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.support import negated, numbers, opposed, term_share, unsupported
+from ragstone.answer.check import negated, numbers, opposed, term_share, unsupported
 
 SOURCE = "The pump stops at 80.0 degrees, but it does not stop the fan. Three of 1,200 pumps failed in 2024."
 

@@ -12,10 +12,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from ragstone.answer.research.facets import facets, parts
-from ragstone.answer.research.gathered import Gathered
-from ragstone.answer.research.plan import FEWEST, MOST, propose
-from ragstone.answer.research.relevance import Relevance
+from ragstone.answer.research.plan import FEWEST, MOST, facets, parts, propose
+from ragstone.answer.research.relevance import Gathered, Relevance
 from ragstone.core.answers import Finding, Research, Round, Stopped
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError
 from ragstone.core.protocols import LLM, Embedder, Reranker

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from ragstone.answer.verify.binding import misbound, scattered
-from ragstone.answer.verify.exceptions import left_out
-from ragstone.answer.verify.framing import at_certain_times, denied_as_a_whole, unstated
+from ragstone.answer.verify.binding import misbound, mixed_names, reversed_roles, scattered
+from ragstone.answer.verify.conditions import at_certain_times, denied_as_a_whole, left_out, unstated
 from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind
-from ragstone.answer.verify.roles import mixed_names, reversed_roles
 from ragstone.answer.verify.split import clauses, split_claim
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.dates import MOST as MOST_DATES

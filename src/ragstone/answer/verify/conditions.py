@@ -1,12 +1,16 @@
-"""Under which condition a sentence says something, and whether a claim keeps it, in whatever words."""
+"""Conditions, exceptions and framing that limit what a sentence states."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Literal
 
-from ragstone.language.analyzer import analyze
+from ragstone.answer.verify.objections import Objection, ObjectionKind
+from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.language.dates import moments
 from ragstone.language.grammar import first_verb, tokens
 from ragstone.language.negation import denials
 
@@ -112,3 +116,176 @@ def _same(mine: Condition, theirs: Condition) -> bool:
     if shared < len(theirs.terms) == len(mine.terms):
         return False  # one word was put for another: a steady red light for a flashing one
     return mine.denied == theirs.denied and shared >= _KEPT * len(theirs.terms)
+
+
+_STRONG_JOINT = re.compile(r";\s|\.\s(?=[A-Z])|,?\s(?:but|whereas|although|though)\s", re.I)
+_FALSE = re.compile(
+    r"\b(?:(?:false|untrue|incorrect|wrong|a myth|a lie|a hoax) that"
+    r"|(?:claims?|idea|notion|report|rumou?rs?|story|belief|allegations?|statement|assertion) that\b[^;]{1,300}"
+    r"\b(?:is|are|was|were|proved|turned out) (?:to be )?(?:false|untrue|incorrect|wrong|mistaken|baseless|unfounded"
+    r"|refuted|disproved|a myth|a lie|a hoax))\b",
+    re.I,
+)
+_FRAME = re.compile(
+    r"\b(?:den(?:y|ies|ied) (?:that|having|any)|dispute[sd]?|disprove[sdn]?|debunk(?:s|ed)?|refute[sd]?"
+    r"|alleg(?:e|es|ed|edly)|rumou?r(?:s|ed)?|suppos(?:ed|edly)|purported(?:ly)?|so-called|hearsay|pretend(?:s|ed)?"
+    r"|(?:claim|believe|think|argue|suspect|fear|hope|assume|guess|doubt|speculate|predict)(?:s|d|ed)?(?= that\b)"
+    r"|thought that|(?:critics|opponents|some|people|skeptics|sceptics) (?:say|said|claim(?:ed)?|believed?|argued?)"
+    r"|(?:plan(?:s|ned)?|intend(?:s|ed)?|hope[sd]?|want(?:s|ed)?|tr(?:y|ies|ied)|attempt(?:s|ed)?|scheduled|meant"
+    r"|propose[sd]?|threaten(?:s|ed)?|offer(?:s|ed)?|ordered|asked|about|fail(?:s|ed)?|refuse[sd]?|decline[sd]?"
+    r"|forgot|proposal) to)\b",
+    re.I,
+)
+_UNREAL = re.compile(
+    r"\b(?:would|could|might|should)(?: not| never)? have\b|^\s*(?:had|were)\b[^;]{1,300}\bwould\b|\bif only\b",
+    re.I,
+)
+_TAKEN_BACK = re.compile(
+    r"\b(?:former(?:ly)?|ex-\w{1,30}|previously|once(?= (?:was|were|had))|used to|until"
+    r"|(?:almost|nearly)(?! (?:all|every|\d))|hardly|scarcely|barely|rarely|seldom|(?<!a )few(?!er)|fake|would-be"
+    r"|potential|proposed|planned|hypothetical|not yet|no longer)\b",
+    re.I,
+)
+_BARELY = re.compile(
+    r"\b(?:hardly|scarcely|barely|rarely|seldom|almost|nearly|former(?:ly)?|(?<!a )few(?!er))\b", re.I
+)
+_ONLY = re.compile(r"\bonly ((?!when|if|after|on|in|at|by|for|with|\d)[^\W\d_]{2,30})", re.I)
+
+_SEASON = re.compile(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|week(?:ends?|days?)|summer|winter|spring|autumn|holidays?)\b",
+    re.I,
+)
+
+
+def at_certain_times(claim: str, sentence: str) -> bool:
+    """Whether a sentence speaks of certain days or seasons and the claim leaves them out."""
+    return _SEASON.search(strong_part(claim, sentence)) is not None and _SEASON.search(claim) is None
+
+
+def denied_as_a_whole(claim: str, sentence: str) -> bool:
+    """Whether one of the two calls false what the other states."""
+    return bool(_FALSE.search(sentence)) != bool(_FALSE.search(claim))
+
+
+def unstated(claim: str, sentence: str) -> Objection | None:
+    """Return why a sentence that mentions what a claim says does not state it, or None when it may."""
+    part = strong_part(claim, sentence)
+    if _FRAME.search(part) and not _FRAME.search(claim):
+        return Objection(ObjectionKind.NOT_A_FACT)
+    if _UNREAL.search(part) and not _UNREAL.search(claim):
+        return Objection(ObjectionKind.UNREAL)
+    if condition_dropped(claim, part):
+        return Objection(ObjectionKind.CONDITIONAL)
+    here = set(analyze(claim))
+    for word in _TAKEN_BACK.finditer(part):
+        if not here.intersection(analyze(word.group())):
+            return Objection(ObjectionKind.TAKEN_BACK, word.group().lower())
+    there = set(analyze(sentence))
+    if any(not there.intersection(analyze(word.group())) for word in _BARELY.finditer(claim)):
+        return Objection(ObjectionKind.WITHOUT_LIMIT)
+    sole = _ONLY.search(part)
+    if sole and not here.intersection(analyze(sole[1])):
+        return Objection(ObjectionKind.ONLY_OF_ANOTHER)
+    return None
+
+
+def strong_part(claim: str, sentence: str) -> str:
+    """The part of a sentence between semicolons and "but" that a claim is about; all of it where it needs more."""
+    parts = _STRONG_JOINT.split(sentence)
+    wanted = set(analyze_query(claim))
+    counts = [len(wanted.intersection(analyze(part))) for part in parts]
+    best = max(counts)
+    whole = len(wanted.intersection(analyze(sentence)))
+    return parts[counts.index(best)] if best == whole else sentence
+
+
+_ALL = r"(?:all|every(?:one|body|thing|where)?|any(?:one|body|thing)?|no ?one|nobody|none|nothing)"
+_MARK = re.compile(
+    r"\b(?:(?P<plain>except(?:ing)?(?: for)?|excluding|not including|with the exceptions? of|save for|but not"
+    rf"|{_ALL} (?:but|save)|(?:all|every|each) (?:the )?[^\W\d_]{{1,30}} (?:but|save))"
+    r"|other than|apart from|aside from|besides|instead of|rather than"
+    r"|but (?:(?:it |they )?(?:is|are|was|were|stays?|remains?) )?(?P<state>closed|shut|open|unavailable))\s",
+    re.I,
+)
+_BEHIND = re.compile(r"[,(–—]\s?(?P<what>(?:[\w'’-]{1,30}\s){1,4})(?:excepted|excluded)\b", re.I)
+_ENDS = re.compile(r"[;:.!?()](?:\s|$)|\s(?:but|because|although|though|which|who)\s", re.I)
+_NEXT = re.compile(r",?\s(?:and|or|nor)\s|,\s", re.I)
+_WHOLE = re.compile(r"\b(?:all|every\w{0,5}|each|always|daily|any\w{0,5})\b", re.I)
+_DENIES = re.compile(r"\b(?:no|not|none|nobody|nothing|never|cannot|closed|shut|\w{1,20}n['’]t)\b", re.I)
+
+Left = Literal["", "left out", "denied"]
+
+
+@dataclass(frozen=True, slots=True)
+class Excepted:
+    """One thing that a text takes out of what it says."""
+
+    words: str
+    terms: frozenset[str]
+    """Those that the text has nowhere but in its exceptions."""
+    plain: bool
+    """Whether what is said of the others is thereby denied of this."""
+    state: frozenset[str]
+    """What this is instead, where it is told: closed."""
+
+
+def left_out(claim: str, sentence: str) -> Left:
+    """Whether a claim says of an exception, or of all, what the sentence says of the others."""
+    found = list(_excepted(sentence))
+    if not found:
+        return ""
+    terms, own = set(analyze(claim)), [thing.terms for thing in _excepted(claim)]
+    for thing in found:
+        if any(thing.terms & kept for kept in own) or thing.state & terms:
+            continue
+        share = _named(claim, terms, thing)
+        denies = not thing.state and _DENIES.search(sentence) is not None
+        if share == 1 and thing.plain and denies == bool(_DENIES.search(claim)):
+            return "denied"
+        if share or (_WHOLE.search(claim) and not own):
+            return "left out"
+    return ""
+
+
+def _named(claim: str, terms: set[str], thing: Excepted) -> float:
+    """How much of an excepted thing a claim names; days and dates are compared as such."""
+    mine, theirs = moments(claim), moments(thing.words)
+    if mine and theirs:
+        return float(any(one.meets(other) for one in mine for other in theirs))
+    return len(thing.terms & terms) / len(thing.terms) if thing.terms else 0.0
+
+
+def _excepted(text: str) -> Iterator[Excepted]:
+    """The things that a text excepts."""
+    found: list[tuple[str, bool, frozenset[str]]] = []
+    rest = text
+    for mark in islice(_MARK.finditer(text), MOST):
+        state = frozenset(analyze(mark["state"])) if mark["state"] else frozenset[str]()
+        for words in _things(text, mark):
+            found.append((words, bool(mark["plain"] or state), state))
+            rest = rest.replace(words, " ", 1)
+    for mark in islice(_BEHIND.finditer(text), MOST):
+        found.append((mark["what"], True, frozenset()))
+        rest = rest.replace(mark["what"], " ", 1)
+    outside = frozenset(analyze(rest)) if found else frozenset[str]()
+    for words, plain, state in found:
+        yield Excepted(words, frozenset(analyze(words)) - outside, plain, state)
+
+
+def _things(text: str, mark: re.Match[str]) -> Iterator[str]:
+    """What an exception names: it goes on over "and" and commas, up to the verb that it stands before."""
+    end = _ENDS.search(text, mark.end())
+    phrase = text[mark.end() : end.start() if end else len(text)].strip(" .!?")
+    stated = first_verb(tokens(text[: mark.start()])) is not None
+    start, over = 0, ""
+    for joint in [*islice(_NEXT.finditer(phrase), MOST), None]:
+        piece = phrase[start : joint.start() if joint else len(phrase)]
+        verb = first_verb(tokens(piece))
+        begins = first_verb(tokens(piece), shared=True) if over else None
+        if over and ((verb and (stated or over.strip() == ",")) or (begins and begins.sure)):
+            return
+        cut = verb is not None and not stated
+        yield piece[: verb.token.start] if verb is not None and cut else piece
+        if joint is None or cut:
+            return
+        start, over = joint.end(), joint.group()

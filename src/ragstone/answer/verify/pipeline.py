@@ -6,11 +6,17 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from ragstone.answer.verify.judging import Judgement, judge_by_checks, judge_by_entailment, judge_by_figures
+from ragstone.answer.verify.judging import (
+    JudgedPart,
+    Judgement,
+    judge_by_checks,
+    judge_by_entailment,
+    judge_by_figures,
+    verdict,
+)
 from ragstone.answer.verify.language import differs_in_figures, is_foreign
 from ragstone.answer.verify.reading import Reader, Reading
 from ragstone.answer.verify.split import MAX_CHARS, split_claim
-from ragstone.answer.verify.verdict import JudgedPart, verdict
 from ragstone.core.answers import Verdict
 from ragstone.core.errors import InputError, ModelError, RemoteError
 from ragstone.core.protocols import Embedder, Entailer

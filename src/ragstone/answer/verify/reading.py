@@ -10,8 +10,8 @@ import numpy as np
 
 from ragstone.answer.cite import Quote
 from ragstone.answer.evidence import COVERAGE_WEIGHT, UNRELATED, closeness, coverage
-from ragstone.answer.plain import strip_hidden
 from ragstone.answer.rows import as_meant, in_claim, rows, shown
+from ragstone.answer.sanitize import strip_hidden
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.objections import Findings
 from ragstone.answer.verify.row import check_row, row_statement, states

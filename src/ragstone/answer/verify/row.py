@@ -7,7 +7,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from ragstone.answer.cite import Quote
-from ragstone.answer.numbered import unnumbered
 from ragstone.answer.rows import (
     Cell,
     caption,
@@ -17,6 +16,7 @@ from ragstone.answer.rows import (
     meant_cells,
     named_cells,
     named_columns,
+    unnumbered,
 )
 from ragstone.answer.verify.binding import misbound
 from ragstone.answer.verify.checks import check, turned_round

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ragstone.answer.research.facets import facets, parts
+from ragstone.answer.research.plan import facets, parts
 from ragstone.core.types import Hit
 
 MakeHit = Callable[..., Hit]

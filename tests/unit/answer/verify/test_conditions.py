@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.support import unsupported
+from ragstone.answer.check import unsupported
 from ragstone.answer.verify.checks import check
 
 DISK = "If the disk is full, ingest stops."

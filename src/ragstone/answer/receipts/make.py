@@ -1,21 +1,18 @@
-"""Receipts of answers: a JSON object that holds what an answer said and what it stood on.
-
-Its digest covers every other field, so that a change of any of them shows. `receipt_check` reads a receipt again
-beside the live documents.
-"""
+"""Make the receipt of an answer."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import string
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from ragstone.answer.cite import DEFAULT_FORMAT
-from ragstone.answer.receipt_wording import Wording
+from ragstone.answer.cite import DEFAULT_FORMAT, INDEX
+from ragstone.answer.styles import FLAG, NO_EVIDENCE, below, marked, worded
 from ragstone.core.answers import Answer, Citation, Sentence, Support
 from ragstone.core.clock import canonical
 from ragstone.core.errors import InputError
@@ -23,6 +20,49 @@ from ragstone.core.ids import content_hash
 from ragstone.core.types import Json
 from ragstone.settings.answers import CitationStyle
 from ragstone.settings.base import Section
+
+_SPEECHLESS = frozenset(string.punctuation + " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How an answer names its sources in its text."""
+
+    style: CitationStyle = "index"
+    format: str = DEFAULT_FORMAT
+
+    def speaks(self) -> bool:
+        """Whether its marks hold more than a number and signs, so that they could say something to a reader."""
+        return self.style in ("index", "footnote") and not _SPEECHLESS.issuperset(
+            self.format.replace(INDEX, "")
+        )
+
+
+def is_made_of(
+    answer: str,
+    sentences: Sequence[Sentence],
+    citations: Sequence[Citation],
+    wording: Wording,
+    *,
+    answered: bool,
+) -> bool:
+    """Whether the sentences, written down in this way, are this answer."""
+    if not answered or not sentences:
+        return not answered and not sentences and not citations and answer == NO_EVIDENCE
+    if INDEX not in wording.format:
+        return False
+    numbered = {citation.n: citation for citation in citations}
+    return answer == " ".join(_written(one, numbered, wording) for one in sentences) + below(
+        citations, wording.style, wording.format
+    )
+
+
+def _written(sentence: Sentence, numbered: dict[int, Citation], wording: Wording) -> str:
+    cited = [numbered[n] for n in sentence.citations if n in numbered]
+    said = worded(sentence.text, sentence.support, cited)
+    text = marked(said, cited, wording.style, wording.format)
+    return f"{text} {FLAG}" if sentence.support == "unsupported" else text
+
 
 VERSION = 1
 MOST_SENTENCES = 200

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from ragstone.answer.plain import has_link, named_places
 from ragstone.answer.reply import CitedSentence, read_reply
-from ragstone.answer.write import FLAG
+from ragstone.answer.sanitize import has_link, named_places
+from ragstone.answer.styles import FLAG
 from ragstone.core.answers import (
     Answer,
     AnswerEvent,

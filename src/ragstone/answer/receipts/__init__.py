@@ -1,0 +1,1 @@
+"""Receipts of answers: made when an answer is given, checked later against the live documents."""
