@@ -18,8 +18,8 @@ from ragstone.core.model_types import EmbeddingModel, Embeddings
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Mode, Role, SearchResult
 from ragstone.models import build_embedder
+from ragstone.query.context import DEADLINES_MS
 from ragstone.query.request import SearchRequest
-from ragstone.query.trace import DEADLINES_MS
 from ragstone.settings.tree import EmbeddingSettings, Settings
 from ragstone.stores.opening import Stores, open_stores
 

@@ -71,8 +71,8 @@ def patient_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """No busy machine cuts a search that a test looks at; tests of the hard limit set one of their own."""
     from ragstone import searching
     from ragstone.query import cache, pipeline
-    from ragstone.query.patience import FirstReads
-    from ragstone.query.trace import HARD_SECONDS, Recorder
+    from ragstone.query.context import HARD_SECONDS, Recorder
+    from ragstone.query.deadline import FirstReads
 
     def longer(seconds: float) -> float:
         return 60.0 if seconds == HARD_SECONDS else seconds

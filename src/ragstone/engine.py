@@ -24,13 +24,12 @@ from ragstone.core.answers import (
 )
 from ragstone.core.types import Hit, Json, Mode, SearchResult
 from ragstone.parts import Parts
-from ragstone.query.rank import passages_of, source_kind
 from ragstone.query.request import (
     checked_choice,
     checked_count,
     checked_query,
 )
-from ragstone.query.sources import Wish
+from ragstone.query.routing.federation import Wish, passages_of, source_kind
 from ragstone.query.transform.decompose import decompose
 from ragstone.searching import SearchableLibrary, Talk
 from ragstone.settings.tree import Settings

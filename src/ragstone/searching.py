@@ -15,12 +15,18 @@ from ragstone.core.types import Explanation, Hit, KnowledgeBase, Mode, SearchRes
 from ragstone.core.web import MOST_WEB_RESULTS, WebFindings, no_web_search
 from ragstone.library import Library
 from ragstone.parts import Parts
-from ragstone.query.answered import require_an_answer
 from ragstone.query.cache import SearchCache
-from ragstone.query.patience import FirstReads
-from ragstone.query.request import Arm, SearchRequest, checked_count, checked_query, search_request
+from ragstone.query.deadline import FirstReads
+from ragstone.query.request import (
+    Arm,
+    SearchRequest,
+    checked_count,
+    checked_query,
+    require_an_answer,
+    search_request,
+)
+from ragstone.query.routing.federation import Searcher, Wish
 from ragstone.query.session import Session, Standing
-from ragstone.query.sources import Searcher, Wish
 from ragstone.settings.retrieval import Fusion
 from ragstone.settings.tree import Settings
 

@@ -13,12 +13,14 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError, StoreBusy, StoreError
+from ragstone.core.ledger import Ledger
 from ragstone.core.notes import listening
 from ragstone.core.protocols import Embedder, LexicalIndex, VectorIndex
 from ragstone.core.types import Candidate, Vector
-from ragstone.query.patience import Warm
-from ragstone.query.search import Search
-from ragstone.query.transform.variants import Variants
+from ragstone.query.context import Found, Search
+from ragstone.query.deadline import Warm, limited
+from ragstone.query.fusion import Fused
+from ragstone.query.transform.proposals import Variants
 
 logger = logging.getLogger(__name__)
 EmbedderFor = Callable[[str], Awaitable[Embedder]]
@@ -144,3 +146,16 @@ def best_of(lists: Sequence[list[Candidate]], k: int) -> list[Candidate]:
         best[chunk_id] = max(score, best.get(chunk_id, score))
     ranked = sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
     return [Candidate(chunk_id, score) for chunk_id, score in ranked[:k]]
+
+
+async def read_back(ledger: Ledger, search: Search, fused: Sequence[Fused], wanted: int) -> list[Found]:
+    """The first `wanted` candidates that are live; fewer when the store is too slow, which `degraded` says."""
+    found: list[Found] = []
+    start = 0
+    async with limited(search.record, "read_back", search.record.read_seconds):
+        while len(found) < wanted and start < len(fused):
+            part = fused[start : start + wanted - len(found)]
+            live = await ledger.chunks(search.tenant, search.kb, [item.chunk_id for item in part])
+            found += [Found(item, live[item.chunk_id]) for item in part if item.chunk_id in live]
+            start += len(part)
+    return found

@@ -12,10 +12,9 @@ from ragstone.core.filters import matches
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import Candidate, Document, Explanation, Json, KnowledgeBase, LiveChunk
 from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.query.context import Recorder, Search
 from ragstone.query.pipeline import Course, SearchPipeline
 from ragstone.query.request import SearchRequest
-from ragstone.query.search import Search
-from ragstone.query.trace import Recorder
 
 Step = Mapping[str, Json]
 PATIENCE = 60.0

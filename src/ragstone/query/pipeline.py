@@ -13,22 +13,18 @@ from dataclasses import dataclass
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex, Reranker, VectorIndex
 from ragstone.core.types import Candidate, Hit, KnowledgeBase, SearchResult
-from ragstone.query.arms import Arms, EmbedderFor
+from ragstone.query.arms import Arms, EmbedderFor, read_back
 from ragstone.query.compress import CompressStage
-from ragstone.query.expand import contexts
+from ragstone.query.context import Found, Recorder, Search
+from ragstone.query.deadline import limited
 from ragstone.query.fusion import Fused, fuse
-from ragstone.query.kind import dense_weight
-from ragstone.query.pack import packed
-from ragstone.query.patience import limited
-from ragstone.query.read_back import read_back
-from ragstone.query.rephrase import RephraseStage
 from ragstone.query.request import SearchRequest
 from ragstone.query.rerank import RerankStage
-from ragstone.query.search import Found, Search
-from ragstone.query.select import diversified, without_copies
-from ragstone.query.trace import Recorder
+from ragstone.query.routing.kind import dense_weight
+from ragstone.query.select import contexts, diversified, packed, without_copies
+from ragstone.query.transform.proposals import Variants
+from ragstone.query.transform.rephrase import RephraseStage
 from ragstone.query.transform.transformer import Transformer
-from ragstone.query.transform.variants import Variants
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 
 POOL = 3

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast, get_args
 
-from ragstone.core.errors import InputError
+from ragstone.core.errors import InputError, SearchFailed
 from ragstone.core.filters import Filter, parse_filter
-from ragstone.core.types import Mode
+from ragstone.core.types import Mode, SearchResult
 from ragstone.settings.retrieval import Fusion, Transform
 from ragstone.settings.tree import Settings
 
@@ -96,3 +96,19 @@ def checked_choice(name: str, value: T, allowed: tuple[str, ...]) -> T:
     if value not in allowed:
         raise InputError(f"{name} is {value!r:.40}; it must be one of: {', '.join(allowed)}")
     return value
+
+
+BOTH: tuple[Arm, ...] = ("dense", "lexical")
+
+
+def require_an_answer(arms: Arm, result: SearchResult) -> SearchResult:
+    """The result, unless every arm that was asked has failed and nobody else found anything."""
+    asked = BOTH if arms == "hybrid" else (arms,)
+    said = dict(note.split(": ", 1) for note in result.degraded if ": " in note)
+    if result.hits or result.web or result.records or not all(arm in said for arm in asked):
+        return result
+    other = "lexical" if arms == "dense" else "dense"
+    hint = "look at the stores with: ragstone doctor"
+    if arms != "hybrid":
+        hint = f"{hint}; until then search with --arms {other}"
+    raise SearchFailed(f"the search could not be done: {said[asked[0]]}", hint=hint)

@@ -15,8 +15,7 @@ from dataclasses import replace
 from ragstone.core.errors import RagstoneError
 from ragstone.core.protocols import Reranker
 from ragstone.core.types import Mode
-from ragstone.query.search import Found, Search
-from ragstone.query.trace import Recorder, Span
+from ragstone.query.context import Found, Recorder, Search, Span
 from ragstone.settings.retrieval import RerankingStage
 
 logger = logging.getLogger(__name__)

@@ -8,9 +8,9 @@ from tests.unit.query.doubles import KB, Index, Shelf, ask, candidates, make_pip
 
 from ragstone.core.types import SearchResult
 from ragstone.core.wire import search_json
-from ragstone.query.analyse import analyse, with_names
 from ragstone.query.explain import explain
-from ragstone.query.names import MOST_NAMES, dates_of, names_of, spelt_as_names
+from ragstone.query.routing.analyse import analyse, with_names
+from ragstone.query.routing.names import MOST_NAMES, dates_of, names_of, spelt_as_names
 from ragstone.settings.retrieval import VocabularySettings
 
 SHOP = VocabularySettings(product=("Oriental Spice", "body lotion"), service=("massage", "hair cut"))

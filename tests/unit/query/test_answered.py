@@ -6,8 +6,7 @@ import pytest
 
 from ragstone.core.errors import SearchFailed
 from ragstone.core.types import SearchResult
-from ragstone.query.answered import require_an_answer
-from ragstone.query.request import Arm
+from ragstone.query.request import Arm, require_an_answer
 
 DENSE, LEXICAL = "dense: the store is away", "lexical: out of time"
 

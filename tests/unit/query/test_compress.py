@@ -22,9 +22,8 @@ from tests.unit.query.doubles import (
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import KnowledgeBase, Role, SearchResult
-from ragstone.query import trace as trace_module
-from ragstone.query.bearing import MOST_SENT, by_llm, by_meaning, by_words
-from ragstone.query.compress import CompressStage
+from ragstone.query import context as trace_module
+from ragstone.query.compress import MOST_SENT, CompressStage, by_llm, by_meaning, by_words
 from ragstone.query.explain import explain
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.settings.retrieval import Compress, RetrievalSettings

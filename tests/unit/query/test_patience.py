@@ -10,9 +10,11 @@ from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candid
 
 from ragstone.core.errors import StoreBusy
 from ragstone.core.types import Candidate, KnowledgeBase
-from ragstone.query import arms, patience, rerank, trace
-from ragstone.query.patience import FirstReads, Warm, limited
-from ragstone.query.trace import COLD_TIMES, Recorder
+from ragstone.query import arms, rerank
+from ragstone.query import context as trace
+from ragstone.query import deadline as patience
+from ragstone.query.context import COLD_TIMES, Recorder
+from ragstone.query.deadline import FirstReads, Warm, limited
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 
 BUSY = StoreBusy("5 reads of acme.db have not come back")

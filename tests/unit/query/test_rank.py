@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.core.types import Hit, SearchResult
 from ragstone.core.web import WebResult
-from ragstone.query.rank import passages_of, rank_results, source_kind
+from ragstone.query.routing.federation import passages_of, rank_results, source_kind
 
 QUERY = "price of Oriental Spice"
 

@@ -10,8 +10,8 @@ from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candid
 from ragstone.core.errors import RemoteError
 from ragstone.core.types import SearchResult
 from ragstone.query import arms as arms_module
+from ragstone.query import context as trace_module
 from ragstone.query import rerank as rerank_module
-from ragstone.query import trace as trace_module
 from ragstone.query.rerank import BATCH
 from ragstone.settings.retrieval import RerankingSettings, RerankingStage
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.query.route import Route, route
+from ragstone.query.routing.analyse import Route, route
 
 
 @pytest.mark.req("R-MOD-10", "R-MOD-12")

@@ -15,7 +15,7 @@ from ragstone.core.types import Hit, KnowledgeBase, SearchResult, Stage
 from ragstone.core.web import WebFindings, WebResult
 from ragstone.query.cache import SearchCache
 from ragstone.query.request import SearchRequest
-from ragstone.query.sources import Searcher, Wish
+from ragstone.query.routing.federation import Searcher, Wish
 from ragstone.settings.retrieval import RetrievalSettings
 
 HIT = Hit("c", "d", "Ferry", "uri", "", None, "It leaves at nine.", 0.5, {}, {}, 0, 18)

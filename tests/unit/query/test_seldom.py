@@ -9,13 +9,12 @@ from tests.unit.query.doubles import KB, Clock, Index, Shelf, ask, candidates, m
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.types import Chunk
-from ragstone.query import trace
-from ragstone.query.expand import joined
+from ragstone.query import context as trace
 from ragstone.query.explain import explain
-from ragstone.query.select import diversified
+from ragstone.query.select import diversified, joined
 from ragstone.query.transform import Transformer
-from ragstone.query.transform.dictionary import MOST_BYTES, read_dictionary
 from ragstone.query.transform.entities import other_names
+from ragstone.query.transform.synonyms import MOST_BYTES, read_dictionary
 from ragstone.settings.retrieval import RetrievalSettings
 from ragstone.testing.fakes import FakeEmbedder
 

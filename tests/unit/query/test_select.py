@@ -6,7 +6,7 @@ import pytest
 from tests.unit.query.doubles import KB, Index, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.types import Chunk, SearchResult
-from ragstone.query.expand import LONGEST, joined
+from ragstone.query.select import LONGEST, joined
 from ragstone.settings.retrieval import RetrievalSettings
 
 FERRY = "the ferry leaves the harbour at nine in the morning"

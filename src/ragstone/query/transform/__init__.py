@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from ragstone.query.transform.proposals import Variants, unchanged
 from ragstone.query.transform.transformer import LLM_TRANSFORMS, Transformer, build_transformer
-from ragstone.query.transform.variants import Variants, unchanged
 
 __all__ = ["LLM_TRANSFORMS", "Transformer", "Variants", "build_transformer", "unchanged"]

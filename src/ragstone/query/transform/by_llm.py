@@ -15,7 +15,7 @@ from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM
 from ragstone.language.analyzer import analyze_query
 from ragstone.language.sentences import sentence_spans
-from ragstone.query.transform.proposal import Proposal
+from ragstone.query.transform.proposals import Proposal
 from ragstone.settings.retrieval import Transform
 
 VARIANTS = 3

@@ -13,7 +13,7 @@ from itertools import islice
 
 from ragstone.language.analyzer import STOP_WORDS
 from ragstone.language.sentences import STARTERS
-from ragstone.query.transform.proposal import Proposal
+from ragstone.query.transform.proposals import Proposal
 
 MOST_NAMES = 4
 _READ = 20_000

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from ragstone.language.analyzer import STOP_WORDS, analyze, analyze_query
-from ragstone.query.transform.proposal import Proposal
+from ragstone.query.transform.proposals import Proposal
 
 FEEDBACK_PASSAGES = 10
 FEEDBACK_WORDS = 5

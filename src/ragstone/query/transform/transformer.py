@@ -13,12 +13,10 @@ from ragstone.core.errors import ModelError, ModelUnavailable, RemoteError, Stor
 from ragstone.core.protocols import LLM
 from ragstone.query.transform.by_llm import TASKS, propose
 from ragstone.query.transform.decompose import decompose
-from ragstone.query.transform.dictionary import read_dictionary
 from ragstone.query.transform.entities import other_names
 from ragstone.query.transform.feedback import feedback
-from ragstone.query.transform.proposal import Proposal, combine
-from ragstone.query.transform.synonyms import Thesaurus, synonyms
-from ragstone.query.transform.variants import Variants, unchanged
+from ragstone.query.transform.proposals import Proposal, Variants, combine, unchanged
+from ragstone.query.transform.synonyms import Thesaurus, read_dictionary, synonyms
 from ragstone.query.transform.wording import CLEANING, cleaner
 from ragstone.query.transform.wordnet import WordNet
 from ragstone.settings.retrieval import RetrievalSettings, Transform

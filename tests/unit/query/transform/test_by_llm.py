@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.core.errors import RemoteError
 from ragstone.query.transform.by_llm import LONGEST_PASSAGE, LONGEST_REPLY, propose
-from ragstone.query.transform.proposal import Proposal
+from ragstone.query.transform.proposals import Proposal
 from ragstone.settings.retrieval import Transform
 from ragstone.testing.fakes import FakeLLM
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.core.errors import SettingsError
-from ragstone.query.transform.dictionary import Dictionary, read_dictionary
-from ragstone.query.transform.synonyms import MOST_PER_TERM, synonyms
+from ragstone.query.transform.synonyms import MOST_PER_TERM, Dictionary, read_dictionary, synonyms
 
 ENTRIES = Dictionary(
     {"PTO": ["paid time off", "vacation"], "time off": ["leave"], "café": ["coffee house"], "car": ["car"]}

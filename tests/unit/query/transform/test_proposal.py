@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ragstone.query.transform import unchanged
-from ragstone.query.transform.proposal import MOST_VARIANTS, MOST_WORDS, Proposal, combine
-from ragstone.query.transform.variants import Variants
+from ragstone.query.transform.proposals import MOST_VARIANTS, MOST_WORDS, Proposal, Variants, combine
 
 
 def test_without_a_proposal_the_query_stays_as_it_is() -> None:

@@ -9,7 +9,7 @@ import pytest
 from ragstone.core.errors import RemoteError, SettingsError, StoreError
 from ragstone.core.model_types import Message
 from ragstone.query.transform import LLM_TRANSFORMS, Transformer, build_transformer, unchanged
-from ragstone.query.transform.dictionary import Dictionary
+from ragstone.query.transform.synonyms import Dictionary
 from ragstone.settings.retrieval import RetrievalSettings, Transform
 from ragstone.settings.tree import LLMSettings
 from ragstone.testing.fakes import FakeLLM

@@ -1,4 +1,4 @@
-"""What each stage did and how long it took, and how much time is left."""
+"""A search under way: its trace, its stages and what they found."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ragstone.core.types import Mode, Stage
+from ragstone.core.types import KnowledgeBase, LiveChunk, Mode, Stage
+from ragstone.query.fusion import Fused
+from ragstone.query.request import SearchRequest
 
 DEADLINES_MS: dict[Mode, float] = {"fast": 200.0, "balanced": 500.0, "thorough": 2000.0}
 HARD_SECONDS = 2.0
@@ -99,3 +101,25 @@ class Recorder:
     @property
     def _spent_ms(self) -> float:
         return self.elapsed_ms - sum(end - start for start, end in self._excused)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Whose search it is, where it looks, what was asked for, and its clock."""
+
+    tenant: str
+    kb: KnowledgeBase
+    request: SearchRequest
+    record: Recorder
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A fused candidate together with the chunk it names."""
+
+    fused: Fused
+    chunk: LiveChunk
+
+    @property
+    def score(self) -> float:
+        return self.fused.score

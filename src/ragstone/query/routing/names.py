@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 
 from ragstone.language.analyzer import STOP_WORDS
 from ragstone.language.sentences import STARTERS
-from ragstone.query.kind import ASKS, is_telling
+from ragstone.query.routing.kind import ASKS, is_telling
 
 MOST_NAMES = 20
 LONGEST_NAME = 6

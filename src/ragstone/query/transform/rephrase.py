@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
-from ragstone.query.search import Search
+from ragstone.query.context import Search
+from ragstone.query.transform.proposals import Variants, unchanged
 from ragstone.query.transform.transformer import LLM_TRANSFORMS, Transformer
-from ragstone.query.transform.variants import Variants, unchanged
 from ragstone.settings.retrieval import Transform
 
 FIRST_PASSAGES = 10

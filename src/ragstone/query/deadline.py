@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from ragstone.core.errors import StoreBusy
-from ragstone.query.trace import COLD_TIMES, Recorder
+from ragstone.query.context import COLD_TIMES, Recorder
 
 logger = logging.getLogger(__name__)
 MOST_WARM = 10_000
