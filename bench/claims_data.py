@@ -13,7 +13,7 @@ import numpy as np
 from ragstone.core.model_types import EmbeddingModel, Embeddings
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Role, Vector
-from ragstone.models.artefacts import cache_folder
+from ragstone.models.weights.artefacts import cache_folder
 
 Label = Literal["SUPPORT", "REFUTE", "NOT ENOUGH"]
 LABELS: tuple[Label, ...] = ("SUPPORT", "REFUTE", "NOT ENOUGH")

@@ -11,7 +11,7 @@ import numpy as np
 from ragstone.core.types import Matrix
 from ragstone.evaluate.dataset import Dataset, load_dataset
 from ragstone.models import build_embedder
-from ragstone.models.artefacts import cache_folder
+from ragstone.models.weights.artefacts import cache_folder
 from ragstone.settings.tree import EmbeddingSettings
 
 

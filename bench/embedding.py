@@ -13,10 +13,10 @@ from bench.hub_folder import write_hub_folder
 from bench.report import Row, ratio_row
 from ragstone.core.types import Item
 from ragstone.models import build_embedder
-from ragstone.models.artefacts import cache_folder
 from ragstone.models.weights import find_weights
+from ragstone.models.weights.artefacts import cache_folder
 from ragstone.models.weights.folder import ModelFolder
-from ragstone.models.weights.granite_pack import GranitePack
+from ragstone.models.weights.packages import GranitePack
 from ragstone.settings.tree import EmbeddingSettings, Settings
 from ragstone.wiring import open_engine
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ragstone.models.encoder import Encoder
-from ragstone.models.weights.granite_pack import GranitePack
-from ragstone.models.weights.layouts import BERT_LAYER, EMBEDDINGS, OPTIONAL, PARTS
+from ragstone.models.runtime.encoder import Encoder
+from ragstone.models.weights.folder import BERT_LAYER, EMBEDDINGS, OPTIONAL, PARTS
+from ragstone.models.weights.packages import GranitePack
 
 OFFSET = 2
 """RoBERTa counts positions from behind the padding id."""

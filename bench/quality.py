@@ -23,7 +23,7 @@ from ragstone.evaluate.bootstrap import paired_bootstrap
 from ragstone.evaluate.dataset import documents_as_items
 from ragstone.evaluate.metrics import ndcg
 from ragstone.evaluate.runner import evaluate
-from ragstone.models.artefacts import cache_folder
+from ragstone.models.weights.artefacts import cache_folder
 from ragstone.serve.cli.measuring import ARMS, MODES, SYSTEMS, EngineRetriever, kb_name
 from ragstone.settings.load import load_settings
 from ragstone.settings.tree import Settings

@@ -10,7 +10,7 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LLM, Embedder, Entailer, LexicalIndex, RecordSearch, Reranker, VectorIndex
 from ragstone.core.tenants import TenantBook
 from ragstone.gate import Gate
-from ragstone.models.shelf import EmbedderShelf
+from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.query.compress import CompressStage
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.transform import build_transformer

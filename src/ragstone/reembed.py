@@ -24,7 +24,7 @@ from ragstone.core.types import KnowledgeBase, Space
 from ragstone.evaluate.dataset import load_queries
 from ragstone.evaluate.spaces import SpaceComparison
 from ragstone.ingest.fill import Filled, OnFill, SpaceFiller
-from ragstone.models.shelf import EmbedderShelf
+from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.query.pipeline import SearchPipeline
 
 MOST_GRACE_DAYS = 3650

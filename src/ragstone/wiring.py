@@ -11,7 +11,7 @@ from ragstone.core.protocols import LLM, Embedder, Entailer, Reranker, Source
 from ragstone.engine import Engine
 from ragstone.gate import Gate
 from ragstone.models import build_embedder, build_llm, build_llm_reranker, build_reranker, tokenizer_of
-from ragstone.models.shelf import EmbedderShelf
+from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.parts import Closing, Parts
 from ragstone.settings.load import load_settings, read_profile
 from ragstone.settings.retrieval import RerankingStage
@@ -316,7 +316,7 @@ def _records(settings: Settings) -> RecordFinder | None:
 
 
 def _entailer(settings: Settings, llm: LLM | None, closing: list[Closing]) -> Entailer | None:
-    from ragstone.models.entailment import build_entailer
+    from ragstone.models.entailment.model import build_entailer
 
     entailer = build_entailer(settings.entailment, llm, settings.llm)
     if entailer is not None:

@@ -12,11 +12,11 @@ from safetensors.numpy import save_file
 from tests.unit.models.tiny import tiny_tensors, tiny_tokenizer
 
 from ragstone.core.protocols import Embedder
-from ragstone.models.cached import CachedEmbedder
-from ragstone.models.fallback import FallbackEmbedder
-from ragstone.models.local import LocalEmbedder
-from ragstone.models.remote import RemoteEmbedder
-from ragstone.models.static import StaticEmbedder
+from ragstone.models.embedders.cached import CachedEmbedder
+from ragstone.models.embedders.fallback import FallbackEmbedder
+from ragstone.models.embedders.local import LocalEmbedder
+from ragstone.models.embedders.remote import RemoteEmbedder
+from ragstone.models.embedders.static import StaticEmbedder
 from ragstone.settings.tree import RemoteModel
 from ragstone.testing.embedder_suite import EmbedderSuite
 from ragstone.testing.fakes import FakeEmbedder

@@ -11,8 +11,8 @@ import pytest
 from tests.unit.models.tiny import write_tiny_model
 
 from ragstone.core.model_types import Message
-from ragstone.models.cross_encoder import CrossEncoder
-from ragstone.models.llm_reranker import LLMReranker
+from ragstone.models.rerankers.cross_encoder import CrossEncoder
+from ragstone.models.rerankers.llm import LLMReranker
 from ragstone.testing.fakes import FakeReranker
 from ragstone.testing.reranker_suite import RerankerSuite
 

@@ -19,7 +19,7 @@ from ragstone.core.errors import (
 )
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Role
-from ragstone.models.fallback import FallbackEmbedder
+from ragstone.models.embedders.fallback import FallbackEmbedder
 from ragstone.settings.tree import EmbeddingSettings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ragstone.core.errors import RemoteError
-from ragstone.models.openai_client import CallFailed, OpenAIService
+from ragstone.models.llm.openai_client import CallFailed, OpenAIService
 from ragstone.settings.tree import LLMSettings
 
 Turn = Mapping[str, Any]

@@ -13,7 +13,7 @@ from ragstone.core.errors import InputError
 from ragstone.core.protocols import LLM, Embedder
 from ragstone.core.types import Failure, Item
 from ragstone.gate import Gate
-from ragstone.models.shelf import EmbedderShelf
+from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.settings.tree import ChunkingSettings, LimitSettings, Settings
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import LLM, Embedder, Reranker, Tokenizer
-from ragstone.models.catalogue import STATIC, canonical_name, known_model, model_info
-from ragstone.models.tokens_of import tokenizer_of
+from ragstone.models.runtime.token_counts import tokenizer_of
+from ragstone.models.weights.catalogue import STATIC, canonical_name, known_model, model_info
 from ragstone.settings.retrieval import CROSS_ENCODER, RerankingStage
 from ragstone.settings.tree import EmbeddingSettings, LLMSettings
 
@@ -27,11 +27,11 @@ __all__ = [
 
 def build_embedder(settings: EmbeddingSettings, *, cache_dir: Path | None = None) -> Embedder:
     """The embedder the settings ask for, with its fallback and a memory for queries. Nothing is loaded yet."""
-    from ragstone.models.cached import CachedEmbedder
+    from ragstone.models.embedders.cached import CachedEmbedder
 
     embedder = _embedder(settings, cache_dir)
     if settings.fallback:
-        from ragstone.models.fallback import FallbackEmbedder
+        from ragstone.models.embedders.fallback import FallbackEmbedder
 
         # The fallback is another model: neither the folder nor the dimension of the first one are its own.
         other = settings.model_copy(update={"model": settings.fallback, "path": None, "dimensions": None})
@@ -48,14 +48,14 @@ def build_reranker(settings: RerankingStage, *, cache_dir: Path | None = None) -
     """The reranker the settings ask for; None when they ask for none."""
     if settings.kind == "none":
         return None
-    from ragstone.models.cross_encoder import CrossEncoder
+    from ragstone.models.rerankers.cross_encoder import CrossEncoder
 
     return CrossEncoder.open(settings.model or CROSS_ENCODER, path=settings.path, cache_dir=cache_dir)
 
 
 def build_llm_reranker(settings: RerankingStage, llm: LLMSettings) -> Reranker:
     """A reranker that asks an LLM: at the address of `llm`, and its model unless the stage names one."""
-    from ragstone.models.llm_reranker import LLMReranker
+    from ragstone.models.rerankers.llm import LLMReranker
 
     model = build_llm(llm.model_copy(update={"model": settings.model or llm.model}))
     if model is None:
@@ -70,7 +70,7 @@ def build_llm(settings: LLMSettings) -> LLM | None:
     """The language model the settings ask for; None when they name none."""
     if settings.model is None:
         return None
-    from ragstone.models.llm import OpenAILLM
+    from ragstone.models.llm.client import OpenAILLM
 
     return OpenAILLM(settings.model, settings, prices=(settings.price_in, settings.price_out))
 
@@ -81,7 +81,7 @@ def _embedder(settings: EmbeddingSettings, cache_dir: Path | None) -> Embedder:
     remote = not known.local if known is not None else settings.remote.base_url is not None
     if remote and settings.path is None:
         return _remote(settings)
-    from ragstone.models.static import StaticEmbedder, is_static_folder
+    from ragstone.models.embedders.static import StaticEmbedder, is_static_folder
 
     if canonical_name(settings.model) == STATIC or is_static_folder(settings.path):
         return StaticEmbedder(
@@ -91,7 +91,7 @@ def _embedder(settings: EmbeddingSettings, cache_dir: Path | None) -> Embedder:
             normalize=settings.normalize,
             cache_dir=cache_dir,
         )
-    from ragstone.models.local import LocalEmbedder
+    from ragstone.models.embedders.local import LocalEmbedder
 
     return LocalEmbedder.open(
         settings.model,
@@ -106,7 +106,7 @@ def _embedder(settings: EmbeddingSettings, cache_dir: Path | None) -> Embedder:
 
 
 def _remote(settings: EmbeddingSettings) -> Embedder:
-    from ragstone.models.remote import RemoteEmbedder
+    from ragstone.models.embedders.remote import RemoteEmbedder
 
     if settings.remote.base_url is None and not canonical_name(settings.model).startswith("text-embedding-"):
         raise SettingsError(

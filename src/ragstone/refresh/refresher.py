@@ -17,7 +17,7 @@ from ragstone.core.spaces import SpaceBook
 from ragstone.core.types import KnowledgeBase
 from ragstone.gate import Gate
 from ragstone.ingest.fill import Filled, FillProgress, OnFill, SpaceFiller
-from ragstone.models.shelf import EmbedderShelf
+from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.reembed import Reembedder, ReembedReport
 from ragstone.refresh.freshness import Freshness, freshness
 

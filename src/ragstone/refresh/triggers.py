@@ -21,7 +21,7 @@ from ragstone.core.spaces import SpaceBook
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.gate import Gate
 from ragstone.ingest.schedule import next_run
-from ragstone.models.shelf import EmbedderShelf
+from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.settings.refresh import RefreshSettings
 from ragstone.settings.targets import Target
 from ragstone.settings.tree import Settings

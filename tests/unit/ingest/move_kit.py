@@ -16,7 +16,7 @@ from ragstone.core.spaces import GRACE_DAYS, SpaceRecord
 from ragstone.core.types import Role
 from ragstone.ingest.fill import SpaceFiller
 from ragstone.ingest.model_choice import ModelChoice
-from ragstone.models.shelf import EmbedderShelf
+from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.reembed import Reembedder, ReembedReport
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings

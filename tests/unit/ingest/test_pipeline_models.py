@@ -11,7 +11,7 @@ from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Role
 from ragstone.ingest.belt import WAVE_CHUNKS
-from ragstone.models.fallback import FallbackEmbedder
+from ragstone.models.embedders.fallback import FallbackEmbedder
 from ragstone.stores.residents import Residents
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 from ragstone.testing.fakes import FakeEmbedder

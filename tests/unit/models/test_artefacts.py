@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.models import artefacts
+from ragstone.models.weights import artefacts
 
 
 def test_what_was_stored_is_loaded(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.models.batches import padded, unit_rows, windows
+from ragstone.models.runtime.batches import padded, unit_rows, windows
 
 
 @pytest.mark.req("R-CHK-26")

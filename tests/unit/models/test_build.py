@@ -9,13 +9,14 @@ from tests.unit.models.tiny import tiny_tensors, tiny_tokenizer, write_tiny_mode
 
 from ragstone.core.errors import ModelUnavailable, SettingsError
 from ragstone.core.model_types import WordTokenizer
-from ragstone.models import build_embedder, build_llm, build_reranker, build_tokenizer, runtime, tokenizer_of
-from ragstone.models.cached import CachedEmbedder
-from ragstone.models.cross_encoder import CrossEncoder
-from ragstone.models.fallback import FallbackEmbedder
-from ragstone.models.local import LocalEmbedder
-from ragstone.models.remote import RemoteEmbedder
-from ragstone.models.static import StaticEmbedder
+from ragstone.models import build_embedder, build_llm, build_reranker, build_tokenizer, tokenizer_of
+from ragstone.models.embedders.cached import CachedEmbedder
+from ragstone.models.embedders.fallback import FallbackEmbedder
+from ragstone.models.embedders.local import LocalEmbedder
+from ragstone.models.embedders.remote import RemoteEmbedder
+from ragstone.models.embedders.static import StaticEmbedder
+from ragstone.models.rerankers.cross_encoder import CrossEncoder
+from ragstone.models.runtime import runtime
 from ragstone.settings.retrieval import RerankingSettings
 from ragstone.settings.tree import EmbeddingSettings, LLMSettings, RemoteModel
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ragstone.core.errors import ModelError
-from ragstone.models.cached import CachedEmbedder
-from ragstone.models.fallback import FallbackEmbedder
+from ragstone.models.embedders.cached import CachedEmbedder
+from ragstone.models.embedders.fallback import FallbackEmbedder
 from ragstone.testing.fakes import FakeEmbedder
 
 

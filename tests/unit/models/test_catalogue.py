@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ragstone.core.errors import ModelMismatch, ModelUnavailable
-from ragstone.models.catalogue import check_dimension, model_info
+from ragstone.models.weights.catalogue import check_dimension, model_info
 
 
 @pytest.mark.req("R-EMB-06", "R-EMB-10")

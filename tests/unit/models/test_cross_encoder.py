@@ -8,8 +8,8 @@ from tests.unit.models.reference import reference_logits
 from tests.unit.models.tiny import tiny_tokenizer, write_tiny_model
 
 from ragstone.core.errors import ModelError, ModelUnavailable
-from ragstone.models.cross_encoder import CrossEncoder, _sigmoid
-from ragstone.models.tokenizing import ModelTokenizer
+from ragstone.models.rerankers.cross_encoder import CrossEncoder, _sigmoid
+from ragstone.models.runtime.tokenizing import ModelTokenizer
 
 QUERY, PASSAGES = "the cat", ["the cat sat on the mat", "rates", "the mat " * 100]
 

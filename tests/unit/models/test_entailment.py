@@ -10,9 +10,9 @@ from tests.unit.models.tiny import tiny_tokenizer, write_tiny_model
 
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError, SettingsError
 from ragstone.core.model_types import Entailment
-from ragstone.models.entailment import NliModel, build_entailer
-from ragstone.models.llm_judge import LlmJudge, read_verdict
-from ragstone.models.tokenizing import ModelTokenizer
+from ragstone.models.entailment.llm_judge import LlmJudge, read_verdict
+from ragstone.models.entailment.model import NliModel, build_entailer
+from ragstone.models.runtime.tokenizing import ModelTokenizer
 from ragstone.settings.answers import EntailmentSettings
 from ragstone.settings.tree import LLMSettings
 from ragstone.testing.fakes import FakeLLM

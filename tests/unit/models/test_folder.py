@@ -11,9 +11,7 @@ from tests.unit.models.tiny import HIDDEN, POSITIONS, write_tiny_model
 
 from ragstone.core.errors import ModelError, ModelUnavailable
 from ragstone.models.weights import find_weights
-from ragstone.models.weights.fingerprint import file_sha256
-from ragstone.models.weights.folder import ModelFolder
-from ragstone.models.weights.safetensor import read_tensors
+from ragstone.models.weights.folder import ModelFolder, file_sha256, read_tensors
 
 
 def test_facts_come_from_the_folder(tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from ragstone.core.errors import ModelError
-from ragstone.models.encoder import Grouped
-from ragstone.models.weights.granite_pack import GranitePack
-from ragstone.models.weights.packages import GRANITE, installed_file
+from ragstone.models.runtime.encoder import Grouped
+from ragstone.models.weights.packages import GRANITE, GranitePack, installed_file
 
 PACK = installed_file(*GRANITE, "granite-embedding-30m-english")
 

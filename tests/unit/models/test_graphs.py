@@ -9,12 +9,11 @@ import pytest
 from tests.unit.models.reference import granite_vector, reference_logits, reference_states
 from tests.unit.models.tiny import write_tiny_model
 
-from ragstone.models import openvino_runtime
-from ragstone.models.batches import padded
-from ragstone.models.runtime import open_runtime
+from ragstone.models.runtime import openvino as openvino_runtime
+from ragstone.models.runtime.batches import padded
+from ragstone.models.runtime.runtime import open_runtime
 from ragstone.models.weights.folder import ModelFolder
-from ragstone.models.weights.granite_pack import GranitePack
-from ragstone.models.weights.packages import GRANITE, installed_file
+from ragstone.models.weights.packages import GRANITE, GranitePack, installed_file
 
 RUNTIMES = ["openvino", "onnxruntime"]
 ROWS = [[1, 9, 14, 20, 33, 8, 2], [1, 40, 2], [1, *range(5, 65)[:58], 2]]

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.models.tiny import write_tiny_model
 
 from ragstone.core.errors import InputError, ModelUnavailable
-from ragstone.models.local import LocalEmbedder
+from ragstone.models.embedders.local import LocalEmbedder
 from ragstone.models.weights import find_weights
 from ragstone.models.weights.hub import pull, pulled_folder
 

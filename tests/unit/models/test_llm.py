@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message, billed
-from ragstone.models.llm import OpenAILLM
+from ragstone.models.llm.client import OpenAILLM
 from ragstone.settings.tree import LLMSettings, RemoteModel
 from ragstone.testing.openai_double import OpenAIDouble, Reply, chat_reply, json_reply, stream_reply
 

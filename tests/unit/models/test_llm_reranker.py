@@ -10,7 +10,7 @@ import pytest
 
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Message
-from ragstone.models.llm_reranker import PASSAGE_CHARS, LLMReranker, ranking_request, read_ranking
+from ragstone.models.rerankers.llm import PASSAGE_CHARS, LLMReranker, ranking_request, read_ranking
 from ragstone.testing.fakes import FakeLLM
 
 PASSAGES = ["first", "second", "third"]

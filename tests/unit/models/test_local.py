@@ -15,9 +15,10 @@ from tests.unit.models.tiny import tiny_tokenizer, write_tiny_model
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.model_types import Embeddings, WordTokenizer
-from ragstone.models import artefacts, inference
-from ragstone.models.local import LocalEmbedder
-from ragstone.models.runtime import Ids, open_runtime
+from ragstone.models.embedders.local import LocalEmbedder
+from ragstone.models.runtime import inference
+from ragstone.models.runtime.runtime import Ids, open_runtime
+from ragstone.models.weights import artefacts
 from ragstone.models.weights.folder import ModelFolder
 
 
@@ -249,7 +250,7 @@ def test_the_tokenizer_is_named_by_the_model(folder: Path) -> None:
 
 def test_importing_openvino_reports_to_nobody(tmp_path: Path) -> None:
     script = (
-        "import sys; from ragstone.models.openvino_runtime import import_openvino; import_openvino()\n"
+        "import sys; from ragstone.models.runtime.openvino import import_openvino; import_openvino()\n"
         "assert not [name for name in sys.modules if 'telemetry' in name], 'telemetry was imported'\n"
         "assert 'openvino.tools.ovc' not in sys.modules"
     )
@@ -260,7 +261,7 @@ def test_importing_openvino_reports_to_nobody(tmp_path: Path) -> None:
 @pytest.mark.parametrize("runtime", ["openvino", "onnxruntime"])
 def test_a_model_leaves_nothing_at_home(folder: Path, tmp_path: Path, runtime: str) -> None:
     script = (
-        "import asyncio, sys; from pathlib import Path; from ragstone.models.local import LocalEmbedder\n"
+        "import asyncio, sys; from pathlib import Path; from ragstone.models.embedders.local import LocalEmbedder\n"
         "model, cache, runtime = sys.argv[1:]\n"
         "embedder = LocalEmbedder.open('tiny', path=Path(model), cache_dir=Path(cache), runtime=runtime)\n"
         "asyncio.run(embedder.embed(['the cat']))\n"
@@ -274,7 +275,7 @@ def test_a_model_leaves_nothing_at_home(folder: Path, tmp_path: Path, runtime: s
 
 def test_a_model_leaves_nothing_in_the_temporary_folder(folder: Path, tmp_path: Path) -> None:
     script = (
-        "import asyncio, os, sys; from pathlib import Path; from ragstone.models.local import LocalEmbedder\n"
+        "import asyncio, os, sys; from pathlib import Path; from ragstone.models.embedders.local import LocalEmbedder\n"
         "embedder = LocalEmbedder.open('tiny', path=Path(sys.argv[1]), cache_dir=Path(sys.argv[2]))\n"
         "asyncio.run(embedder.embed(['the cat']))\n"
         "print(Path(f'/tmp/perf-{os.getpid()}.map').exists())"
@@ -286,7 +287,8 @@ def test_a_model_leaves_nothing_in_the_temporary_folder(folder: Path, tmp_path: 
 
 def test_importing_the_models_loads_no_runtime() -> None:
     script = (
-        "import sys, ragstone.models, ragstone.models.local, ragstone.models.remote, ragstone.models.llm\n"
+        "import sys, ragstone.models, ragstone.models.embedders.local, ragstone.models.embedders.remote\n"
+        "import ragstone.models.llm.client\n"
         "heavy = {'openvino', 'onnx', 'onnxruntime', 'openai', 'tokenizers', 'safetensors', 'huggingface_hub'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
@@ -307,7 +309,7 @@ async def test_granite_embeds_a_query_from_its_package(
 def test_openvino_may_be_imported_by_several_threads_at_once() -> None:
     code = (
         "from concurrent.futures import ThreadPoolExecutor\n"
-        "from ragstone.models.openvino_runtime import import_openvino\n"
+        "from ragstone.models.runtime.openvino import import_openvino\n"
         "with ThreadPoolExecutor(4) as pool:\n"
         "    print({bool(one.__version__) for one in pool.map(lambda _: import_openvino(), range(4))})\n"
     )

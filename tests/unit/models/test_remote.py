@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
-from ragstone.models import openai_client
-from ragstone.models.remote import RemoteEmbedder
+from ragstone.models.embedders.remote import RemoteEmbedder
+from ragstone.models.llm import openai_client
 from ragstone.settings.tree import RemoteModel
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.openai_double import OpenAIDouble, Reply, Request, json_reply

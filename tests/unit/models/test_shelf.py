@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ragstone.core.errors import ModelMismatch, ModelUnavailable, SettingsError
-from ragstone.models.shelf import EmbedderShelf
+from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.testing.fakes import FakeEmbedder
 
 

@@ -8,7 +8,7 @@ from safetensors.numpy import save_file
 from tests.unit.models.tiny import tiny_tensors, tiny_tokenizer, write_tiny_model
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
-from ragstone.models.static import StaticEmbedder, is_static_folder
+from ragstone.models.embedders.static import StaticEmbedder, is_static_folder
 from ragstone.models.weights import packages
 
 TABLE = tiny_tensors("bert", 0, seed=3)["embeddings.word_embeddings.weight"]

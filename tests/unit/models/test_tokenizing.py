@@ -6,9 +6,8 @@ import pytest
 from tests.unit.models.tiny import tiny_tokenizer
 
 from ragstone.core.errors import ModelError
-from ragstone.models.tokenizing import ModelTokenizer
-from ragstone.models.weights.granite_pack import GranitePack
-from ragstone.models.weights.packages import GRANITE, installed_file
+from ragstone.models.runtime.tokenizing import ModelTokenizer
+from ragstone.models.weights.packages import GRANITE, GranitePack, installed_file
 
 
 @pytest.fixture(scope="module")

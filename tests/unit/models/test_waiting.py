@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragstone.core.errors import ModelError
-from ragstone.models.batches import BATCH_TOKENS
-from ragstone.models.waiting import WaitingRoom
+from ragstone.models.runtime.batches import BATCH_TOKENS
+from ragstone.models.runtime.scheduler import WaitingRoom
 
 Room = WaitingRoom[str, str]
 

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from ragstone.core.errors import ModelUnavailable
 from ragstone.core.types import Role
-from ragstone.models.catalogue import canonical_name
-from ragstone.models.encoder import Encoder
+from ragstone.models.runtime.encoder import Encoder
+from ragstone.models.weights.catalogue import canonical_name
 from ragstone.models.weights.folder import ModelFolder
 from ragstone.models.weights.hub import pulled_folder
 from ragstone.models.weights.packages import COMMANDS, packaged

@@ -1,19 +1,163 @@
-"""Reads a model from a folder as the hub lays it out: config.json, model.safetensors, tokenizer.json."""
+"""Read a model's folder: layouts, safetensors and the fingerprint of the weights."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import tempfile
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ragstone.core.errors import ModelError, ModelUnavailable
 from ragstone.core.types import Role
-from ragstone.models.encoder import Activation, Encoder, Pooling
-from ragstone.models.weights.fingerprint import file_sha256
-from ragstone.models.weights.layouts import FAMILIES, encoder_tensors
-from ragstone.models.weights.safetensor import read_tensors
+from ragstone.models.runtime.encoder import Activation, Encoder, Pooling
+
+KINDS: dict[str, Any] = {"F32": np.float32, "F16": np.float16, "F64": np.float64}
+
+
+def read_tensors(path: Path) -> dict[str, NDArray[np.float32]]:
+    """Every floating-point tensor of the file, widened to float32."""
+    import safetensors
+
+    read: Any = safetensors.deserialize  # The library ships no types for it.
+
+    try:
+        entries: list[tuple[str, dict[str, Any]]] = read(path.read_bytes())
+    except (OSError, safetensors.SafetensorError) as error:
+        raise ModelError(f"{path} cannot be read: {error}", hint="get the model again") from error
+    return {
+        name: _array(entry["dtype"], entry["data"]).reshape(entry["shape"])
+        for name, entry in entries
+        if entry["dtype"] in KINDS or entry["dtype"] == "BF16"
+    }
+
+
+def _array(kind: str, raw: bytes) -> NDArray[np.float32]:
+    if kind == "BF16":
+        # bfloat16 is the upper half of a float32.
+        return (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return np.frombuffer(raw, KINDS[kind]).astype(np.float32, copy=False)
+
+
+def file_sha256(path: Path, memory: Path | None = None) -> str:
+    """SHA-256 of a file; `memory` is a folder where it is remembered, so that it is read once only."""
+    stat = path.stat()
+    identity = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino]
+    if memory is None:
+        return _hash(path)
+    note = memory / f"sha256-{hashlib.sha256(str(identity).encode()).hexdigest()[:32]}.json"
+    try:
+        remembered = json.loads(note.read_text("utf-8"))
+        if remembered["file"] == identity:
+            return str(remembered["sha256"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # Nothing usable is remembered: the file is read.
+    digest = _hash(path)
+    _remember(note, json.dumps({"file": identity, "sha256": digest}))
+    return digest
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _remember(note: Path, content: str) -> None:
+    try:
+        note.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=note.parent, suffix=".partial")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(content)
+        Path(temporary).replace(note)
+    except OSError:
+        return  # A folder that cannot be written only costs hashing the file again.
+
+
+Tensors = Mapping[str, NDArray[np.float32]]
+
+FAMILIES = {"bert", "roberta", "xlm-roberta", "camembert", "mpnet"}
+PREFIXES = ("bert.", "roberta.", "mpnet.")
+
+EMBEDDINGS = {
+    "word_emb": "embeddings.word_embeddings.weight",
+    "pos_emb": "embeddings.position_embeddings.weight",
+    "emb_ln.w": "embeddings.LayerNorm.weight",
+    "emb_ln.b": "embeddings.LayerNorm.bias",
+}
+OPTIONAL = {
+    "type_emb": "embeddings.token_type_embeddings.weight",
+    "rel_bias": "encoder.relative_attention_bias.weight",
+}
+BERT_LAYER = {
+    "q": "attention.self.query",
+    "k": "attention.self.key",
+    "v": "attention.self.value",
+    "ao": "attention.output.dense",
+    "aln": "attention.output.LayerNorm",
+    "f1": "intermediate.dense",
+    "f2": "output.dense",
+    "fln": "output.LayerNorm",
+}
+MPNET_LAYER = BERT_LAYER | {
+    "q": "attention.attn.q",
+    "k": "attention.attn.k",
+    "v": "attention.attn.v",
+    "ao": "attention.attn.o",
+    "aln": "attention.LayerNorm",
+}
+# The hidden layer and the output of a head: (BERT's pooler and classifier), (RoBERTa's own head).
+HEADS = (("pooler.dense", "classifier"), ("classifier.dense", "classifier.out_proj"))
+PARTS = {"w": "weight", "b": "bias"}
+
+
+def encoder_tensors(raw: Tensors, layers: int, position_offset: int) -> dict[str, NDArray[np.float32]]:
+    """Rename a checkpoint's tensors, stack query, key and value, and drop unused positions."""
+    found = {_bare(name): tensor for name, tensor in raw.items()}
+    try:
+        tensors = {ours: found[theirs] for ours, theirs in EMBEDDINGS.items()}
+        tensors["pos_emb"] = tensors["pos_emb"][position_offset:]
+        tensors |= {ours: found[theirs] for ours, theirs in OPTIONAL.items() if theirs in found}
+        for index in range(layers):
+            tensors |= _layer(found, index)
+    except KeyError as error:
+        raise ModelError(
+            f"the weights have no tensor {error.args[0]}", hint="use a BERT, RoBERTa, XLM-R or MPNet encoder"
+        ) from error
+    return tensors | _head(found)
+
+
+def _bare(name: str) -> str:
+    return next((name.removeprefix(prefix) for prefix in PREFIXES if name.startswith(prefix)), name)
+
+
+def _layer(found: Tensors, index: int) -> dict[str, NDArray[np.float32]]:
+    start = f"encoder.layer.{index}."
+    names = MPNET_LAYER if f"{start}attention.attn.q.weight" in found else BERT_LAYER
+    tensors = {}
+    for short, long in PARTS.items():
+        stacked = [found[f"{start}{names[part]}.{long}"] for part in "qkv"]
+        tensors[f"l{index}.qkv.{short}"] = np.concatenate(stacked)
+        for part in ("ao", "aln", "f1", "f2", "fln"):
+            tensors[f"l{index}.{part}.{short}"] = found[f"{start}{names[part]}.{long}"]
+    return tensors
+
+
+def _head(found: Tensors) -> dict[str, NDArray[np.float32]]:
+    for dense, out in HEADS:
+        if f"{dense}.weight" in found and f"{out}.weight" in found:
+            return {
+                f"head.{ours}.{short}": found[f"{theirs}.{long}"]
+                for ours, theirs in (("dense", dense), ("out", out))
+                for short, long in PARTS.items()
+            }
+    return {}
+
 
 ACTIVATIONS: dict[str, Activation] = {
     "gelu": "gelu",

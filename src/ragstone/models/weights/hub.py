@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 from ragstone.core.errors import InputError, ModelError, ModelUnavailable
-from ragstone.models.artefacts import cache_folder
-from ragstone.models.catalogue import HUB_NAMES, canonical_name
+from ragstone.models.weights.artefacts import cache_folder
+from ragstone.models.weights.catalogue import HUB_NAMES, canonical_name
 from ragstone.models.weights.folder import ModelFolder
 
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?")

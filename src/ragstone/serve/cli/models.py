@@ -60,7 +60,7 @@ async def pull_model(
 
 def catalogue(settings: Settings) -> Iterator[Entry]:
     """All models of the catalogue and those the settings name, each with its state on this machine."""
-    from ragstone.models.catalogue import MODELS, canonical_name
+    from ragstone.models.weights.catalogue import MODELS, canonical_name
     from ragstone.settings.tree import EmbeddingSettings
 
     configured = canonical_name(settings.embedding.model)
@@ -76,7 +76,7 @@ def catalogue(settings: Settings) -> Iterator[Entry]:
 
 def is_remote(embedding: EmbeddingSettings) -> bool:
     """Whether the embedding model is behind an address."""
-    from ragstone.models.catalogue import known_model
+    from ragstone.models.weights.catalogue import known_model
 
     known = known_model(embedding.model)
     if embedding.path is not None:
@@ -93,9 +93,9 @@ def verify_weights(embedding: EmbeddingSettings) -> None:
 
 def _weights(embedding: EmbeddingSettings) -> Weights | None:
     """Where the weights come from; None for static vectors, which have no encoder."""
-    from ragstone.models.artefacts import cache_folder
-    from ragstone.models.catalogue import STATIC, canonical_name
     from ragstone.models.weights import find_weights
+    from ragstone.models.weights.artefacts import cache_folder
+    from ragstone.models.weights.catalogue import STATIC, canonical_name
     from ragstone.models.weights.packages import WORDLLAMA, installed_file
 
     if embedding.path is None and canonical_name(embedding.model) == STATIC:
@@ -115,8 +115,8 @@ def _state(embedding: EmbeddingSettings) -> tuple[ModelState, str]:
 
 
 def _reranker(settings: Settings) -> Entry:
-    from ragstone.models.artefacts import cache_folder
     from ragstone.models.weights import find_weights
+    from ragstone.models.weights.artefacts import cache_folder
     from ragstone.settings.retrieval import CROSS_ENCODER
 
     chosen = settings.reranking

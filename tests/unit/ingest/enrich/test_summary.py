@@ -9,7 +9,7 @@ from tests.unit.ingest.enrich.texts import document, reading
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
 from ragstone.ingest.enrich.summary import MAX_CHARS, Summary, extract, summarize
-from ragstone.models.llm import OpenAILLM
+from ragstone.models.llm.client import OpenAILLM
 from ragstone.settings.tree import RemoteModel
 from ragstone.testing.fakes import FakeLLM
 from ragstone.testing.openai_double import OpenAIDouble, Reply, chat_reply, json_reply

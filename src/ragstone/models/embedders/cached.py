@@ -12,7 +12,7 @@ import numpy as np
 from ragstone.core.model_types import EmbeddingModel, Embeddings
 from ragstone.core.protocols import Embedder, Tokenizer
 from ragstone.core.types import Role, Vector
-from ragstone.models.tokens_of import tokenizer_of
+from ragstone.models.runtime.token_counts import tokenizer_of
 
 SECONDS = 300.0
 ENTRIES = 4096

@@ -9,7 +9,7 @@ from ragstone.core.errors import ModelError, ModelMismatch
 from ragstone.core.model_types import EmbeddingModel, Embeddings
 from ragstone.core.protocols import Embedder, Tokenizer
 from ragstone.core.types import Role
-from ragstone.models.tokens_of import tokenizer_of
+from ragstone.models.runtime.token_counts import tokenizer_of
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from ragstone.core.errors import ModelError, SettingsError
 from ragstone.core.model_types import Entailment, Relation
 from ragstone.core.protocols import LLM, Entailer
 from ragstone.core.types import Vector
-from ragstone.models.inference import LocalModel, Row
-from ragstone.models.runtime import RuntimeName
+from ragstone.models.runtime.inference import LocalModel, Row
+from ragstone.models.runtime.runtime import RuntimeName
 from ragstone.models.weights.folder import ModelFolder
 from ragstone.settings.answers import EntailmentSettings
 from ragstone.settings.tree import LLMSettings
@@ -40,7 +40,7 @@ def build_entailer(
             "entailment.kind is 'llm', but no LLM is configured",
             hint="set llm.model, or entailment.kind to nli or none",
         )
-    from ragstone.models.llm_judge import LlmJudge
+    from ragstone.models.entailment.llm_judge import LlmJudge
 
     return LlmJudge(llm, max_tokens=llm_settings.max_tokens, seconds=llm_settings.timeout)
 

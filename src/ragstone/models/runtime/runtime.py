@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ragstone.core.errors import ModelUnavailable
 from ragstone.core.types import Matrix
-from ragstone.models.encoder import Encoder
+from ragstone.models.runtime.encoder import Encoder
 
 logger = logging.getLogger(__name__)
 
@@ -56,10 +56,10 @@ def _open(
     name: Installable, model_id: str, encoder: Callable[[], Encoder], threads: int, cache: Path
 ) -> Runtime:
     if name == "openvino":
-        from ragstone.models.openvino_runtime import OpenVinoRuntime
+        from ragstone.models.runtime.openvino import OpenVinoRuntime
 
         return OpenVinoRuntime.open(model_id, encoder, threads=threads, cache=cache)
-    from ragstone.models.onnx_runtime import OnnxRuntime
+    from ragstone.models.runtime.onnx import OnnxRuntime
 
     return OnnxRuntime.open(model_id, encoder, threads=threads, cache=cache)
 

@@ -15,13 +15,12 @@ import numpy as np
 from ragstone.core.errors import ModelError, ModelUnavailable
 from ragstone.core.model_types import EmbeddingModel, Embeddings
 from ragstone.core.types import Matrix, Role, Vector
-from ragstone.models.artefacts import cache_folder
-from ragstone.models.batches import unit_rows
-from ragstone.models.catalogue import STATIC, canonical_name, check_dimension, known_model
-from ragstone.models.tokenizing import ModelTokenizer
-from ragstone.models.weights.fingerprint import file_sha256
+from ragstone.models.runtime.batches import unit_rows
+from ragstone.models.runtime.tokenizing import ModelTokenizer
+from ragstone.models.weights.artefacts import cache_folder
+from ragstone.models.weights.catalogue import STATIC, canonical_name, check_dimension, known_model
+from ragstone.models.weights.folder import file_sha256, read_tensors
 from ragstone.models.weights.packages import WORDLLAMA, installed_file
-from ragstone.models.weights.safetensor import read_tensors
 
 NO_WINDOW = 1_000_000
 TOKENS_AT_ONCE = 65_536

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from ragstone.core.errors import ModelError
-from ragstone.models.batches import budget_for
+from ragstone.models.runtime.batches import budget_for
 
 Row = TypeVar("Row")
 Output = TypeVar("Output")

@@ -14,10 +14,10 @@ from ragstone.core.errors import ModelError, ModelUnavailable
 from ragstone.core.model_types import EmbeddingModel, Embeddings, WordTokenizer
 from ragstone.core.protocols import Tokenizer
 from ragstone.core.types import Matrix, Role
-from ragstone.models.batches import Window, unit_rows, windows
-from ragstone.models.catalogue import canonical_name, check_dimension, known_model
-from ragstone.models.inference import LocalModel, Row
-from ragstone.models.runtime import RuntimeName
+from ragstone.models.runtime.batches import Window, unit_rows, windows
+from ragstone.models.runtime.inference import LocalModel, Row
+from ragstone.models.runtime.runtime import RuntimeName
+from ragstone.models.weights.catalogue import canonical_name, check_dimension, known_model
 
 SLICE = 128
 """Texts tokenised together, while the model works on those before."""

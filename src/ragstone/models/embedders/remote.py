@@ -12,9 +12,9 @@ import numpy as np
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.model_types import EmbeddingModel, Embeddings, spent
 from ragstone.core.types import Matrix, Role
-from ragstone.models.batches import unit_rows
-from ragstone.models.catalogue import canonical_name, known_model
-from ragstone.models.openai_client import CallFailed, OpenAIService
+from ragstone.models.llm.openai_client import CallFailed, OpenAIService
+from ragstone.models.runtime.batches import unit_rows
+from ragstone.models.weights.catalogue import canonical_name, known_model
 from ragstone.settings.tree import RemoteModel
 
 REFUSALS = 32

@@ -15,13 +15,13 @@ import numpy as np
 
 from ragstone.core.errors import ModelError
 from ragstone.core.types import Vector
-from ragstone.models.artefacts import cache_folder
-from ragstone.models.batches import padded
-from ragstone.models.encoder import Encoder
-from ragstone.models.runtime import Runtime, RuntimeName, open_runtime
-from ragstone.models.tokenizing import ModelTokenizer
-from ragstone.models.waiting import WaitingRoom
+from ragstone.models.runtime.batches import padded
+from ragstone.models.runtime.encoder import Encoder
+from ragstone.models.runtime.runtime import Runtime, RuntimeName, open_runtime
+from ragstone.models.runtime.scheduler import WaitingRoom
+from ragstone.models.runtime.tokenizing import ModelTokenizer
 from ragstone.models.weights import Weights, find_weights
+from ragstone.models.weights.artefacts import cache_folder
 
 T = TypeVar("T")
 

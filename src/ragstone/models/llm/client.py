@@ -8,7 +8,7 @@ from typing import Any
 
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message, WordTokenizer, spent
-from ragstone.models.openai_client import CallFailed, OpenAIService
+from ragstone.models.llm.openai_client import CallFailed, OpenAIService
 from ragstone.settings.tree import RemoteModel
 
 CUT_OFF = "raise llm.max_tokens"

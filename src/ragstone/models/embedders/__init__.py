@@ -1,0 +1,1 @@
+"""Embedders: local, remote, static, and their cache and fallback."""

@@ -1,0 +1,1 @@
+"""Entailment: a local model, or an LLM as judge."""

@@ -1,0 +1,1 @@
+"""Rerankers: a local cross-encoder, or an LLM."""

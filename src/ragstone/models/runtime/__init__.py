@@ -1,0 +1,1 @@
+"""Local inference: runtimes, batching, tokenizing."""
