@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ragstone.ingest.arrivals import Listing
     from ragstone.ingest.tally import OnProgress
     from ragstone.intake import Intake
-    from ragstone.moves.mover import Mover
+    from ragstone.transfer.mover import Mover
 
 READ = "document.read"
 MOST_AUDITED = 100_000

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.prepare import Preparer
     from ragstone.intake import Intake
-    from ragstone.moves.mover import Mover
     from ragstone.reembed import Reembedder
     from ragstone.refresh.refresher import Refresher
     from ragstone.refresh.triggers import Triggers
+    from ragstone.transfer.mover import Mover
     from ragstone.websearch.searcher import WebSearcher
 
 Closing = Callable[[], Awaitable[None]]

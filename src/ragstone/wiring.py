@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from ragstone.ingest.prepare import Preparer
     from ragstone.ingest.sources.records import RecordFinder
     from ragstone.intake import Intake
-    from ragstone.moves.mover import Mover
     from ragstone.reembed import Reembedder
     from ragstone.refresh.refresher import Refresher
     from ragstone.refresh.triggers import Triggers
+    from ragstone.transfer.mover import Mover
     from ragstone.websearch.searcher import WebSearcher
 
 
@@ -241,7 +241,7 @@ def _reembedder(settings: Settings, stores: Stores, embedders: EmbedderShelf) ->
 
 
 def _mover(settings: Settings, stores: Stores, gate: Gate) -> Mover:
-    from ragstone.moves.mover import Mover
+    from ragstone.transfer.mover import Mover
 
     return Mover(stores, settings, gate, secret_keys)
 

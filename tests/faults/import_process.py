@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from ragstone.gate import Gate
-from ragstone.moves.mover import Mover
 from ragstone.settings.tree import Settings
 from ragstone.stores.opening import open_stores
+from ragstone.transfer.mover import Mover
 
 
 async def run(archive: Path, folder: Path, vectors: str) -> None:

@@ -33,7 +33,7 @@ async def lines_of(one: Site, archive: Path, what: str) -> dict[str, bytes]:
 async def test_an_import_that_is_killed_leaves_nothing_half_done(
     tmp_path: Path, vectors: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragstone.moves.parts.CHUNKS", 15)
+    monkeypatch.setattr("ragstone.transfer.compare.ledger.CHUNKS", 15)
     seed = random.randrange(10**6)
     print(f"seed {seed}")
     choose = random.Random(seed)

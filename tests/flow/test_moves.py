@@ -17,9 +17,9 @@ from tests.conformance.postgres_server import server
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
 from ragstone.core.types import Candidate
-from ragstone.moves.searches import Agreement, agree
 from ragstone.settings.tree import Adapter
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.transfer.compare.searches import Agreement, agree
 
 postgres_databases = postgres_server.postgres_databases
 CHUNKS = int(os.environ.get("RAGSTONE_MOVE_CHUNKS", "240"))

@@ -9,8 +9,8 @@ from ragstone.blocking.run import Run
 from ragstone.settings.tree import Adapter
 
 if TYPE_CHECKING:
-    from ragstone.moves.mover import Mover
-    from ragstone.moves.reports import ExportReport, ImportReport, MoveReport
+    from ragstone.transfer.mover import Mover
+    from ragstone.transfer.reports import ExportReport, ImportReport, MoveReport
 
 
 class BlockingMoves:

@@ -12,10 +12,10 @@ from typing import Any
 from ragstone.core.types import KnowledgeBase, NewVersion
 from ragstone.gate import Gate
 from ragstone.ingest.sources import secret_keys
-from ragstone.moves.mover import Mover
 from ragstone.settings.tree import Settings
 from ragstone.stores.opening import Stores, open_stores
 from ragstone.testing.builders import make_version, put, unit_vectors
+from ragstone.transfer.mover import Mover
 
 TOPICS = ("ferry harbour crossing", "lighthouse keeper lamp", "engine room boiler", "crown fare ticket")
 

@@ -281,12 +281,12 @@ async def test_a_link_a_double_and_a_method_that_cannot_be_bounded_are_refused(
 async def test_a_bomb_is_known_by_what_it_says_it_unpacks_to(
     honest: Path, there: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragstone.moves.archive_read.FREELY", 1 << 20)
+    monkeypatch.setattr("ragstone.transfer.archive.read.FREELY", 1 << 20)
     members = {**members_of(honest), VECTORS: bytes(8 << 20)}
     with pytest.raises(InputError, match="which is more than an archive of its size can hold"):
         await there.mover.import_archive(write(tmp_path / "x.zip", signed(members)))
     original = {**members_of(honest), f"originals/{'0' * 32}": bytes(8 << 20)}
-    monkeypatch.setattr("ragstone.moves.archive_read.MOST_ORIGINAL", 1 << 20)
+    monkeypatch.setattr("ragstone.transfer.archive.read.MOST_ORIGINAL", 1 << 20)
     with pytest.raises(InputError, match="unpacks to more than 1048576 bytes"):
         await there.mover.import_archive(write(tmp_path / "y.zip", signed(original)))
 

@@ -213,7 +213,7 @@ async def test_a_tenant_takes_in_no_more_than_it_may_have(tmp_path: Path) -> Non
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragstone.moves.parts.CHUNKS", 9)
+    monkeypatch.setattr("ragstone.transfer.compare.ledger.CHUNKS", 9)
 
 
 @pytest.mark.usefixtures("small_parts")

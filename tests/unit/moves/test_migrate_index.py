@@ -11,12 +11,12 @@ from tests.unit.moves.sites import Site, site, stock, version
 from ragstone.core.errors import InputError, SettingsError
 from ragstone.core.types import Candidate
 from ragstone.core.vectors import Place, Point
-from ragstone.moves.reports import MoveReport
-from ragstone.moves.searches import Samples, agree, judged
 from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger.space_book import SqlSpaceBook
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.testing.builders import put, unit_vectors
+from ragstone.transfer.compare.searches import Samples, agree, judged
+from ragstone.transfer.reports import MoveReport
 
 Upsert = Callable[[MemoryProvider, Place, Sequence[Point]], Awaitable[None]]
 

@@ -14,14 +14,14 @@ from tests.unit.moves.sites import Site, contents, site, stock, version
 from ragstone.core.errors import InputError, SettingsError, StoreBusy
 from ragstone.core.jobs import NewJob, Priority
 from ragstone.core.tenants import Quotas
-from ragstone.moves.compare import plain
-from ragstone.moves.reports import MoveReport
-from ragstone.moves.standing import compare_standing
 from ragstone.settings.tree import Adapter
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.space_book import SqlSpaceBook
 from ragstone.stores.standing import Standing
 from ragstone.testing.builders import put, unit_vectors
+from ragstone.transfer.compare.ledger import plain
+from ragstone.transfer.migrate.ledger import compare_standing
+from ragstone.transfer.reports import MoveReport
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ async def test_what_somebody_else_wrote_there_is_safe(here: Site, tmp_path: Path
 async def test_a_move_that_was_cut_short_goes_on(
     here: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragstone.moves.parts.CHUNKS", 9)
+    monkeypatch.setattr("ragstone.transfer.compare.ledger.CHUNKS", 9)
 
     def cut(what: str, done: int, _total: int) -> None:
         if (what, done) == ("default/default", 18):
@@ -226,7 +226,7 @@ async def test_one_row_that_is_not_what_it_should_be_is_named(
             await there.stores.ledger.write("default", _run, statement)
 
     # Sources and jobs go last: what is spoilt then is not carried again.
-    monkeypatch.setattr("ragstone.moves.carry.Carrier.finish", spoil)
+    monkeypatch.setattr("ragstone.transfer.migrate.ledger.Carrier.finish", spoil)
     report = await carried(here, tmp_path)
     assert not report.is_equal
     named: Sequence[str] = report.tenants[0].differences.named

@@ -131,7 +131,7 @@ async def test_documents_chunks_vectors_and_answers_are_the_same_afterwards(tmp_
 async def test_a_part_ends_when_there_is_enough_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragstone.moves.parts.CHUNKS", 7)
+    monkeypatch.setattr("ragstone.transfer.compare.ledger.CHUNKS", 7)
     async with site(tmp_path / "a") as here, site(tmp_path / "b") as there:
         await stock(here, 10)
         seen: list[tuple[Any, ...]] = []

@@ -16,7 +16,7 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.moves.reports import ExportReport, ImportReport
+    from ragstone.transfer.reports import ExportReport, ImportReport
 
 MB = 1024 * 1024
 

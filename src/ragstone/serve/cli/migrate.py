@@ -18,8 +18,8 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.moves.reports import MoveReport
     from ragstone.settings.tree import Adapter
+    from ragstone.transfer.reports import MoveReport
 
 
 async def migrate(

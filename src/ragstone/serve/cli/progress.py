@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from ragstone.ingest.fill import FillProgress, OnFill
     from ragstone.ingest.tally import OnProgress, Progress
-    from ragstone.moves.reports import OnMove
     from ragstone.serve.cli.session import Session
+    from ragstone.transfer.reports import OnMove
 
 Advance = Callable[[int, int], None]
 WIDTH = 40

@@ -8,14 +8,14 @@ from typing import Any
 
 from ragstone.core.errors import InputError, SettingsError
 from ragstone.core.types import Json
-from ragstone.moves.migrate_index import EXACT, look_at_own_index, move_to_provider
-from ragstone.moves.migrate_ledger import move_to_ledger
-from ragstone.moves.reports import MoveReport, OnMove, TenantMove
 from ragstone.settings.tree import LIVES_IN, OWN_INDEXES, Adapter, Settings, StoreSettings
 from ragstone.stores.ledger.source_book import SecretKeys
 from ragstone.stores.opening import PROVIDERS, VECTORS, Stores, open_own_index, open_provider, open_stores
 from ragstone.stores.residents import Residents
 from ragstone.stores.vectors.derived import DerivedIndex
+from ragstone.transfer.migrate.index import EXACT, look_at_own_index, move_to_provider
+from ragstone.transfer.migrate.ledger import move_to_ledger
+from ragstone.transfer.reports import MoveReport, OnMove, TenantMove
 
 SECRETS = ("dsn", "api_key")
 BM25 = ("sqlite", "postgres", "bm25")

@@ -23,7 +23,14 @@ from ragstone.core.clock import canonical, now
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.types import KnowledgeBase
-from ragstone.moves.archive_format import (
+from ragstone.stores.blobs import Blobs
+from ragstone.stores.database import Connection
+from ragstone.stores.ledger.reads import read_kbs, read_stats
+from ragstone.stores.ledger.sqlite_file import translated
+from ragstone.stores.ledger.whole import KbFacts, WholeDocument
+from ragstone.stores.ledger.whole_reads import read_kb_facts
+from ragstone.stores.opening import Stores
+from ragstone.transfer.archive.format import (
     MANIFEST,
     ArchivedKb,
     Manifest,
@@ -33,16 +40,9 @@ from ragstone.moves.archive_format import (
     part_member,
     sources_member,
 )
-from ragstone.moves.archive_records import chunk_line, document_line, secrets_of, source_line
-from ragstone.moves.parts import parts_of
-from ragstone.moves.reports import ExportReport, OnMove
-from ragstone.stores.blobs import Blobs
-from ragstone.stores.database import Connection
-from ragstone.stores.ledger.reads import read_kbs, read_stats
-from ragstone.stores.ledger.sqlite_file import translated
-from ragstone.stores.ledger.whole import KbFacts, WholeDocument
-from ragstone.stores.ledger.whole_reads import read_kb_facts
-from ragstone.stores.opening import Stores
+from ragstone.transfer.archive.records import chunk_line, document_line, secrets_of, source_line
+from ragstone.transfer.compare.ledger import parts_of
+from ragstone.transfer.reports import ExportReport, OnMove
 
 LEVEL = 1
 """Text packs nearly as well as with more, in a fraction of the time."""

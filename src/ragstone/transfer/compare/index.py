@@ -10,14 +10,14 @@ import numpy as np
 
 from ragstone.core.types import Candidate, Json, KnowledgeBase, Matrix, Space, Vector
 from ragstone.core.vectors import Place, Point, VectorProvider
-from ragstone.moves.reports import NONE, Differences, OnMove
-from ragstone.moves.searches import Agreement, K, Samples, Search, agree, judged
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.vectors.derived import DerivedIndex
 from ragstone.stores.vectors.derived_writes import BATCH
 from ragstone.stores.vectors.places import place_of
 from ragstone.stores.vectors.reconcile import remove_orphans
+from ragstone.transfer.compare.searches import Agreement, K, Samples, Search, agree, judged
+from ragstone.transfer.reports import NONE, Differences, OnMove
 
 ALIKE = 0.999
 """The cosine of a vector and what an engine made of it."""

@@ -8,13 +8,13 @@ from functools import partial
 
 from ragstone.core.protocols import VectorIndex
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
-from ragstone.moves.compare_index import compare_index, compare_searches, scanned
-from ragstone.moves.reports import NONE, OnMove, TenantMove
-from ragstone.moves.searches import Agreement, K, Samples, Search, judged
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.spaces import read_spaces
 from ragstone.stores.vectors.derived import DerivedIndex
+from ragstone.transfer.compare.index import compare_index, compare_searches, scanned
+from ragstone.transfer.compare.searches import Agreement, K, Samples, Search, judged
+from ragstone.transfer.reports import NONE, OnMove, TenantMove
 
 EXACT = ("sqlite",)
 """Indexes inside a ledger that look at everything."""

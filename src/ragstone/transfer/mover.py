@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ragstone.gate import Gate
-from ragstone.moves.archive_import import import_archive
-from ragstone.moves.archive_write import export_archive
-from ragstone.moves.migrate import migrate
-from ragstone.moves.reports import ExportReport, ImportReport, MoveReport, OnMove
 from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores.ledger.source_book import SecretKeys
 from ragstone.stores.opening import Stores
+from ragstone.transfer.archive.read import import_archive
+from ragstone.transfer.archive.write import export_archive
+from ragstone.transfer.migrate.migrate import migrate
+from ragstone.transfer.reports import ExportReport, ImportReport, MoveReport, OnMove
 
 
 class Mover:

@@ -1,42 +1,47 @@
-"""IMPORT, the reading half: an archive that nobody vouches for is looked through before any of it is used.
-
-Its members must be those of its manifest, none larger than it says and none that leads anywhere; every checksum must
-be right and every line well-formed. Only then is it read again, a part at a time.
-"""
+"""Read an archive and import it."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import io
 import os
+import time
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 import numpy as np
 
-from ragstone.core.errors import InputError, ParseError
+from ragstone.core.errors import InputError, NotFoundError, ParseError
 from ragstone.core.jobs import SourceRecord
+from ragstone.core.tenants import Admission
 from ragstone.ingest.sources.zip_file import check_member, damage_named, open_zip
-from ragstone.moves.archive_format import (
+from ragstone.settings.tree import LimitSettings
+from ragstone.stores.ledger.source_book import SecretKeys
+from ragstone.stores.ledger.sqlite_file import translated
+from ragstone.stores.ledger.whole import Halves, WholeDocument
+from ragstone.stores.opening import Stores
+from ragstone.transfer.archive.format import (
+    AGAIN,
     MANIFEST,
     ORIGINALS,
     ArchivedKb,
+    Facts,
     Manifest,
     original_member,
     part_member,
     read_manifest,
+    refused,
     sources_member,
 )
-from ragstone.moves.archive_records import read_document, read_source
-from ragstone.moves.checking import AGAIN, Facts, refused
-from ragstone.settings.tree import LimitSettings
-from ragstone.stores.ledger.sqlite_file import translated
-from ragstone.stores.ledger.whole import Halves, WholeDocument
+from ragstone.transfer.archive.records import read_document, read_source
+from ragstone.transfer.migrate.restore import OpenedKb, Restorer, add_sources
+from ragstone.transfer.reports import ImportReport, OnMove
 
 STEP = 1 << 20
 MOST_MEMBERS = 2_000_000
@@ -236,3 +241,75 @@ def _check_members(archive: zipfile.ZipFile, manifest: Manifest, on_checked: Che
             raise refused(f"{name!r:.80} is not what was written: its checksum is wrong")
         if on_checked:
             on_checked(done, total)
+
+
+async def import_archive(
+    stores: Stores,
+    tenant: str,
+    path: Path,
+    *,
+    kbs: Sequence[str] | None,
+    overwrite: bool,
+    admission: Admission,
+    secret_keys: SecretKeys,
+    on_progress: OnMove | None,
+) -> ImportReport:
+    """Take in an archive after all of it was checked."""
+    started = time.monotonic()
+    tell = on_progress or (lambda _what, _done, _total: None)
+    with ExitStack() as stack:
+        opening = open_archive(path, lambda done, total: tell("check", done, total))
+        reader = await asyncio.to_thread(stack.enter_context, opening)
+        chosen = _chosen(reader, kbs, path)
+        restorer = Restorer(stores.ledger, tenant, admission, overwrite=overwrite)
+        sources, remarks = 0, list(reader.manifest.remarks)
+        for kb in chosen:
+            opened, said = await _import_kb(restorer, reader, kb, tell)
+            added, more = await add_sources(stores, tenant, opened, reader.sources(kb), secret_keys)
+            sources += added
+            remarks += [*said, *more]
+    done = restorer.done
+    return ImportReport(
+        path=str(path),
+        tenant=tenant,
+        kbs=tuple(kb.facts.name for kb in chosen),
+        added=done.added,
+        replaced=done.replaced,
+        unchanged=done.unchanged,
+        differing=tuple(done.differing),
+        left=done.left,
+        chunks=done.chunks,
+        files=done.files,
+        sources=sources,
+        remarks=tuple(remarks),
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def _chosen(reader: ArchiveReader, names: Sequence[str] | None, path: Path) -> list[ArchivedKb]:
+    held = {kb.facts.name: kb for kb in reader.manifest.kbs}
+    missing = [name for name in names or () if name not in held]
+    if missing:
+        raise NotFoundError(
+            f"{path} holds no knowledge base '{missing[0]}'", hint=f"it holds: {', '.join(held) or 'none'}"
+        )
+    return [kb for name, kb in held.items() if names is None or name in names]
+
+
+async def _import_kb(
+    restorer: Restorer, reader: ArchiveReader, kb: ArchivedKb, tell: OnMove
+) -> tuple[OpenedKb, list[str]]:
+    opened = await restorer.open(kb.facts)
+    left_out = [
+        f"vectors of {space.model} (generation {space.generation}) were left out of '{kb.facts.name}'"
+        for space, known in zip(kb.facts.spaces, opened.spaces, strict=True)
+        if known is None
+    ]
+    parts = reader.parts(kb)
+    seen = 0
+    while (part := await asyncio.to_thread(next, parts, None)) is not None:
+        await restorer.take(opened, part, reader.original)
+        seen += len(part)
+        tell(f"import {kb.facts.name}", seen, kb.documents)
+    await restorer.look_around()
+    return opened, left_out

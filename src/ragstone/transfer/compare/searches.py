@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from ragstone.core.types import Candidate, Vector
-from ragstone.moves.reports import NONE, Differences
+from ragstone.transfer.reports import NONE, Differences
 
 SEARCHES = 50
 K = 10

@@ -1,0 +1,1 @@
+"""Compare two stores after a move."""

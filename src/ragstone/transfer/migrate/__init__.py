@@ -1,0 +1,1 @@
+"""Move tenants and indexes between stores."""

@@ -1,0 +1,316 @@
+"""Move a ledger to another one, tenant by tenant, and go on after an interruption."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import fields
+
+from ragstone.core.clock import now
+from ragstone.core.errors import InputError, NotFoundError, StoreBusy
+from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority
+from ragstone.core.types import KnowledgeBase
+from ragstone.stores.blobs import Blobs
+from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
+from ragstone.stores.ledger.origin import is_untouched
+from ragstone.stores.ledger.whole import Head, WholeDocument
+from ragstone.stores.ledger.whole_reads import START, read_heads, read_kb_facts, read_whole
+from ragstone.stores.opening import Stores
+from ragstone.stores.quota_rows import SLACK
+from ragstone.stores.standing import Standing, read_standing, write_standing
+from ragstone.transfer.compare.ledger import DOCUMENTS, compare_kb, grouped, plain
+from ragstone.transfer.compare.searches import Agreement, K, Samples, agree, judged
+from ragstone.transfer.migrate.restore import OpenedKb, Restorer, put_source
+from ragstone.transfer.reports import NONE, Differences, OnMove, TenantMove
+
+MOST = 1_000_000
+
+
+async def carry_jobs(here: Stores, there: Stores, tenant: str) -> int:
+    """Queue there what waits or runs here, instead of what was queued there before; how many jobs it were."""
+    for stale in await there.queue.jobs(tenant, ACTIVE, limit=MOST):
+        await there.queue.cancel(tenant, stale.id)
+    carried = 0
+    for job in reversed(await here.queue.jobs(tenant, ACTIVE, limit=MOST)):
+        carried += await _carry(here, there, tenant, job)
+    if carried:
+        await there.queue.ring(tenant)
+    return carried
+
+
+async def _carry(here: Stores, there: Stores, tenant: str, job: Job) -> bool:
+    kb = await there.ledger.kb(tenant, job.kb)
+    if kb is None:
+        return False
+    facts = dict(job.facts)
+    if facts.get("original"):
+        (content,) = await here.ledger.originals(tenant, [(job.document_id, facts["original"])])
+        if content is None:
+            return False  # it was done or deleted meanwhile
+        (facts["original"],) = await there.ledger.keep_originals(tenant, [(job.document_id, content)])
+    async with there.ledger.transaction(tenant) as tx:
+        await tx.enqueue(
+            kb,
+            NewJob(
+                kind=job.kind,
+                source=job.source,
+                external_id=job.external_id,
+                uri=job.uri,
+                priority=Priority(job.priority),
+                document_id=job.document_id,
+                content_hash=job.content_hash,
+                size=job.size,
+                facts=facts,
+                notify=job.priority == Priority.UPLOAD,
+            ),
+        )
+    return True
+
+
+async def carry_standing(here: Stores, there: Stores, tenant: str) -> Differences:
+    """Carry it, read it again there, and say what is not the same."""
+    moment = now()
+    ours = await here.ledger.control_read(lambda db: read_standing(db, tenant, moment), None)
+    if ours is None:
+        return NONE
+    await there.ledger.control_write(lambda db: write_standing(db, tenant, ours, moment))
+    theirs = await there.ledger.control_read(lambda db: read_standing(db, tenant, moment), None)
+    return compare_standing(tenant, ours, theirs)
+
+
+def compare_standing(tenant: str, ours: Standing, theirs: Standing | None) -> Differences:
+    """What differs. More may have been spent there than here, but not less."""
+    if theirs is None:
+        return Differences.of(f"tenant '{tenant}' is missing")
+    found = [
+        field.name
+        for field in fields(ours)
+        if field.name != "costs" and plain(getattr(ours, field.name)) != plain(getattr(theirs, field.name))
+    ]
+    if any(theirs.costs.get(kind, 0.0) < cost - SLACK for kind, cost in ours.costs.items()):
+        found.append("costs")
+    return Differences.of(*(f"tenant '{tenant}' differs in its {name}" for name in found))
+
+
+ROUNDS = 20
+
+
+class Carrier:
+    """Carries one tenant from `here` to `there`."""
+
+    def __init__(self, here: Stores, there: Stores, tenant: str, origin: str, tell: OnMove) -> None:
+        self._here = here
+        self._there = there
+        self._tenant = tenant
+        self._origin = origin
+        self._tell = tell
+        self._restorer = Restorer(there.ledger, tenant, origin=origin)
+        self.differences = NONE
+        """What of the tenant itself is not there as it was here when it was last carried."""
+
+    @property
+    def written(self) -> int:
+        """Documents that had to be written."""
+        return self._restorer.done.written
+
+    async def check(self) -> None:
+        """Refuse a tenant that somebody else has written to: what is not here would be removed there."""
+        try:
+            untouched = await self._there.ledger.read(self._tenant, is_untouched, self._origin)
+        except UnknownTenant:
+            return
+        if not untouched:
+            raise InputError(
+                f"tenant '{self._tenant}' is in use there: it has content that did not come from here",
+                hint="move to an empty store, or merge the two with ragstone export and ragstone import",
+            )
+
+    async def follow(self) -> None:
+        """Round after round, until nothing has changed meanwhile."""
+        for _ in range(ROUNDS):
+            sequence = await self._here.ledger.sequence(self._tenant)
+            changed = await self._round()
+            if not changed and sequence == await self._here.ledger.sequence(self._tenant):
+                return
+        raise StoreBusy(
+            f"documents of tenant '{self._tenant}' come in faster than they are carried",
+            hint="pause its sources and run the same again: it goes on where it was",
+        )
+
+    async def finish(self) -> None:
+        """What hangs on the documents: sources with their cursors, jobs that wait, and what the tenant may do."""
+        await self._carry_sources()
+        await carry_jobs(self._here, self._there, self._tenant)
+        self.differences = await carry_standing(self._here, self._there, self._tenant)
+
+    async def _round(self) -> int:
+        before = self._restorer.done.written
+        kbs = await self._here.ledger.kbs(self._tenant)
+        gone = {kb.name for kb in await self._there.ledger.kbs(self._tenant)} - {kb.name for kb in kbs}
+        for name in sorted(gone):
+            await self._restorer.remove_kb(name)
+        removed = 0
+        for kb in kbs:
+            removed += await self._carry_kb(kb)
+        await self._restorer.look_around()
+        return self._restorer.done.written - before + removed + len(gone)
+
+    async def _carry_kb(self, kb: KnowledgeBase) -> int:
+        here = self._here.ledger
+        facts, spaces = await here.read(self._tenant, read_kb_facts, kb)
+        opened = await self._restorer.open(facts)
+        fresh, gone = await self._differing(kb, spaces, opened)
+        for start in range(0, len(gone), DOCUMENTS):
+            await self._restorer.remove(gone[start : start + DOCUMENTS])
+        blobs = await here.blobs(self._tenant)
+        done, total = 0, sum(head.chunks for head in fresh)
+        for group in grouped(fresh):
+            ids = [head.id for head in group]
+            documents = await here.read(self._tenant, read_whole, spaces, ids)
+            await self._restorer.take(opened, documents, lambda document: _original(blobs, document))
+            done += sum(head.chunks for head in group)
+            self._tell(f"{self._tenant}/{kb.name}", done, total)
+        return len(gone)
+
+    async def _differing(
+        self, kb: KnowledgeBase, spaces: Sequence[int], opened: OpenedKb
+    ) -> tuple[list[Head], list[str]]:
+        """What is to be written there, and what is to go from there."""
+        ours = all_heads(self._here.ledger, self._tenant, kb, spaces)
+        numbers = [space.id for space in opened.spaces if space]
+        theirs = all_heads(self._there.ledger, self._tenant, opened.kb, numbers)
+        fresh: list[Head] = []
+        gone: list[str] = []
+        one, other = await anext(ours, None), await anext(theirs, None)
+        while one or other:
+            if other and (one is None or other.key < one.key):
+                gone.append(other.id)
+                other = await anext(theirs, None)
+            elif one and (other is None or one.key < other.key):
+                fresh.append(one)
+                one = await anext(ours, None)
+            elif one and other:
+                if plain(one.facts) != plain(other.facts):
+                    fresh.append(one)
+                if one.id != other.id:
+                    gone.append(other.id)
+                one, other = await anext(ours, None), await anext(theirs, None)
+        return fresh, gone
+
+    async def _carry_sources(self) -> None:
+        kept = set()
+        for record in await self._here.book.all(self._tenant):
+            kb = await self._there.ledger.kb(self._tenant, record.kb)
+            if kb:
+                await put_source(self._there, self._tenant, OpenedKb(kb, ()), record)
+                kept.add((record.kb, record.name))
+        for record in await self._there.book.all(self._tenant):
+            if (record.kb, record.name) not in kept:
+                await self._there.book.remove(self._tenant, record.id)
+
+
+async def all_heads(
+    ledger: SqlLedger, tenant: str, kb: KnowledgeBase, spaces: Sequence[int]
+) -> AsyncIterator[Head]:
+    """The heads of all documents of a kb in order of their keys."""
+    after = START
+    while heads := await ledger.read(tenant, read_heads, kb, spaces, after, DOCUMENTS):
+        for head in heads:
+            yield head
+        after = heads[-1].key
+
+
+def _original(blobs: Blobs, document: WholeDocument) -> bytes | None:
+    try:
+        return blobs.get(document.id, document.file.name) if document.file else None
+    except NotFoundError:
+        return None
+
+
+ATTEMPTS = 3
+WORDS = 8
+"""Of a chunk that is searched for by word."""
+BM25_TOLERANCE = 1e-2
+
+
+async def move_to_ledger(
+    here: Stores, there: Stores, tenant: str, *, by_word: bool, exact: bool, tell: OnMove
+) -> TenantMove:
+    """Carry a tenant and compare; what was written here meanwhile is carried too, and compared again.
+
+    `by_word` says that both sides score words alike, `exact` that both look at every vector.
+    """
+    origin = await here.ledger.read(tenant, lambda _, tenant_id: tenant_id)
+    await _refuse_same(there, tenant, origin)
+    carrier = Carrier(here, there, tenant, origin, tell)
+    await carrier.check()
+    for _ in range(ATTEMPTS):
+        await carrier.follow()
+        await carrier.finish()
+        sequence = await here.ledger.sequence(tenant)
+        move = await _compared(here, there, tenant, carrier, by_word=by_word, exact=exact, tell=tell)
+        if not move.differences.count or sequence == await here.ledger.sequence(tenant):
+            break
+    return move
+
+
+async def _refuse_same(there: Stores, tenant: str, origin: str) -> None:
+    try:
+        known = await there.ledger.read(tenant, lambda _, tenant_id: tenant_id)
+    except UnknownTenant:
+        return
+    if known == origin:
+        raise InputError(f"tenant '{tenant}' is there already: that is the ledger in use")
+
+
+async def _compared(
+    here: Stores, there: Stores, tenant: str, carrier: Carrier, *, by_word: bool, exact: bool, tell: OnMove
+) -> TenantMove:
+    kbs = await here.ledger.kbs(tenant)
+    documents = chunks = vectors = 0
+    differences, total = carrier.differences, Agreement()
+    for kb in kbs:
+        samples = Samples()
+        compared = await compare_kb(here.ledger, there.ledger, tenant, kb, samples, tell)
+        documents += compared.documents
+        chunks += compared.chunks
+        vectors += compared.vectors
+        differences += compared.differences
+        agreement, wrong = await _searched(here, there, tenant, kb, samples, by_word=by_word, exact=exact)
+        total += agreement
+        differences += wrong
+    return TenantMove(
+        *(tenant, len(kbs), documents, chunks, vectors, carrier.written, total.searches, total.share),
+        differences,
+    )
+
+
+async def _searched(
+    here: Stores,
+    there: Stores,
+    tenant: str,
+    kb: KnowledgeBase,
+    samples: Samples,
+    *,
+    by_word: bool,
+    exact: bool,
+) -> tuple[Agreement, Differences]:
+    """Ask both for the same, by meaning and by word."""
+    other = await there.ledger.kb(tenant, kb.name)
+    if other is None:
+        return Agreement(), NONE
+    by_meaning, lexical = Agreement(), Agreement()
+    for text, vector in samples.chosen:
+        by_meaning += agree(
+            await here.vectors.search(tenant, kb, vector, K),
+            await there.vectors.search(tenant, other, vector, K),
+        )
+        if by_word:
+            query = " ".join(text.split()[:WORDS])
+            lexical += agree(
+                await here.lexical.search(tenant, kb, query, K),
+                await there.lexical.search(tenant, other, query, K),
+                tolerance=BM25_TOLERANCE,
+            )
+    wrong = judged(by_meaning, exact=exact, what=f"the search by meaning in '{kb.name}'")
+    wrong += judged(lexical, exact=True, what=f"the search by word in '{kb.name}'")
+    return by_meaning + lexical, wrong
