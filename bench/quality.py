@@ -19,9 +19,8 @@ import Stemmer
 
 from bench.data import Collection, load, vectors
 from bench.report import Row
-from ragstone.evaluate.bootstrap import paired_bootstrap
 from ragstone.evaluate.dataset import documents_as_items
-from ragstone.evaluate.metrics import ndcg
+from ragstone.evaluate.metrics import ndcg, paired_bootstrap
 from ragstone.evaluate.runner import evaluate
 from ragstone.models.weights.artefacts import cache_folder
 from ragstone.serve.cli.measuring import ARMS, MODES, SYSTEMS, EngineRetriever, kb_name

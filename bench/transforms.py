@@ -14,8 +14,8 @@ from bench.report import Row
 from ragstone import Settings, open_engine
 from ragstone.core.types import SearchResult
 from ragstone.engine import Engine
-from ragstone.evaluate.bootstrap import paired_bootstrap
 from ragstone.evaluate.dataset import load_dataset
+from ragstone.evaluate.metrics import paired_bootstrap
 from ragstone.evaluate.runner import Row as Scored
 from ragstone.evaluate.runner import evaluate
 from ragstone.settings.retrieval import RetrievalSettings, Transform

@@ -16,7 +16,7 @@ from bench.takaro.labels import Labels, load_labels
 from ragstone import Settings, open_engine
 from ragstone.core.types import Failure, Item, SearchResult
 from ragstone.engine import Engine
-from ragstone.evaluate.bootstrap import paired_bootstrap
+from ragstone.evaluate.metrics import paired_bootstrap
 from ragstone.evaluate.runner import Row as Scored
 from ragstone.evaluate.runner import evaluate
 from ragstone.ingest.sources.listing import found_at

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
     from ragstone.core.types import SearchResult
-    from ragstone.evaluate.activity import Labels
     from ragstone.evaluate.dataset import Dataset
+    from ragstone.evaluate.gaps import Labels
 
 logger = logging.getLogger(__name__)
 MOST_VOTES = 1000
@@ -166,7 +166,7 @@ class Activity:
         self, *, days: int | None = None, tenant: str | None = None, kb: str | None = None
     ) -> SearchReport:
         """Times of searches, and their quality as far as votes and golden queries tell."""
-        from ragstone.evaluate.activity import search_report
+        from ragstone.evaluate.gaps import search_report
 
         searches = await self._answered(days, tenant, kb)
         return search_report(searches, await self._labels(tenant, kb))
@@ -175,7 +175,7 @@ class Activity:
         self, searches: Sequence[LoggedSearch], *, tenant: str | None = None, kb: str | None = None
     ) -> list[float | None]:
         """What votes and golden queries say of each search; None where they say nothing."""
-        from ragstone.evaluate.activity import relevance
+        from ragstone.evaluate.gaps import relevance
 
         labels = await self._labels(tenant, kb)
         return [relevance(one, labels) for one in searches]
@@ -196,7 +196,7 @@ class Activity:
 
     async def judged(self, *, tenant: str | None = None, kb: str | None = None) -> Dataset | None:
         """The queries whose passages were found useful, as a data set; None when there are none."""
-        from ragstone.evaluate.activity import labelled_queries, labels_of
+        from ragstone.evaluate.gaps import labelled_queries, labels_of
 
         identity, scope = await self._pruned(tenant, kb)
         votes: list[Feedback] = await self._files.run(identity, lambda db: rows.read_votes(db, scope), [])
@@ -229,7 +229,7 @@ class Activity:
 
     async def golden_dataset(self, *, tenant: str | None = None, kb: str | None = None) -> Dataset | None:
         """The golden queries of a kb as a data set; None when there are none."""
-        from ragstone.evaluate.activity import labelled_queries, labels_of
+        from ragstone.evaluate.gaps import labelled_queries, labels_of
 
         kept = await self.golden(tenant=tenant, kb=kb)
         queries = {same_query(one.query): one.query for one in kept}
@@ -307,7 +307,7 @@ class Activity:
         await self._pruning.prune(tenant)
 
     async def _labels(self, tenant: str | None, kb: str | None) -> Labels:
-        from ragstone.evaluate.activity import labels_of
+        from ragstone.evaluate.gaps import labels_of
 
         identity, scope = await self._pruned(tenant, kb)
         votes: list[Feedback] = await self._files.run(identity, lambda db: rows.read_votes(db, scope), [])

@@ -8,7 +8,7 @@ from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import KnowledgeBase, SearchResult, Space
 from ragstone.evaluate.dataset import Dataset
-from ragstone.evaluate.known_items import known_items
+from ragstone.evaluate.golden import known_items
 from ragstone.evaluate.spaces import SpaceComparison, compare_spaces, label_of, labels
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest

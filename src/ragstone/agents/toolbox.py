@@ -213,3 +213,38 @@ def _callable(box: Toolbox, tool: Tool) -> Callable[..., Awaitable[str]]:
     call.__doc__ = tool.description
     call.schema = tool.schema  # type: ignore[attr-defined]  # what a framework reads
     return call
+
+
+DocsTool = Callable[..., Awaitable[str]]
+
+
+def create_search_docs_tool(engine: Engine | Ragstone, kb: str | None = None, **options: Any) -> DocsTool:
+    """`searchDocs(query, thoroughness?, limit?)` over one kb."""
+    return _only("searchDocs", engine, kb, **options)
+
+
+def create_research_topic_tool(engine: Engine | Ragstone, kb: str | None = None, **options: Any) -> DocsTool:
+    """`researchTopic(topic, maxIterations?)` over one kb."""
+    return _only("researchTopic", engine, kb, **options)
+
+
+def docs_toolbox(
+    engine: Engine | Ragstone,
+    kb: str | None = None,
+    *,
+    research: bool = False,
+    run: Run | None = None,
+    **options: Any,
+) -> Toolbox:
+    """Both tools under one budget; `researchTopic` only when it is asked for."""
+    tools = ("searchDocs", "researchTopic") if research else ("searchDocs",)
+    return Toolbox(engine, tools, kb=kb, run=run, **options)
+
+
+def _only(name: str, engine: Engine | Ragstone, kb: str | None, **options: Any) -> DocsTool:
+    return Toolbox(engine, [name], kb=kb, **options).callables()[name]
+
+
+# The names by which the agents that these tools were made for know them.
+createSearchDocsTool = create_search_docs_tool  # noqa: N816
+createResearchTopicTool = create_research_topic_tool  # noqa: N816

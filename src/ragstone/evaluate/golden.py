@@ -1,24 +1,69 @@
-"""Golden queries made of a kb's own text: questions by an LLM where there is one, else the text's own words."""
+"""Golden queries and known-item queries made from documents."""
 
 from __future__ import annotations
 
 import logging
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from ragstone.core.activity import GoldenQuery, Origin
 from ragstone.core.errors import RagstoneError
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM
-from ragstone.evaluate.known_items import known_items
+from ragstone.evaluate.dataset import Dataset, Query
 from ragstone.language.analyzer import analyze
 from ragstone.language.sentences import sentence_spans
 
-logger = logging.getLogger(__name__)
 READ_CHARS = 20_000
-PASSAGE_CHARS = 1500
-MOST_CHARS = 200
+"""How much of a document is looked at for a sentence."""
 FEWEST_WORDS = 4
+MOST_WORDS = 12
+MOST_CHARS = 300
+CODE = re.compile(
+    r"[{}]|=>|->|::|==|!=|&&|\|\||</|/>|\(\)|\);| [=|] |```"
+    r"|^\s*+(?:async|class|const|def|export|from|function|import|let|return|var)\s"
+    r"|^\s*+\$ |(?:^|\s)--?\w"
+)
+"""What a line of a program or of a terminal has, and hardly a sentence."""
+
+
+def known_items(documents: Iterable[tuple[str, str, str]]) -> Dataset | None:
+    """Queries from (id, title, text): titles and sentences in turn; None when nothing can be asked for."""
+    found: dict[str, list[str]] = {}
+    for number, (identity, title, text) in enumerate(documents):
+        of_text, of_title = _from_text(text), _words(title)
+        asked = (of_title or of_text) if number % 2 else (of_text or of_title)
+        if asked:
+            found.setdefault(asked, []).append(identity)
+    if not found:
+        return None
+    # What several documents say, any of them answers.
+    grades = {f"q{number}": dict.fromkeys(ids, 1) for number, ids in enumerate(found.values())}
+    queries = tuple(Query(key, text) for key, text in zip(grades, found, strict=True))
+    return Dataset("generated", Path(), "generated", queries, grades)
+
+
+def _from_text(text: str) -> str:
+    """The beginning of the sentence in the middle: less is said in other words there than in the first one."""
+    spans = sentence_spans(text[:READ_CHARS])
+    said = [words for start, end in spans if (words := _sentence(text[start:end]))]
+    return said[len(said) // 2] if said else ""
+
+
+def _sentence(text: str) -> str:
+    """The first words of a sentence; none of what nobody would type to find it."""
+    return "" if CODE.search(text[:MOST_CHARS]) else _words(text)
+
+
+def _words(text: str) -> str:
+    words = text[:MOST_CHARS].split()
+    return " ".join(words[:MOST_WORDS]) if len(words) >= FEWEST_WORDS else ""
+
+
+logger = logging.getLogger(__name__)
+PASSAGE_CHARS = 1500
+MOST_QUESTION_CHARS = 200
 MOST_TOKENS = 80
 SECONDS = 20.0
 COPIED_WORDS = 8
@@ -71,7 +116,11 @@ async def _question(text: str, llm: LLM) -> str:
 def checked_question(reply: str, passage: str) -> str:
     """The question in a reply; empty when it is none, or is about something else, or quotes the passage."""
     question = " ".join(reply.strip().strip("\"'“”").split())
-    if not question.endswith("?") or len(question) > MOST_CHARS or len(question.split()) < FEWEST_WORDS:
+    if (
+        not question.endswith("?")
+        or len(question) > MOST_QUESTION_CHARS
+        or len(question.split()) < FEWEST_WORDS
+    ):
         return ""
     words, said = question.casefold().rstrip("?").split(), " ".join(passage.casefold().split())
     runs = range(len(words) - COPIED_WORDS + 1)

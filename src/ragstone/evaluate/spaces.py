@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ragstone.core.protocols import Retriever
 from ragstone.core.types import Json
-from ragstone.evaluate.bootstrap import Interval, paired_bootstrap
 from ragstone.evaluate.dataset import Dataset
+from ragstone.evaluate.metrics import Interval, paired_bootstrap
 from ragstone.evaluate.runner import Row, evaluate
 
 METRICS = ("mrr@10", "recall@10", "ndcg@10")

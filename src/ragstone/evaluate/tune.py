@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from ragstone.core.errors import InputError
 from ragstone.core.types import Json
-from ragstone.evaluate.bootstrap import Interval, paired_bootstrap
 from ragstone.evaluate.dataset import Dataset, Query
+from ragstone.evaluate.metrics import Interval, paired_bootstrap
 from ragstone.evaluate.runner import Row
 
 DECIDING = "ndcg@10"

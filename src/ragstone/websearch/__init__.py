@@ -9,11 +9,11 @@ from ragstone.settings.web import WebSettings
 ENGINES = Registry(
     "web search",
     {
-        "searxng": "ragstone.websearch.searxng:SearXNG",
-        "brave": "ragstone.websearch.brave:Brave",
-        "tavily": "ragstone.websearch.tavily:Tavily",
-        "google": "ragstone.websearch.google:Google",
-        "fixture": "ragstone.websearch.fixture:Fixture",
+        "searxng": "ragstone.websearch.engines:SearXNG",
+        "brave": "ragstone.websearch.engines:Brave",
+        "tavily": "ragstone.websearch.engines:Tavily",
+        "google": "ragstone.websearch.engines:Google",
+        "fixture": "ragstone.websearch.engines:Fixture",
     },
 )
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.agents.compress import compressed
+from ragstone.agents.results import compressed
 
 LONG = "Ropes are coiled. " * 40 + "The pump stops at 80 degrees. " + "Sails are furled. " * 40
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragstone.agents import factories
+from ragstone.agents import toolbox as factories
 from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import TOOLS
 from ragstone.engine import Engine

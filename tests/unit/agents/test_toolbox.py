@@ -10,9 +10,8 @@ import pytest
 
 from ragstone.agents import budget as budget_module
 from ragstone.agents.budget import Budget, Run
-from ragstone.agents.factories import createResearchTopicTool, createSearchDocsTool, docs_toolbox
 from ragstone.agents.roles import ROLES
-from ragstone.agents.toolbox import Toolbox
+from ragstone.agents.toolbox import Toolbox, createResearchTopicTool, createSearchDocsTool, docs_toolbox
 from ragstone.agents.tools import TOOLS
 from ragstone.core.errors import InputError
 from ragstone.core.types import Item, KnowledgeBase
@@ -407,7 +406,7 @@ async def test_another_tenant_finds_nothing_of_this_one(engine: Engine, name: st
 def test_the_tools_work_where_langchain_is_not_installed() -> None:
     code = (
         "import sys; sys.modules.update(langchain_core=None, langgraph=None, mcp=None)\n"
-        "import ragstone.agents.factories, ragstone.agents.agent, ragstone.serve.mcp\n"
+        "import ragstone.agents.toolbox, ragstone.agents.agent, ragstone.serve.mcp\n"
         "try:\n    import ragstone.serve.langchain\n"
         "except ImportError as error:\n    print(error)"
     )

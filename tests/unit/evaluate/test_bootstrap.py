@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ragstone.core.errors import InputError
-from ragstone.evaluate import bootstrap
-from ragstone.evaluate.bootstrap import paired_bootstrap
+from ragstone.evaluate import metrics as bootstrap
+from ragstone.evaluate.metrics import paired_bootstrap
 
 
 def test_the_same_scores_give_the_same_interval_on_every_run() -> None:

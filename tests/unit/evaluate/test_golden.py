@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ragstone.core.errors import RemoteError
-from ragstone.evaluate.golden import PASSAGE_CHARS, checked_question, golden_queries
-from ragstone.evaluate.known_items import known_items
+from ragstone.evaluate.golden import PASSAGE_CHARS, checked_question, golden_queries, known_items
 from ragstone.testing.fakes import FakeLLM
 
 TEXT = "Granite is an igneous rock that quarries of the north cut with wire saws and a great deal of water."

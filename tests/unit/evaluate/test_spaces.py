@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from ragstone.core.types import Hit, SearchResult
-from ragstone.evaluate.bootstrap import Interval
-from ragstone.evaluate.known_items import known_items
+from ragstone.evaluate.golden import known_items
+from ragstone.evaluate.metrics import Interval
 from ragstone.evaluate.spaces import (
     SpaceComparison,
     compare_spaces,

@@ -4,14 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from ragstone.core.types import Failure, IngestReport
+from ragstone.evaluate.report import Judgement, figures_of_ingest, figures_of_rows, judgements, readable_share
 from ragstone.evaluate.runner import Row
-from ragstone.evaluate.targets import (
-    Judgement,
-    figures_of_ingest,
-    figures_of_rows,
-    judgements,
-    readable_share,
-)
 from ragstone.settings.load import load_settings
 from ragstone.settings.targets import Target
 

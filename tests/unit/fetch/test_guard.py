@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.core.errors import AddressRefused, FetchError, SettingsError
-from ragstone.fetch.addresses import is_public, lies_in, literal
-from ragstone.fetch.guard import Guard, Resolve, look_up
+from ragstone.fetch.guard import Guard, Resolve, is_public, lies_in, literal, look_up
 
 
 def everything_is(*addresses: str) -> Resolve:

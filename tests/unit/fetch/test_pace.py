@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.unit.fetch.conftest import Patience
 
-from ragstone.fetch.pace import MANY, Pace
+from ragstone.fetch.polite import MANY, Pace
 
 
 async def test_requests_to_one_host_are_kept_apart(patience: Patience) -> None:

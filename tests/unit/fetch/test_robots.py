@@ -6,9 +6,9 @@ import pytest
 from tests.unit.fetch.conftest import MakeFetcher, Patience
 
 from ragstone.core.errors import AddressRefused, FetchError
-from ragstone.fetch import PoliteFetcher, robots
-from ragstone.fetch.polite import Disallowed
-from ragstone.fetch.robots import MAX_BYTES, Robots, Rules, read_rules
+from ragstone.fetch import PoliteFetcher
+from ragstone.fetch import polite as robots
+from ragstone.fetch.polite import MAX_BYTES, Disallowed, Robots, Rules, read_rules
 from ragstone.testing.web_double import Reply, WebDouble, html
 
 SITE = "http://example.com"

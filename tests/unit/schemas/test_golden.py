@@ -22,11 +22,10 @@ from ragstone.core import (
     wire_research,
     wire_tenants,
 )
-from ragstone.evaluate.bootstrap import Interval
-from ragstone.evaluate.report import Comparison, Report, report_json
+from ragstone.evaluate.metrics import Interval
+from ragstone.evaluate.report import Comparison, Judgement, Report, report_json
 from ragstone.evaluate.runner import Row
 from ragstone.evaluate.spaces import Agreement, SpaceComparison, comparison_json
-from ragstone.evaluate.targets import Judgement
 from ragstone.evaluate.tune import Trial, Tuning, tuning_json
 from ragstone.settings import targets as target_settings
 

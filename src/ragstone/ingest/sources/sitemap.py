@@ -14,7 +14,7 @@ from pydantic import Field
 from ragstone.core.errors import AddressRefused, FetchError, RagstoneError, SourceError
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch import PoliteFetcher, canonical_url, shown
-from ragstone.fetch.body import Damaged, TooLarge, unzip
+from ragstone.fetch.exchange import Damaged, TooLarge, unzip
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.page_turns import PageTurn
 from ragstone.ingest.sources.pages import PageReader, WebAddress, Words

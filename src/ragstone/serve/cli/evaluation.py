@@ -105,8 +105,7 @@ async def _report(
     rows: list[Row],
     comparisons: list[Comparison],
 ) -> Report:
-    from ragstone.evaluate.report import Report
-    from ragstone.evaluate.targets import judgements
+    from ragstone.evaluate.report import Report, judgements
 
     async with measuring.session.engine(settings) as engine:
         stats = await engine.stats()
@@ -132,7 +131,7 @@ async def _figures(
     """All that was measured, by the names that targets have."""
     import resource
 
-    from ragstone.evaluate.targets import figures_of_ingest, figures_of_rows, readable_share
+    from ragstone.evaluate.report import figures_of_ingest, figures_of_rows, readable_share
 
     figures = figures_of_rows(rows, settings.retrieval.mode)
     figures |= figures_of_ingest(ingested) if ingested else {}

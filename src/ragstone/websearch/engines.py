@@ -1,0 +1,180 @@
+"""Adapters to web search services, and a fixture for tests and demos."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ragstone.core.errors import SettingsError
+from ragstone.core.web import WebResult
+from ragstone.settings.web import WebSettings
+from ragstone.websearch.cleaning import best, fitting, result
+from ragstone.websearch.service import SearchService
+
+BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
+
+
+class Brave:
+    """Implements `WebSearch`."""
+
+    name = "brave"
+
+    def __init__(self, settings: WebSettings) -> None:
+        assert settings.api_key is not None
+        headers = {"x-subscription-token": settings.api_key.get_secret_value()}
+        self._service = SearchService("Brave", settings.url or BRAVE_URL, settings, headers)
+
+    async def search(self, query: str, k: int) -> list[WebResult]:
+        reply = await self._service.get({"q": fitting(query), "count": k})
+        with self._service.reading():
+            # A query without web pages has no such part at all.
+            found = [
+                result(
+                    self.name,
+                    one["title"],
+                    one["url"],
+                    one.get("description"),
+                    one.get("page_age"),
+                    markup=True,
+                )
+                for one in reply.get("web", {}).get("results", [])
+            ]
+        return best(found, k)
+
+    async def close(self) -> None:
+        await self._service.close()
+
+
+GOOGLE_URL = "https://www.googleapis.com/customsearch/v1"
+MOST = 10
+"""Results of one request; it takes no larger number."""
+
+
+class Google:
+    """Implements `WebSearch`."""
+
+    name = "google"
+
+    def __init__(self, settings: WebSettings) -> None:
+        assert settings.api_key is not None
+        assert settings.engine_id is not None
+        # In a header: an address with the key in it would stand in logs.
+        headers = {"x-goog-api-key": settings.api_key.get_secret_value()}
+        self._engine = settings.engine_id
+        self._service = SearchService("Google", settings.url or GOOGLE_URL, settings, headers)
+
+    async def search(self, query: str, k: int) -> list[WebResult]:
+        reply = await self._service.get({"cx": self._engine, "q": fitting(query), "num": min(k, MOST)})
+        with self._service.reading():
+            # Without results there is no list of them.
+            found = [
+                result(self.name, one["title"], one["link"], one.get("snippet"), _published(one))
+                for one in reply.get("items", [])
+            ]
+        return best(found, k)
+
+    async def close(self) -> None:
+        await self._service.close()
+
+
+def _published(item: dict[str, Any]) -> object:
+    tags = item.get("pagemap", {}).get("metatags", [])
+    return tags[0].get("article:published_time") if tags else None
+
+
+class SearXNG:
+    """Implements `WebSearch`."""
+
+    name = "searxng"
+
+    def __init__(self, settings: WebSettings) -> None:
+        headers = {}
+        if settings.api_key is not None:
+            # SearXNG knows no keys, but a proxy before it may.
+            headers["authorization"] = f"Bearer {settings.api_key.get_secret_value()}"
+        url = f"{(settings.url or '').rstrip('/').removesuffix('/search')}/search"
+        self._service = SearchService("SearXNG", url, settings, headers)
+
+    async def search(self, query: str, k: int) -> list[WebResult]:
+        reply = await self._service.get({"q": fitting(query), "format": "json"})
+        with self._service.reading():
+            found = [
+                result(self.name, one["title"], one["url"], one.get("content"), one.get("publishedDate"))
+                for one in reply["results"]
+            ]
+        return best(found, k)
+
+    async def close(self) -> None:
+        await self._service.close()
+
+
+TAVILY_URL = "https://api.tavily.com/search"
+
+
+class Tavily:
+    """Implements `WebSearch`."""
+
+    name = "tavily"
+
+    def __init__(self, settings: WebSettings) -> None:
+        assert settings.api_key is not None
+        headers = {"authorization": f"Bearer {settings.api_key.get_secret_value()}"}
+        self._service = SearchService("Tavily", settings.url or TAVILY_URL, settings, headers)
+
+    async def search(self, query: str, k: int) -> list[WebResult]:
+        reply = await self._service.post({"query": fitting(query), "max_results": k, "search_depth": "basic"})
+        with self._service.reading():
+            found = [
+                result(self.name, one["title"], one["url"], one.get("content"), one.get("published_date"))
+                for one in reply["results"]
+            ]
+        return best(found, k)
+
+    async def close(self) -> None:
+        await self._service.close()
+
+
+ANY = "*"
+"""The key of what every other query finds."""
+
+
+class Fixture:
+    """Implements `WebSearch` over a JSON object of lists of results by query."""
+
+    name = "fixture"
+
+    def __init__(self, settings: WebSettings) -> None:
+        assert settings.path is not None
+        self._path = settings.path
+        self._lists: Mapping[str, list[WebResult | None]] | None = None
+
+    async def search(self, query: str, k: int) -> list[WebResult]:
+        if self._lists is None:
+            self._lists = await asyncio.to_thread(_read, self._path)
+        return best(self._lists.get(_key(query), self._lists.get(ANY, [])), k)
+
+    async def close(self) -> None:
+        self._lists = None
+
+
+def _read(path: Path) -> Mapping[str, list[WebResult | None]]:
+    try:
+        tree = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            _key(query): [
+                result("fixture", one["title"], one["url"], one["snippet"], one.get("date")) for one in found
+            ]
+            for query, found in tree.items()
+        }
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        raise SettingsError(
+            f"web.path cannot be used: {path} ({type(error).__name__})",
+            hint='it must hold {"a query": [{"title": "…", "url": "https://…", "snippet": "…"}], "*": []}',
+        ) from error
+
+
+def _key(query: str) -> str:
+    return " ".join(query.casefold().split())
