@@ -11,7 +11,7 @@ from ragstone.core.types import Matrix, Parsed
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.enrich import summarize
 from ragstone.ingest.parsers.options import ParseOptions
-from ragstone.ingest.parsers.pool import ParserLimits, ParserPool
+from ragstone.ingest.parsers.sandbox.pool import ParserLimits, ParserPool
 from ragstone.ingest.prepare import Preparer, Way
 from ragstone.models import tokenizer_of
 from ragstone.settings.tree import ChunkingSettings, Settings

@@ -15,7 +15,7 @@ from reportlab.pdfgen import canvas
 
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.pool import ParserLimits, ParserPool
+from ragstone.ingest.parsers.sandbox.pool import ParserLimits, ParserPool
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 

@@ -18,8 +18,8 @@ from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.documents import SAID_BY_US, clean_metadata
 from ragstone.core.types import Item, Json, Metadata, Parsed
 from ragstone.ingest.enrich.boilerplate import trim_boilerplate
-from ragstone.ingest.parsers.cleaning import one_line
 from ragstone.ingest.parsers.draft import MAX_TITLE
+from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.language.detector import detect_language
 
 MAX_AUTHOR = 300

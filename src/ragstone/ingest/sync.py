@@ -25,7 +25,7 @@ from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.protocols import Source
 from ragstone.core.types import SKIPPED, Document, Failure, Item, KnowledgeBase, Page
 from ragstone.ingest.arrivals import MEMBER, Arrivals, Listing
-from ragstone.ingest.parsers.cleaning import one_line
+from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.ingest.prepare import Preparer, unusable
 from ragstone.ingest.resemblance import twin_of
 from ragstone.ingest.sources.veil import Veil, VeiledSource

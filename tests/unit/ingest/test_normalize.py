@@ -11,8 +11,8 @@ from ragstone.core.types import Item, Parsed
 from ragstone.ingest.extract import plain_text
 from ragstone.ingest.normalize import Normalized, normalize
 from ragstone.ingest.parsers.draft import Draft, broken_rules
-from ragstone.ingest.parsers.html import parse_html
-from ragstone.ingest.parsers.markdown import parse_markdown
+from ragstone.ingest.parsers.text.markdown import parse_markdown
+from ragstone.ingest.parsers.web.html import parse_html
 
 TEXT = "The last ferry of the day leaves the harbour shortly before midnight."
 MODIFIED = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

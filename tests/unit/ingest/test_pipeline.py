@@ -171,7 +171,7 @@ async def test_a_picture_without_words_is_skipped_and_not_read_again(
         looks.append(name)
         raise NoTextSeen(f"no text was found in {name}")
 
-    monkeypatch.setattr("ragstone.ingest.parsers.image.parse_image", nothing)
+    monkeypatch.setattr("ragstone.ingest.parsers.images.image.parse_image", nothing)
     picture = b"\x89PNG\r\n\x1a\n" + bytes(64)
     for _ in range(2):
         report = await kit.run([item("pier"), item("logo.png", picture), item("crest.png", picture)])

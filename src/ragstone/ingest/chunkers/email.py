@@ -11,7 +11,7 @@ from ragstone.ingest.chunkers.cutting import Span
 from ragstone.ingest.chunkers.limits import Limits
 from ragstone.ingest.chunkers.outline import Unit, units
 from ragstone.ingest.chunkers.packing import fill
-from ragstone.ingest.parsers.mail_marks import begins_message
+from ragstone.ingest.parsers.mail.marks import begins_message
 
 _SUBJECT = "Subject: "
 _LONGEST_GREETING = 60

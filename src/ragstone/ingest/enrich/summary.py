@@ -18,7 +18,7 @@ from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM
 from ragstone.core.types import Parsed
 from ragstone.ingest.enrich.reading import Reading, Sentence, read
-from ragstone.ingest.parsers.cleaning import one_line
+from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.language.sentences import sentence_spans
 
 MIN_CHARS = 30

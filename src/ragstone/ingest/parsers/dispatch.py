@@ -10,27 +10,27 @@ from pathlib import PurePosixPath
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, RagstoneError, UnsupportedFormat
 from ragstone.core.registry import Registry
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.cleaning import printable
-from ragstone.ingest.parsers.decoding import looks_like_text
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
+from ragstone.ingest.parsers.text.cleaning import printable
+from ragstone.ingest.parsers.text.decoding import looks_like_text
 
 PARSERS = Registry(
     "parser",
     {
-        "text": "ragstone.ingest.parsers.text:parse_text",
-        "markdown": "ragstone.ingest.parsers.markdown:parse_markdown",
-        "html": "ragstone.ingest.parsers.html:parse_html",
-        "pdf": "ragstone.ingest.parsers.pdf:parse_pdf",
-        "docx": "ragstone.ingest.parsers.docx:parse_docx",
-        "rtf": "ragstone.ingest.parsers.rtf:parse_rtf",
-        "pptx": "ragstone.ingest.parsers.pptx:parse_pptx",
-        "xlsx": "ragstone.ingest.parsers.xlsx:parse_xlsx",
-        "csv": "ragstone.ingest.parsers.csv:parse_csv",
-        "epub": "ragstone.ingest.parsers.epub:parse_epub",
-        "json": "ragstone.ingest.parsers.structured:parse_json",
-        "mail": "ragstone.ingest.parsers.mail:parse_mail",
-        "image": "ragstone.ingest.parsers.image:parse_image",
-        "code": "ragstone.ingest.parsers.code:parse_code",
+        "text": "ragstone.ingest.parsers.text.text:parse_text",
+        "markdown": "ragstone.ingest.parsers.text.markdown:parse_markdown",
+        "html": "ragstone.ingest.parsers.web.html:parse_html",
+        "pdf": "ragstone.ingest.parsers.pdf.parser:parse_pdf",
+        "docx": "ragstone.ingest.parsers.office.docx:parse_docx",
+        "rtf": "ragstone.ingest.parsers.office.rtf:parse_rtf",
+        "pptx": "ragstone.ingest.parsers.office.pptx:parse_pptx",
+        "xlsx": "ragstone.ingest.parsers.office.xlsx:parse_xlsx",
+        "csv": "ragstone.ingest.parsers.text.csv:parse_csv",
+        "epub": "ragstone.ingest.parsers.office.epub:parse_epub",
+        "json": "ragstone.ingest.parsers.text.structured:parse_json",
+        "mail": "ragstone.ingest.parsers.mail.parser:parse_mail",
+        "image": "ragstone.ingest.parsers.images.image:parse_image",
+        "code": "ragstone.ingest.parsers.code.parser:parse_code",
     },
 )
 _SUFFIXES = {

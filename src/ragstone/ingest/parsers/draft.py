@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ragstone.core.errors import EmptyDocument, NoTextSeen, ParserLimit
 from ragstone.core.types import Block, BlockKind, Json, Parsed
-from ragstone.ingest.parsers.cleaning import clean, one_line
+from ragstone.ingest.parsers.text.cleaning import clean, one_line
 
 MAX_BLOCKS = 250_000
 MAX_CHARS = 64 * 1024 * 1024

@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 
 from ragstone.core.errors import InputError, ParserLimit, RagstoneError, UnsupportedFormat
 from ragstone.core.types import Failure, Item, failure_of
-from ragstone.ingest.parsers.cleaning import printable
+from ragstone.ingest.parsers.text.cleaning import printable
 from ragstone.ingest.sources.mailboxes import is_mailbox, read_mailbox
 from ragstone.ingest.sources.walk import is_document, is_skipped, own_name, skipped
 from ragstone.ingest.sources.zip_file import (

@@ -9,10 +9,10 @@ import subprocess
 from typing import Any
 
 from ragstone.core.errors import SourceError
-from ragstone.ingest.parsers.isolation import start_isolated
+from ragstone.ingest.parsers.sandbox.isolation import start_isolated
 from ragstone.settings.tree import LimitSettings
 
-_CHILD = "ragstone.ingest.parsers.feed"
+_CHILD = "ragstone.ingest.parsers.web.feed"
 
 
 async def parse_apart(content: bytes, name: str, limits: LimitSettings) -> dict[str, Any]:

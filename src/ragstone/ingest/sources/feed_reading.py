@@ -13,8 +13,8 @@ from typing import Any
 from ragstone.core.errors import AddressRefused, SourceError
 from ragstone.core.ids import content_hash
 from ragstone.fetch import Fetched, canonical_url, shown
-from ragstone.ingest.parsers.cleaning import one_line
-from ragstone.ingest.parsers.decoding import decode
+from ragstone.ingest.parsers.text.cleaning import one_line
+from ragstone.ingest.parsers.text.decoding import decode
 from ragstone.ingest.sources.feed_child import parse_apart
 from ragstone.ingest.sources.pages import CHARSET, declared_charset
 from ragstone.ingest.sources.safe_xml import BrokenXml, read_records

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import IO, NamedTuple
 
 from ragstone.core.errors import SourceError
-from ragstone.ingest.parsers.cleaning import printable
+from ragstone.ingest.parsers.text.cleaning import printable
 from ragstone.ingest.sources.git_home import check_home, place_of
 
 SECONDS = 120

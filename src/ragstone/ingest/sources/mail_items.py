@@ -6,8 +6,7 @@ import re
 
 from ragstone.core.errors import ParseError
 from ragstone.core.ids import content_hash
-from ragstone.ingest.parsers.mail_headers import Envelope, read_envelope
-from ragstone.ingest.parsers.mail_message import read_message
+from ragstone.ingest.parsers.mail.headers import Envelope, read_envelope, read_message
 
 MEDIA_TYPE = "message/rfc822"
 _MAX_HEAD = 256 * 1024

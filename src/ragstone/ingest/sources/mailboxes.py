@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from ragstone.core.errors import ParseError
 from ragstone.core.types import Failure, Item, Json
-from ragstone.ingest.parsers.mail_headers import Envelope
+from ragstone.ingest.parsers.mail.headers import Envelope
 from ragstone.ingest.sources.mail_items import MEDIA_TYPE, Names, read_head
 from ragstone.ingest.sources.mail_mbox import read_mbox
 from ragstone.settings.tree import LimitSettings

@@ -12,7 +12,7 @@ from ragstone.core.clock import parse_moment
 from ragstone.core.errors import FetchError, SourceError
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import PoliteFetcher, shown
-from ragstone.ingest.parsers.cleaning import one_line
+from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.pages import WebAddress
 from ragstone.settings.base import Section

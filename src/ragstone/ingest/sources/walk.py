@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from ragstone.core.types import SKIPPED, Failure
-from ragstone.ingest.parsers import ocr
+from ragstone.ingest.parsers.images import ocr
 from ragstone.ingest.sources.patterns import Selection
 
 EVERYTHING = Selection()

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import IO, BinaryIO, cast
 
 from ragstone.core.errors import InputError, ParseError, ParserLimit, UnsupportedFormat
-from ragstone.ingest.parsers.cleaning import printable
+from ragstone.ingest.parsers.text.cleaning import printable
 from ragstone.settings.tree import LimitSettings
 
 _CHUNK = 64 * 1024

@@ -7,7 +7,7 @@ from ragstone.core.protocols import Chunker
 from ragstone.core.types import Chunk
 from ragstone.ingest.chunkers.email import EmailChunker
 from ragstone.ingest.chunkers.limits import Limits
-from ragstone.ingest.parsers.mail import parse_mail
+from ragstone.ingest.parsers.mail.parser import parse_mail
 from ragstone.testing.chunker_suite import ChunkerSuite, document_of
 
 FORWARD = """\

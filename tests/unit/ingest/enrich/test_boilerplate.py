@@ -5,7 +5,7 @@ from tests.unit.ingest.enrich.texts import block_texts, document
 
 from ragstone.ingest.enrich.boilerplate import EDGE, MAX_CHARS, trim_boilerplate
 from ragstone.ingest.parsers.draft import broken_rules
-from ragstone.ingest.parsers.html import parse_html
+from ragstone.ingest.parsers.web.html import parse_html
 
 ARTICLE = (
     "# The new ferry",

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from ragstone.core.errors import EmptyDocument, ParseError
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers import code, code_outline
-from ragstone.ingest.parsers.code import parse_code
-from ragstone.ingest.parsers.code_languages import LANGUAGES
+from ragstone.ingest.parsers.code import outline as code_outline
+from ragstone.ingest.parsers.code import parser as code
+from ragstone.ingest.parsers.code.outline import LANGUAGES
+from ragstone.ingest.parsers.code.parser import parse_code
 from ragstone.ingest.parsers.draft import broken_rules
 
 PYTHON = '''

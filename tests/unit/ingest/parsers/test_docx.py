@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ragstone.core.errors import EmptyDocument
-from ragstone.ingest.parsers.docx import MEDIA_TYPE, parse_docx
 from ragstone.ingest.parsers.draft import broken_rules
+from ragstone.ingest.parsers.office.docx import MEDIA_TYPE, parse_docx
 
 MakeDocx = Callable[[Callable[[Any], None]], bytes]
 

@@ -8,7 +8,7 @@ from ragstone.core.errors import EmptyDocument, ParseError
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.dispatch import parse
 from ragstone.ingest.parsers.draft import broken_rules
-from ragstone.ingest.parsers.epub import parse_epub
+from ragstone.ingest.parsers.office.epub import parse_epub
 
 MakeZip = Callable[[Mapping[str, str | bytes]], bytes]
 

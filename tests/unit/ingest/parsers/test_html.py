@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ragstone.core.errors import EmptyDocument, ParseError
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import broken_rules
-from ragstone.ingest.parsers.html import parse_html
+from ragstone.ingest.parsers.web.html import parse_html
 
 
 def shape(parsed: Parsed) -> list[tuple[str, int, str]]:

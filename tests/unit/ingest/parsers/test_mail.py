@@ -11,7 +11,7 @@ import pytest
 from ragstone.core.errors import EmptyDocument, ParseError
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import broken_rules
-from ragstone.ingest.parsers.mail import parse_mail
+from ragstone.ingest.parsers.mail.parser import parse_mail
 
 
 def mail(subject: str, text: str = "", *, html: str = "", **headers: str) -> EmailMessage:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.ingest.parsers.mail import parse_mail
+from ragstone.ingest.parsers.mail.parser import parse_mail
 
 ENGLISH = """\
 Nine is fine.

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ragstone.core.errors import EmptyDocument, ParseError
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import broken_rules
-from ragstone.ingest.parsers.markdown import parse_markdown
+from ragstone.ingest.parsers.text.markdown import parse_markdown
 
 PAGE = """\
 # Ferry *rules* and `code` {#rules}

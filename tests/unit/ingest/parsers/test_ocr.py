@@ -14,14 +14,15 @@ from reportlab.lib.pagesizes import A4
 from reportlab.lib.utils import ImageReader
 
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, UnsupportedFormat
-from ragstone.ingest.parsers import ocr, pdf_pages
 from ragstone.ingest.parsers.dispatch import parse
 from ragstone.ingest.parsers.draft import broken_rules
-from ragstone.ingest.parsers.image import parse_image
+from ragstone.ingest.parsers.images import ocr
+from ragstone.ingest.parsers.images.image import parse_image
 from ragstone.ingest.parsers.options import SCANS_PER_WINDOW, ParseOptions
-from ragstone.ingest.parsers.pdf import parse_pdf
-from ragstone.ingest.parsers.pdf_layout import Span
-from ragstone.ingest.parsers.pool import ParserPool
+from ragstone.ingest.parsers.pdf import pages as pdf_pages
+from ragstone.ingest.parsers.pdf.layout import Span
+from ragstone.ingest.parsers.pdf.parser import parse_pdf
+from ragstone.ingest.parsers.sandbox.pool import ParserPool
 
 MakePicture = Callable[..., Image.Image]
 MakeScan = Callable[..., bytes]

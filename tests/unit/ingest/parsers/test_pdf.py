@@ -9,9 +9,9 @@ from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import Draft, broken_rules
 from ragstone.ingest.parsers.options import ParseOptions
-from ragstone.ingest.parsers.pdf import parse_pdf
-from ragstone.ingest.parsers.pdf_flow import add_pages
-from ragstone.ingest.parsers.pdf_layout import Page, Span, lines_of
+from ragstone.ingest.parsers.pdf.flow import add_pages
+from ragstone.ingest.parsers.pdf.layout import Page, Span, lines_of
+from ragstone.ingest.parsers.pdf.parser import parse_pdf
 
 MakePdf = Callable[..., bytes]
 

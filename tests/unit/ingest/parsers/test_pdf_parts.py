@@ -9,7 +9,7 @@ import pytest
 
 from ragstone.core.errors import ParseError
 from ragstone.ingest.parsers.options import ParseOptions
-from ragstone.ingest.parsers.pdf import parse_pdf
+from ragstone.ingest.parsers.pdf.parser import parse_pdf
 
 MakePdf = Callable[..., bytes]
 

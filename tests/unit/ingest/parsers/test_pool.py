@@ -16,10 +16,12 @@ import pytest
 
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, UnsupportedFormat
 from ragstone.core.types import Attachment, Block, Parsed
-from ragstone.ingest.parsers import child, process, sandbox, wire
 from ragstone.ingest.parsers.dispatch import parse
 from ragstone.ingest.parsers.options import ParseOptions
-from ragstone.ingest.parsers.pool import ParserLimits, ParserPool
+from ragstone.ingest.parsers.sandbox import child, process
+from ragstone.ingest.parsers.sandbox import limits as sandbox
+from ragstone.ingest.parsers.sandbox import messages as wire
+from ragstone.ingest.parsers.sandbox.pool import ParserLimits, ParserPool
 
 SLOW = b"*a _b [c](d) " * 400_000
 """Markdown that takes far longer than any limit used here."""
@@ -222,7 +224,7 @@ async def test_the_child_has_nothing_it_does_not_need(
 def test_no_child_outlives_a_parent_that_is_killed() -> None:
     script = (
         "import asyncio, os, signal\n"
-        "from ragstone.ingest.parsers.pool import ParserPool\n"
+        "from ragstone.ingest.parsers.sandbox.pool import ParserPool\n"
         "async def main():\n"
         "    pool = ParserPool()\n"
         "    await pool.parse(b'text', 'a.txt')\n"

@@ -10,8 +10,8 @@ from pptx.util import Inches
 
 from ragstone.core.errors import EmptyDocument, ParserLimit
 from ragstone.ingest.parsers.draft import broken_rules
+from ragstone.ingest.parsers.office.pptx import MEDIA_TYPE, parse_pptx
 from ragstone.ingest.parsers.options import ParseOptions
-from ragstone.ingest.parsers.pptx import MEDIA_TYPE, parse_pptx
 
 MakePptx = Callable[[Callable[[Any], object]], bytes]
 

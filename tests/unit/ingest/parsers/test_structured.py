@@ -10,7 +10,7 @@ from ragstone.core.errors import EmptyDocument, ParseError
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.dispatch import parse
 from ragstone.ingest.parsers.draft import broken_rules
-from ragstone.ingest.parsers.structured import parse_json
+from ragstone.ingest.parsers.text.structured import parse_json
 
 
 def shape(parsed: Parsed) -> list[tuple[str, str]]:

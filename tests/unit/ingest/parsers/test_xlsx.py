@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from ragstone.core.errors import EmptyDocument, ParserLimit
-from ragstone.ingest.parsers import xlsx
 from ragstone.ingest.parsers.draft import broken_rules
-from ragstone.ingest.parsers.xlsx import parse_xlsx
-from ragstone.ingest.parsers.xlsx_values import shown
+from ragstone.ingest.parsers.office import xlsx
+from ragstone.ingest.parsers.office.xlsx import parse_xlsx, shown
 
 MakeXlsx = Callable[[Callable[[Any], None]], bytes]
 

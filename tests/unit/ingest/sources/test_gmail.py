@@ -15,7 +15,7 @@ import pytest
 from ragstone.core.errors import FetchError, SourceError
 from ragstone.core.types import Failure, Item, Page
 from ragstone.fetch import Fetcher
-from ragstone.ingest.parsers.mail import parse_mail
+from ragstone.ingest.parsers.mail.parser import parse_mail
 from ragstone.ingest.sources import page_tokens
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.gmail import GmailConfig, GmailSource

@@ -10,7 +10,7 @@ import pytest
 
 from ragstone.core.errors import SourceError
 from ragstone.core.types import Failure, Item, Page
-from ragstone.ingest.parsers.mail import parse_mail
+from ragstone.ingest.parsers.mail.parser import parse_mail
 from ragstone.ingest.sources import mbox
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.mail_mbox import PIECE, read_mbox

@@ -1,0 +1,1 @@
+"""Source code: symbols and outline by tree-sitter."""

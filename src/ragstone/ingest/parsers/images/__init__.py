@@ -1,0 +1,1 @@
+"""Pictures: text by OCR."""

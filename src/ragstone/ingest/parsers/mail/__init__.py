@@ -1,0 +1,1 @@
+"""Mail messages: headers, parts, quoted replies."""

@@ -1,0 +1,1 @@
+"""Office files and e-books: DOCX, PPTX, XLSX, RTF, EPUB."""

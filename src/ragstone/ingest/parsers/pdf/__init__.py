@@ -1,0 +1,1 @@
+"""PDF: words, layout, tables, scanned pages."""

@@ -1,0 +1,1 @@
+"""Parsers run in child processes with limits on time and memory."""

@@ -1,0 +1,1 @@
+"""Text files: plain text, Markdown, CSV, JSON, and decoding bytes."""
