@@ -19,7 +19,7 @@ from ragstone.engine import Engine
 from ragstone.evaluate.metrics import paired_bootstrap
 from ragstone.evaluate.runner import Row as Scored
 from ragstone.evaluate.runner import evaluate
-from ragstone.ingest.sources.listing import found_at
+from ragstone.ingest.sources.files.listing import found_at
 from ragstone.models.weights.artefacts import cache_folder
 from ragstone.query.request import Arm
 from ragstone.settings.load import read_profile

@@ -34,7 +34,7 @@ from ragstone.ingest.prepare import Preparer, unusable
 from ragstone.ingest.roll import Roll
 from ragstone.ingest.schedule import next_run
 from ragstone.ingest.sources import check_without_variables, unset_variables
-from ragstone.ingest.sources.listing import found_at
+from ragstone.ingest.sources.files.listing import found_at
 from ragstone.ingest.sync import new_jobs
 from ragstone.ingest.tally import Tally
 from ragstone.ingest.task import Group, Task

@@ -43,7 +43,7 @@ class Library(EmbeddingKeeper):
         on_progress: OnProgress | None = None,
     ) -> IngestReport:
         """Take in files and folders; what has not changed since is left alone, what is gone from a folder goes."""
-        from ragstone.ingest.sources.listing import found_at
+        from ragstone.ingest.sources.files.listing import found_at
 
         items, listings = await found_at(paths, self.settings.limits)
         return await self.ingest_items(
@@ -89,7 +89,7 @@ class Library(EmbeddingKeeper):
     ) -> IngestReport:
         """What `ingest` would do: files are read, no model is asked and nothing is written."""
         from ragstone.ingest.preview import preview
-        from ragstone.ingest.sources.listing import found_at
+        from ragstone.ingest.sources.files.listing import found_at
 
         items, listings = await found_at(paths, self.settings.limits)
         owner = await self._owner(tenant)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ragstone.erasure import Eraser
     from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.prepare import Preparer
-    from ragstone.ingest.sources.records import RecordFinder
+    from ragstone.ingest.sources.database.records import RecordFinder
     from ragstone.intake import Intake
     from ragstone.reembed import Reembedder
     from ragstone.refresh.refresher import Refresher
@@ -310,7 +310,7 @@ def _web(settings: Settings, stores: Stores, gate: Gate, closing: list[Closing])
 def _records(settings: Settings) -> RecordFinder | None:
     if not settings.records.sets:
         return None
-    from ragstone.ingest.sources.records import RecordFinder
+    from ragstone.ingest.sources.database.records import RecordFinder
 
     return RecordFinder(settings.records, settings.databases)
 

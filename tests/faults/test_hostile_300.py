@@ -30,7 +30,7 @@ from ragstone.core.types import Failure, Item, Parsed
 from ragstone.ingest.parsers.draft import broken_rules
 from ragstone.ingest.parsers.sandbox.pool import ParserLimits, ParserPool
 from ragstone.ingest.parsers.text.cleaning import clean, printable
-from ragstone.ingest.sources.archives import expand
+from ragstone.ingest.sources.files.archives import expand
 from ragstone.settings.tree import LimitSettings
 
 ALL = os.environ.get("RAGSTONE_HOSTILE") == "all"

@@ -211,7 +211,7 @@ MAY = {
 CONNECTS = {"open_connection", "create_connection", "create_datagram_endpoint", "urlopen", "urlretrieve"}
 
 
-IMAP, IMAP_WORDS = "ingest/sources/imap_connection.py", "ingest/sources/mail_imap.py"
+IMAP, IMAP_WORDS = "ingest/sources/mail/imap_session.py", "ingest/sources/mail/imap_session.py"
 STORES = "stores/vectors"
 ALLOWED = {
     (f"{STORES}/rest.py", "httpx2"),

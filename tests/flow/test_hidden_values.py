@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ragstone import Engine, Settings, open_engine
-from ragstone.ingest.sources.veil import Veil
+from ragstone.ingest.sources.secrets import Veil
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.web_double import WebDouble, html, xml
 

@@ -16,7 +16,7 @@ from tests.flow.gated import GatedEmbedder
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.types import IngestReport
 from ragstone.ingest.arrivals import Arrivals
-from ragstone.ingest.sources import listing
+from ragstone.ingest.sources.files import listing
 from ragstone.stores.vectors.derived import DerivedIndex
 
 postgres_databases = postgres_server.postgres_databases

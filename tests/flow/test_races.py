@@ -18,7 +18,7 @@ from ragstone.core.tenants import Quotas
 from ragstone.ingest import held
 from ragstone.ingest.arrivals import Arrivals
 from ragstone.ingest.belt import LONG_CHUNKS
-from ragstone.ingest.sources.files import FilesSource
+from ragstone.ingest.sources.files.source import FilesSource
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.ledger import claims, jobs
 from ragstone.stores.ledger.transaction import SqlTransaction

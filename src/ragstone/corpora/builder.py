@@ -42,7 +42,7 @@ from ragstone.corpora.pipeline import BuildPipelines, read_corpus
 from ragstone.corpora.place import Corpus, find_corpus
 from ragstone.corpora.renaming import Renaming
 from ragstone.gate import Gate
-from ragstone.ingest.sources.corpus import SOURCE_TYPE
+from ragstone.ingest.sources.files.corpus import SOURCE_TYPE
 from ragstone.settings.tree import Settings
 from ragstone.stores.corpus_files import FilePair
 from ragstone.stores.corpus_rows import live_chunk_ids, tenant_id_of, vector_count

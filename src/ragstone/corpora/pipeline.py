@@ -19,7 +19,7 @@ from ragstone.settings.tree import ChunkingSettings, LimitSettings, Settings
 if TYPE_CHECKING:
     # Only builds need these: whoever looks after files starts the sooner.
     from ragstone.ingest.pipeline import IngestPipeline
-    from ragstone.ingest.sources.walk import Found
+    from ragstone.ingest.sources.files.walk import Found
     from ragstone.stores.opening import Stores
 
 SOURCE = "corpus"
@@ -73,7 +73,7 @@ class BuildPipelines:
 
 def read_corpus(found: Found, limits: LimitSettings) -> Iterator[Item | Failure]:
     """The documents of a corpus: most often one."""
-    from ragstone.ingest.sources.reading import read_documents
+    from ragstone.ingest.sources.files.reading import read_documents
 
     origin = Item(SOURCE, found.relative, found.shown, b"", metadata={"source_type": SOURCE})
     return read_documents(found, origin, limits, limits.file_mb * MEGABYTE)

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ids import check_name
-from ragstone.ingest.sources.walk import Found, as_text, real
+from ragstone.ingest.sources.files.walk import Found, as_text, real
 from ragstone.settings.tree import Settings
 from ragstone.stores.corpus_files import DATA, USUAL
 

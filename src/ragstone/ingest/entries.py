@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.precedence import just_read
-from ragstone.ingest.sources.archives import expand
+from ragstone.ingest.sources.files.archives import expand
 from ragstone.ingest.task import Group, Task, Watch
 from ragstone.settings.tree import LimitSettings
 

@@ -28,7 +28,7 @@ from ragstone.ingest.arrivals import MEMBER, Arrivals, Listing
 from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.ingest.prepare import Preparer, unusable
 from ragstone.ingest.resemblance import twin_of
-from ragstone.ingest.sources.veil import Veil, VeiledSource
+from ragstone.ingest.sources.secrets import Veil, VeiledSource
 from ragstone.ingest.tally import Tally, said_of
 from ragstone.ingest.task import Group, Task
 

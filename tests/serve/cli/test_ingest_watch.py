@@ -104,7 +104,7 @@ async def test_a_path_that_cannot_be_watched_ends_the_watching(
     def closed(_: Path) -> str:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("ragstone.ingest.sources.watch.signature", closed)
+    monkeypatch.setattr("ragstone.ingest.sources.files.watch.signature", closed)
     async with aclosing(rounds([tmp_path], 1.0)) as turns:
         await anext(turns)
         with pytest.raises(PermissionError):

@@ -10,7 +10,7 @@ import pytest
 from ragstone.core.errors import InputError
 from ragstone.core.types import SKIPPED, Failure, Item
 from ragstone.ingest.parsers.images import ocr
-from ragstone.ingest.sources.files import count_files, read_files
+from ragstone.ingest.sources.files.source import count_files, read_files
 
 MEGABYTE = 1024 * 1024
 

@@ -15,25 +15,25 @@ from pydantic_core import ErrorDetails
 from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import Source
 from ragstone.core.registry import Registry
+from ragstone.ingest.sources.config_errors import wrong_setting
 from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.veil import Veil, VeiledSource
-from ragstone.ingest.sources.wrong_settings import wrong_setting
+from ragstone.ingest.sources.secrets import Veil, VeiledSource
 from ragstone.settings.base import Section
 
 KINDS = {
-    "files": "ragstone.ingest.sources.files:FilesSource",
-    "git": "ragstone.ingest.sources.git:GitSource",
-    "corpus": "ragstone.ingest.sources.corpus:CorpusSource",
-    "database": "ragstone.ingest.sources.database:DatabaseSource",
-    "web": "ragstone.ingest.sources.web:WebSource",
-    "sitemap": "ragstone.ingest.sources.sitemap:SitemapSource",
-    "crawl": "ragstone.ingest.sources.crawl:CrawlSource",
-    "feeds": "ragstone.ingest.sources.feeds:FeedsSource",
-    "hacker_news": "ragstone.ingest.sources.hacker_news:HackerNewsSource",
-    "semantic_scholar": "ragstone.ingest.sources.semantic_scholar:SemanticScholarSource",
-    "mbox": "ragstone.ingest.sources.mbox:MboxSource",
-    "imap": "ragstone.ingest.sources.imap:ImapSource",
-    "gmail": "ragstone.ingest.sources.gmail:GmailSource",
+    "files": "ragstone.ingest.sources.files.source:FilesSource",
+    "git": "ragstone.ingest.sources.git.source:GitSource",
+    "corpus": "ragstone.ingest.sources.files.corpus:CorpusSource",
+    "database": "ragstone.ingest.sources.database.source:DatabaseSource",
+    "web": "ragstone.ingest.sources.web.source:WebSource",
+    "sitemap": "ragstone.ingest.sources.web.sitemap:SitemapSource",
+    "crawl": "ragstone.ingest.sources.web.crawl:CrawlSource",
+    "feeds": "ragstone.ingest.sources.web.feeds:FeedsSource",
+    "hacker_news": "ragstone.ingest.sources.web.hacker_news:HackerNewsSource",
+    "semantic_scholar": "ragstone.ingest.sources.papers.semantic_scholar:SemanticScholarSource",
+    "mbox": "ragstone.ingest.sources.mail.mbox:MboxSource",
+    "imap": "ragstone.ingest.sources.mail.imap:ImapSource",
+    "gmail": "ragstone.ingest.sources.mail.gmail:GmailSource",
 }
 SOURCES = Registry("source", KINDS)
 _REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")

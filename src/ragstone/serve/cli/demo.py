@@ -27,7 +27,7 @@ async def demo(session: Session) -> int:
     """Ingest a small sample corpus and ask it a few questions."""
     from ragstone import samples
     from ragstone.core.wire import ask_json, ingest_json
-    from ragstone.ingest.sources.files import count_files
+    from ragstone.ingest.sources.files.source import count_files
 
     settings = session.settings(kb=session.options.kb or KB)
     out = None if session.options.json else console()

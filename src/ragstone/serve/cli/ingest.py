@@ -118,6 +118,6 @@ async def _count(session: Session, paths: list[Path]) -> int:
     """About how many documents there are, if somebody watches."""
     import asyncio
 
-    from ragstone.ingest.sources.files import count_files
+    from ragstone.ingest.sources.files.source import count_files
 
     return await asyncio.to_thread(count_files, paths) if session.shows_progress else 0

@@ -80,7 +80,7 @@ async def rounds(
 async def _watch(
     path: Path, seconds: float, wait: Wait, begun: asyncio.Event, stirred: asyncio.Event
 ) -> None:
-    from ragstone.ingest.sources.watch import changes
+    from ragstone.ingest.sources.files.watch import changes
 
     async def waiting(time: float) -> None:
         begun.set()

@@ -20,7 +20,7 @@ import numpy as np
 from ragstone.core.errors import InputError, NotFoundError, ParseError
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.tenants import Admission
-from ragstone.ingest.sources.zip_file import check_member, damage_named, open_zip
+from ragstone.ingest.sources.files.archives import check_member, damage_named, open_zip
 from ragstone.settings.tree import LimitSettings
 from ragstone.stores.ledger.source_book import SecretKeys
 from ragstone.stores.ledger.sqlite_file import translated

@@ -11,8 +11,8 @@ import pytest
 from tests.unit.ingest.sources.source_kit import context, failures, items, pages, pages_before_error
 
 from ragstone.core.types import Failure, Item
-from ragstone.ingest.sources.archives import expand
-from ragstone.ingest.sources.files import FilesConfig, FilesSource, read_files
+from ragstone.ingest.sources.files.archives import expand
+from ragstone.ingest.sources.files.source import FilesConfig, FilesSource, read_files
 from ragstone.settings.tree import LimitSettings
 
 MEGABYTE = 1024 * 1024
@@ -156,7 +156,7 @@ async def test_a_mailbox_that_cannot_be_opened_looks_like_no_deletion(
     def broken(*_: object) -> Iterator[Item]:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("ragstone.ingest.sources.mailboxes.read_mbox", broken)
+    monkeypatch.setattr("ragstone.ingest.sources.mail.mailboxes.read_mbox", broken)
     source = FilesSource(FilesConfig(path=folder), "mail", context(LIMITS))
     seen, error = await pages_before_error(source)
     assert str(error) == "docs/inbox.mbox could not be read to its end"

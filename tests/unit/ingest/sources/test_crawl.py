@@ -10,8 +10,9 @@ from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
 from ragstone.fetch import Fetched
-from ragstone.ingest.sources import crawl, page_turns
-from ragstone.ingest.sources.crawl import CrawlConfig, CrawlSource, Links
+from ragstone.ingest.sources import paging as page_turns
+from ragstone.ingest.sources.web import crawl
+from ragstone.ingest.sources.web.crawl import CrawlConfig, CrawlSource, Links
 from ragstone.testing.web_double import Reply, Request, html, redirect
 
 

@@ -13,8 +13,8 @@ from tests.unit.ingest.sources.source_kit import context, entries, failures, ite
 
 from ragstone.core.errors import SourceError
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.ingest.sources.database import DatabaseConfig, DatabaseSource
-from ragstone.ingest.sources.database_rows import RowQuery, RowReader
+from ragstone.ingest.sources.database.rows import RowQuery, RowReader
+from ragstone.ingest.sources.database.source import DatabaseConfig, DatabaseSource
 from ragstone.settings.tree import LimitSettings
 
 ALL = {

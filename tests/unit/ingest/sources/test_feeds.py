@@ -10,7 +10,7 @@ import pytest
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
-from ragstone.ingest.sources.feeds import FeedsConfig, FeedsSource
+from ragstone.ingest.sources.web.feeds import FeedsConfig, FeedsSource
 from ragstone.settings.tree import LimitSettings
 from ragstone.testing.web_double import Reply, html, xml
 

@@ -17,10 +17,10 @@ from tests.unit.ingest.sources.source_kit import (
 
 from ragstone.core.errors import SourceError
 from ragstone.core.types import SKIPPED, Failure, Item
-from ragstone.ingest.sources import files as files_module
-from ragstone.ingest.sources.files import FilesConfig, FilesSource, read_files
-from ragstone.ingest.sources.listing import folder_listings
-from ragstone.ingest.sources.walk import real
+from ragstone.ingest.sources.files import source as files_module
+from ragstone.ingest.sources.files.listing import folder_listings
+from ragstone.ingest.sources.files.source import FilesConfig, FilesSource, read_files
+from ragstone.ingest.sources.files.walk import real
 from ragstone.settings.tree import LimitSettings
 
 
@@ -73,7 +73,7 @@ async def test_the_first_page_lists_all_ids_and_pages_are_small(folder: Path) ->
 
 
 async def test_a_page_holds_no_more_bytes_than_it_may(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragstone.ingest.sources.batches.MAX_BYTES", 10)
+    monkeypatch.setattr("ragstone.ingest.sources.files.batches.MAX_BYTES", 10)
     for name, size in (("a", 6), ("b", 5), ("c", 50), ("d", 4), ("e", 6)):
         write(folder / f"{name}.txt", "x" * size)
     found = await pages(source(folder))
@@ -155,7 +155,7 @@ async def test_an_archive_that_breaks_off_while_it_is_read_ends_the_run_with_an_
     def broken(*_: object) -> object:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("ragstone.ingest.sources.archives.read_member", broken)
+    monkeypatch.setattr("ragstone.ingest.sources.files.archives.read_member", broken)
     seen, error = await pages_before_error(source(folder))
     assert str(error) == "docs/b.zip could not be read to its end"
     assert failures(seen) == [

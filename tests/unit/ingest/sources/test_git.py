@@ -11,7 +11,7 @@ from tests.unit.ingest.sources.source_kit import context, failures, items, pages
 
 from ragstone.core.errors import SourceError
 from ragstone.core.types import SKIPPED, Failure, Item, Json, Page
-from ragstone.ingest.sources.git import GitConfig, GitSource
+from ragstone.ingest.sources.git.source import GitConfig, GitSource
 from ragstone.settings.tree import LimitSettings
 
 IDENTITY = {

@@ -10,7 +10,8 @@ from tests.unit.ingest.sources.source_kit import items, pages, write
 from tests.unit.ingest.sources.test_git import checkout, commit, git, reach, source
 
 from ragstone.core.errors import SourceError
-from ragstone.ingest.sources import git_home, git_objects
+from ragstone.ingest.sources.git import objects as git_home
+from ragstone.ingest.sources.git import objects as git_objects
 
 __all__ = ["checkout"]
 

@@ -16,9 +16,9 @@ from ragstone.core.errors import FetchError, SourceError
 from ragstone.core.types import Failure, Item, Page
 from ragstone.fetch import Fetcher
 from ragstone.ingest.parsers.mail.parser import parse_mail
-from ragstone.ingest.sources import page_tokens
+from ragstone.ingest.sources import paging as page_tokens
 from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.gmail import GmailConfig, GmailSource
+from ragstone.ingest.sources.mail.gmail import GmailConfig, GmailSource
 from ragstone.settings.tree import FetchSettings, LimitSettings
 from ragstone.testing.web_double import Reply, Request, WebDouble, json_reply
 

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
-from ragstone.ingest.sources.hacker_news import HackerNewsConfig, HackerNewsSource
+from ragstone.ingest.sources.web.hacker_news import HackerNewsConfig, HackerNewsSource
 from ragstone.testing.web_double import Reply, Request, html, json_reply
 
 START = 1_700_000_000

@@ -11,8 +11,8 @@ from ragstone.core.errors import AddressRefused, FetchError, SourceError
 from ragstone.core.types import Failure, Item, Page
 from ragstone.fetch import Fetcher
 from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.imap import ImapConfig, ImapSource
-from ragstone.ingest.sources.mail_imap import encode_mailbox
+from ragstone.ingest.sources.mail.imap import ImapConfig, ImapSource
+from ragstone.ingest.sources.mail.imap_session import encode_mailbox
 from ragstone.settings.tree import FetchSettings, LimitSettings
 from ragstone.testing.imap_double import ImapDouble, MailboxDouble
 

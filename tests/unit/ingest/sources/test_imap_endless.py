@@ -12,10 +12,10 @@ import pytest
 
 from ragstone.core.errors import FetchError, RagstoneError, SourceError
 from ragstone.fetch import Fetcher
-from ragstone.ingest.sources import imap_connection
 from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.imap import ImapConfig, ImapSource
-from ragstone.ingest.sources.mail_imap import ImapSession, Mailbox
+from ragstone.ingest.sources.mail import imap_session as imap_connection
+from ragstone.ingest.sources.mail.imap import ImapConfig, ImapSource
+from ragstone.ingest.sources.mail.imap_session import ImapSession, Mailbox
 from ragstone.settings.tree import FetchSettings, LimitSettings
 from ragstone.testing.imap_double import ImapDouble, MailboxDouble
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ragstone.core.errors import SourceError
-from ragstone.ingest.sources import page_tokens
-from ragstone.ingest.sources.page_tokens import PageTokens
+from ragstone.ingest.sources import paging as page_tokens
+from ragstone.ingest.sources.paging import PageTokens
 
 
 def test_each_token_leads_on_once() -> None:

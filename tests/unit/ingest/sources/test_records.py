@@ -15,8 +15,8 @@ from pydantic import SecretStr
 
 from ragstone.core.errors import SettingsError, SourceError
 from ragstone.core.protocols import RecordFindings
-from ragstone.ingest.sources.database_rows import RowReader
-from ragstone.ingest.sources.records import LONGEST_TEXT, READERS, RecordFinder
+from ragstone.ingest.sources.database.records import LONGEST_TEXT, READERS, RecordFinder
+from ragstone.ingest.sources.database.rows import RowReader
 from ragstone.settings.load import load_settings
 from ragstone.settings.records import RecordSettings
 

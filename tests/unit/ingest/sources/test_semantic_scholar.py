@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
-from ragstone.ingest.sources import semantic_scholar
-from ragstone.ingest.sources.semantic_scholar import SemanticScholarConfig, SemanticScholarSource
+from ragstone.ingest.sources.papers import semantic_scholar
+from ragstone.ingest.sources.papers.semantic_scholar import SemanticScholarConfig, SemanticScholarSource
 from ragstone.testing.web_double import Reply, Request, json_reply, redirect
 
 PATH = "/graph/v1/paper/search/bulk"

@@ -10,9 +10,10 @@ import pytest
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
-from ragstone.ingest.sources import page_turns, safe_xml, sitemap
-from ragstone.ingest.sources.safe_xml import Records, read_records
-from ragstone.ingest.sources.sitemap import SitemapConfig, SitemapSource
+from ragstone.ingest.sources import paging as page_turns
+from ragstone.ingest.sources.web import safe_xml, sitemap
+from ragstone.ingest.sources.web.safe_xml import Records, read_records
+from ragstone.ingest.sources.web.sitemap import SitemapConfig, SitemapSource
 from ragstone.testing.web_double import Reply, html, xml
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'

@@ -11,8 +11,8 @@ from tests.unit.ingest.sources.web_kit import Run, Site, open_site
 
 from ragstone.core.errors import FetchError, SettingsError
 from ragstone.ingest.sources import build_source
-from ragstone.ingest.sources.veil import Veil
-from ragstone.ingest.sources.web import WebSource
+from ragstone.ingest.sources.secrets import Veil
+from ragstone.ingest.sources.web.source import WebSource
 from ragstone.testing.web_double import html, xml
 
 SECRET = "canary-4711"

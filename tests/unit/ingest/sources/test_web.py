@@ -10,8 +10,9 @@ from pydantic import ValidationError
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.types import Failure
-from ragstone.ingest.sources import build_source, pages
-from ragstone.ingest.sources.web import WebConfig, WebSource
+from ragstone.ingest.sources import build_source
+from ragstone.ingest.sources.web import pages
+from ragstone.ingest.sources.web.source import WebConfig, WebSource
 from ragstone.testing.web_double import Reply, html, redirect
 
 FIRST = datetime(2026, 1, 31, 9, tzinfo=UTC)

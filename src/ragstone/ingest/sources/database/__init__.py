@@ -1,0 +1,1 @@
+"""Rows of SQL databases, ingested or searched live."""

@@ -1,0 +1,1 @@
+"""Files and folders, archives inside them, and watching for changes."""

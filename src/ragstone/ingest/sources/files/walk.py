@@ -1,0 +1,117 @@
+"""Finding files: what of a folder is a document, in which order, under which name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from ragstone.core.types import SKIPPED, Failure
+from ragstone.ingest.parsers.images import ocr
+from ragstone.ingest.sources.files.patterns import Selection
+
+EVERYTHING = Selection()
+# Kinds that are never documents: found inside a folder they are passed over without a word.
+PASSED_OVER = re.compile(
+    r"\.(avi|class|css|db(-wal|-shm|-journal)?|dll|eot|exe|gif|ico|lock|map|mov|mp[34]|o|otf|pack|pyc|so|svg|ttf|wav|webm"
+    r"|whl|woff2?)",
+    re.IGNORECASE,
+)
+# OCR takes seconds for a photo and a minute for a full screen: it is for those who ask for it.
+PICTURES = re.compile(r"\.(bmp|jpe?g|png|webp)", re.IGNORECASE)
+
+_LIKE_A_MEMBER = re.compile(r"(\.(?:mbox|zip))!/", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that was found: where it is, its name under the folder, and how its place is shown to people."""
+
+    path: Path
+    relative: str
+    shown: str
+
+
+def find(path: Path, selection: Selection = EVERYTHING) -> Iterator[Found | Failure]:
+    """The file itself, or the documents under the folder, each folder's own before those below it.
+
+    Hidden files, and links that lead out of the folder, are passed over; a folder that cannot be listed is a
+    `Failure`, after everything that could be.
+    """
+    if not path.is_dir():
+        name = as_text(path.name)
+        return iter([Found(path, name, name)])
+    return _walk(path, selection)
+
+
+def _walk(folder: Path, selection: Selection) -> Iterator[Found | Failure]:
+    root = real(folder)
+    closed: list[OSError] = []
+    for parent, folders, names in os.walk(folder, onerror=closed.append):
+        under = Path(parent).relative_to(folder)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and selection.enters(as_text((under / name).as_posix()))
+        )
+        for name in sorted(names):
+            file = Path(parent) / name
+            relative = as_text((under / name).as_posix())
+            wanted, shown = is_document(relative, selection), _shown(root, under / name)
+            if not wanted and is_skipped(relative, selection):
+                yield skipped(shown)
+            if not wanted or (file.is_symlink() and not real(file).is_relative_to(root)):
+                continue
+            yield Found(file, own_name(relative), shown)
+    for problem in closed:
+        shown = _shown(root, Path(os.fsdecode(problem.filename)).relative_to(folder))
+        yield Failure(shown, "unreadable", f"{shown} cannot be read: {problem.strerror or problem}")
+
+
+def _shown(root: Path, under: Path) -> str:
+    return own_name(as_text((Path(root.name) / under).as_posix()))
+
+
+def is_document(relative: str, selection: Selection = EVERYTHING) -> bool:
+    """Whether a path in a tree may be a document: not hidden, wanted, and of a kind that is one."""
+    if not _is_meant(relative, selection):
+        return False
+    suffix = PurePosixPath(relative).suffix
+    passed_over = PASSED_OVER.fullmatch(suffix) or PICTURES.fullmatch(suffix)
+    return not passed_over or selection.names_kind(relative)
+
+
+def is_skipped(relative: str, selection: Selection = EVERYTHING) -> bool:
+    """Whether what is no document would be one, had it been named: then it is reported, and not passed over."""
+    return bool(PICTURES.fullmatch(PurePosixPath(relative).suffix)) and _is_meant(relative, selection)
+
+
+def skipped(uri: str) -> Failure:
+    """What is said of a picture that nobody asked for by name."""
+    how = "pictures are read if they are named, by their path or by a glob such as *.png"
+    return Failure(uri, SKIPPED, how if ocr.is_installed() else f"{how}; {ocr.NOT_INSTALLED}")
+
+
+def _is_meant(relative: str, selection: Selection) -> bool:
+    return not any(part.startswith(".") for part in relative.split("/")) and selection.takes(relative)
+
+
+def real(path: Path) -> Path:
+    """Where a path leads in the end."""
+    # Path.resolve raises on a link that leads to itself.
+    return Path(os.path.realpath(path))
+
+
+def own_name(path: str) -> str:
+    """A path as the name of what is there: `a.zip!/b` is what is in the archive a.zip, and no folder may seem to be it.
+
+    It becomes `a.zip//b`, which is no other path's name, since no part of a path is empty.
+    """
+    return _LIKE_A_MEMBER.sub(r"\1//", path)
+
+
+def as_text(name: str) -> str:
+    """A name as text: bytes of it that are not UTF-8 are written out, since no store takes them."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")

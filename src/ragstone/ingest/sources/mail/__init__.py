@@ -1,0 +1,1 @@
+"""Mailboxes: Gmail, IMAP and mbox files."""

@@ -1,0 +1,60 @@
+"""Mailbox files met on the way: in a folder, in an archive, on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import BinaryIO
+
+from ragstone.core.errors import ParseError
+from ragstone.core.types import Failure, Item, Json
+from ragstone.ingest.parsers.mail.headers import Envelope
+from ragstone.ingest.sources.mail.items import MEDIA_TYPE, Names, read_head
+from ragstone.ingest.sources.mail.mbox_reader import read_mbox
+from ragstone.settings.tree import LimitSettings
+
+
+def is_mailbox(name: str) -> bool:
+    """Whether a file of this name is a mailbox."""
+    return name.lower().endswith(".mbox")
+
+
+def read_mailbox(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterator[Item | Failure]:
+    """The messages of a mailbox of any size, one in memory at a time. `origin` says what it is known as.
+
+    A message that stands in it twice is one document; two that only share their Message-ID are two.
+    """
+    names, seen = Names(), set[str]()
+    found = False
+    for message in read_mbox(file, limits.file_mb * 1024 * 1024):
+        found = True
+        if message.content is None:
+            where = f"the message at byte {message.start:,} of {origin.uri}"
+            error = f"{where} is larger than limits.file_mb allows"
+            yield Failure(f"{origin.uri}!/{message.start}", "too_large", error)
+        else:
+            envelope = read_head(message.content)
+            name = names.of(envelope, message.content)
+            if name not in seen:
+                seen.add(name)
+                yield _message(name, envelope, message.content, origin)
+    if not found and file.tell():
+        error = f"{origin.uri} is not a mailbox: no message in it begins with a line 'From …'"
+        yield Failure(origin.uri, ParseError.code, error)
+
+
+def _message(name: str, envelope: Envelope, content: bytes, origin: Item) -> Item:
+    metadata: dict[str, Json] = {**origin.metadata, "source_type": "email", "mailbox": origin.uri}
+    metadata.pop("modified_date", None)  # the mailbox's, which changes with every mail that comes
+    if envelope.from_gmail:
+        metadata["source"] = "gmail"
+    return replace(
+        origin,
+        external_id=f"{origin.external_id}!/{name}",
+        uri=f"{origin.uri}!/{name}.eml",  # so that a Message-ID from example.md is no Markdown
+        content=content,
+        title="",
+        metadata=metadata,
+        modified_at=envelope.date,
+        media_type=MEDIA_TYPE,
+    )

@@ -1,0 +1,1 @@
+"""Web pages, crawls, sitemaps, feeds and Hacker News."""

@@ -1,0 +1,246 @@
+"""Stories of Hacker News: by search (Algolia's API) or from its front pages (the Firebase API)."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ragstone.core.clock import canonical, now
+from ragstone.core.errors import AddressRefused, FetchError, SourceError
+from ragstone.core.types import Failure, Item, Json, Page, failure_of
+from ragstone.fetch import Fetched, PoliteFetcher, canonical_url, shown
+from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.web.feeds import as_page
+from ragstone.ingest.sources.web.pages import WebAddress, in_known_charset, media_type
+from ragstone.settings.base import Section
+
+ALGOLIA = "https://hn.algolia.com/api/v1"
+FIREBASE = "https://hacker-news.firebaseio.com/v0"
+DISCUSSION = "https://news.ycombinator.com/item?id="
+HITS_PER_PAGE = 100
+REACH = 1000
+"""How many hits the search shows, however many there are."""
+MAX_SLICES = 500
+LISTED = 500
+DAY = 86400
+
+
+class HackerNewsConfig(Section):
+    """Which stories are read."""
+
+    stories: Literal["search", "top", "new", "best"] = "top"
+    query: str = ""
+    """Words to search for; every story of the time when there are none."""
+    days: int = Field(default=7, ge=1, le=7000)
+    """How far back a search goes at first; later it goes on where it was."""
+    min_points: int = Field(default=0, ge=0)
+    """With it a search reads stories a day after they were posted, when their points say something."""
+    limit: int = Field(default=100, ge=1, le=500)
+    """How many of the front page's stories are looked at."""
+    full_text: bool = False
+    """Fetch the page that a story links to."""
+    base_url: WebAddress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A story as either API tells it."""
+
+    id: str
+    title: str
+    link: str
+    text: str
+    author: str
+    points: int
+    comments: int
+    created: int
+
+    @property
+    def body(self) -> str:
+        """Its own text and where it leads, as HTML."""
+        place = html.escape(self.link)
+        return self.text + (f'<p><a href="{place}">{place}</a></p>' if place else "")
+
+
+class HackerNewsSource:
+    """Reads stories, each once: points and comments are those of that moment."""
+
+    def __init__(self, config: HackerNewsConfig, name: str, context: SourceContext) -> None:
+        self._config = config
+        self._name = name
+        # An API is made for programs; only the linked pages are somebody's site.
+        self._api = PoliteFetcher(context.fetcher, robots=False, seconds=0.0)
+        self._pages = PoliteFetcher(context.fetcher)
+        default = ALGOLIA if config.stories == "search" else FIREBASE
+        self._base = (config.base_url or default).rstrip("/")
+
+    async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
+        """Stories that are new since the last time."""
+        pages = self._search(cursor or {}) if self._config.stories == "search" else self._front(cursor or {})
+        async for page in pages:
+            yield page
+
+    async def close(self) -> None:
+        """The fetcher is the operator's: nothing to close."""
+
+    async def _search(self, cursor: Mapping[str, int]) -> AsyncIterator[Page]:
+        """Newest first, in slices of time: the API shows a thousand hits of each.
+
+        The cursor says since when (`since`) and, until the oldest is reached, up to when (`until`) stories are
+        still to be read; `newest` becomes the next run's `since`.
+        """
+        latest = int(now().timestamp()) - (DAY if self._config.min_points else 0)
+        since = cursor.get("since") or latest - self._config.days * DAY
+        until = cursor.get("until") or latest
+        newest = max(cursor.get("newest") or 0, since)
+        done: set[str] = set()
+        for _ in range(MAX_SLICES):
+            count, oldest = 0, until
+            for number in range(REACH // HITS_PER_PAGE):
+                hits, more = await self._hits(since, until, number)
+                count += len(hits)
+                fresh = [story for story in hits if story.id not in done]
+                done.update(story.id for story in fresh)
+                moments = [story.created for story in hits]
+                oldest, newest = min([oldest, *moments]), max([newest, *moments])
+                yield Page(await self._stories(fresh), {"since": since, "until": oldest, "newest": newest})
+                if not more:
+                    break
+            if count < REACH or until <= since:
+                yield Page((), {"since": newest})
+                return
+            # The second of the last hit is asked for again, unless it alone fills a slice.
+            until = oldest if oldest < until else until - 1
+
+    async def _hits(self, since: int, until: int, number: int) -> tuple[list[Story], bool]:
+        """One page of stories, and whether there are more."""
+        answer = await self._json(
+            "/search_by_date",
+            {
+                "query": self._config.query,
+                "tags": "story",
+                "numericFilters": f"created_at_i>{since},created_at_i<={until}",
+                "hitsPerPage": HITS_PER_PAGE,
+                "page": number,
+            },
+        )
+        hits = answer.get("hits") if isinstance(answer, dict) else None
+        if not isinstance(hits, list):
+            raise _strange(self._base)
+        stories = [_of_hit(hit) for hit in hits if isinstance(hit, dict)]
+        return stories, number + 1 < _count(answer.get("nbPages"))
+
+    async def _front(self, cursor: Mapping[str, Any]) -> AsyncIterator[Page]:
+        listed = await self._json(f"/{self._config.stories}stories.json")
+        if not isinstance(listed, list):
+            raise _strange(self._base)
+        seen: list[int] = list(cursor.get("seen") or [])
+        known = set(seen)
+        ids = [number for number in listed if isinstance(number, int)][: self._config.limit]
+        for number in [number for number in ids if number not in known]:
+            try:
+                raw = await self._json(f"/item/{number}.json")
+            except FetchError as problem:
+                failure = failure_of(f"{DISCUSSION}{number}", problem)
+                yield Page((failure,), {"seen": seen})
+                continue
+            story = _of_item(raw if isinstance(raw, dict) else {})
+            if story.title and story.points < self._config.min_points:
+                continue  # it may get there
+            # A story that left the list may come back: some more are kept than a list holds.
+            seen = [*seen, number][-2 * LISTED :]
+            yield Page(await self._stories([story]), {"seen": seen})
+
+    async def _stories(self, stories: Iterable[Story]) -> tuple[Item | Failure, ...]:
+        found: list[Item | Failure] = []
+        for story in stories:
+            if story.id and story.title and story.points >= self._config.min_points:
+                found += await self._story(story)
+        return tuple(found)
+
+    async def _story(self, story: Story) -> list[Item | Failure]:
+        content, kind = as_page(story.title, story.body), "text/html"
+        lost: list[Item | Failure] = []
+        if self._config.full_text and story.link:
+            try:
+                page = await self._pages.get(story.link)
+                content, kind = in_known_charset(page), media_type(page)
+            except FetchError as problem:
+                said = f"{problem}; only the story's own text was taken"
+                lost = [failure_of(shown(story.link), problem, said)]
+        created = datetime.fromtimestamp(story.created, UTC)
+        place = story.link or f"{DISCUSSION}{story.id}"
+        item = Item(
+            source=self._name,
+            external_id=story.id,
+            uri=place,
+            content=content,
+            title=story.title,
+            metadata={
+                "source_type": "hacker_news",
+                "url": place,
+                "published_date": canonical(created),
+                "source": "Hacker News",
+                "author": story.author,
+                "points": story.points,
+                "comments": story.comments,
+                "discussion": f"{DISCUSSION}{story.id}",
+            },
+            modified_at=created,
+            media_type=kind,
+        )
+        return [item, *lost]
+
+    async def _json(self, path: str, params: Mapping[str, str | int] | None = None) -> Any:
+        answer: Fetched = await self._api.get(self._base + path, params=params)
+        try:
+            return json.loads(answer.content)
+        except (ValueError, RecursionError) as problem:
+            raise _strange(self._base) from problem
+
+
+def _of_hit(hit: Mapping[str, Any]) -> Story:
+    return _read(hit, "objectID", "story_text", "author", "points", "num_comments", "created_at_i")
+
+
+def _of_item(item: Mapping[str, Any]) -> Story:
+    gone = item.get("dead") or item.get("deleted")
+    return _read({} if gone else item, "id", "text", "by", "score", "descendants", "time")
+
+
+def _read(
+    raw: Mapping[str, Any], number: str, text: str, author: str, points: str, comments: str, created: str
+) -> Story:
+    """The APIs call the same things by different names; what is missing is empty."""
+    return Story(
+        id=str(raw.get(number) or ""),
+        title=str(raw.get("title") or ""),
+        link=_link(str(raw.get("url") or "")),
+        text=str(raw.get(text) or ""),
+        author=str(raw.get(author) or ""),
+        points=_count(raw.get(points)),
+        comments=_count(raw.get(comments)),
+        created=_count(raw.get(created)),
+    )
+
+
+def _count(value: Any) -> int:
+    """A number that the calendar has room for too."""
+    return min(max(value, 0), 2**35) if isinstance(value, int) else 0
+
+
+def _link(url: str) -> str:
+    try:
+        return canonical_url(url) if url else ""
+    except AddressRefused:
+        return ""
+
+
+def _strange(base: str) -> SourceError:
+    return SourceError(f"{shown(base)} sent an answer that cannot be read", hint="check base_url")
