@@ -12,7 +12,7 @@ from ragstone.keeper import Keeper
 
 if TYPE_CHECKING:
     # Only some methods need these: they are imported there, and a search starts the sooner.
-    from ragstone.ingest.fill import OnFill
+    from ragstone.ingest.backfill import OnFill
     from ragstone.reembed import CleanOptions, FillOptions, ReembedOptions, ReembedReport
     from ragstone.refresh.refresher import RefreshReport
     from ragstone.refresh.triggers import RefreshStatus

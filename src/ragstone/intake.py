@@ -26,21 +26,19 @@ from ragstone.core.jobs import (
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import Failure, Item, KnowledgeBase, Metadata, failure_of
 from ragstone.gate import Gate
-from ragstone.ingest.arrivals import Arrivals
-from ragstone.ingest.identities import identified
+from ragstone.ingest.diff import Arrivals, identified, just_read
+from ragstone.ingest.jobs.leases import Roll
+from ragstone.ingest.jobs.maintenance import BuildSource, Upkeep
+from ragstone.ingest.jobs.schedule import next_run
+from ragstone.ingest.jobs.sync import new_jobs
+from ragstone.ingest.jobs.worker import OnEnd, RunRefresh, Worker
 from ragstone.ingest.pipeline import IngestPipeline
-from ragstone.ingest.precedence import just_read
 from ragstone.ingest.prepare import Preparer, unusable
-from ragstone.ingest.roll import Roll
-from ragstone.ingest.schedule import next_run
+from ragstone.ingest.report import Tally
 from ragstone.ingest.sources import check_without_variables, unset_variables
 from ragstone.ingest.sources.files.listing import found_at
-from ragstone.ingest.sync import new_jobs
-from ragstone.ingest.tally import Tally
-from ragstone.ingest.task import Group, Task
-from ragstone.ingest.upkeep import BuildSource, Upkeep
 from ragstone.ingest.uploads import SOURCE, checked_external_id, checked_upload
-from ragstone.ingest.worker import OnEnd, RunRefresh, Worker
+from ragstone.ingest.work import Group, Task
 from ragstone.settings.tree import Settings
 
 WEB = "web"

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     # Only some methods need these: they are imported there, and a search starts the sooner.
     from ragstone.activity import Activity
     from ragstone.corpora.builder import CorpusBuilder
-    from ragstone.ingest.arrivals import Listing
-    from ragstone.ingest.tally import OnProgress
+    from ragstone.ingest.diff import Listing
+    from ragstone.ingest.report import OnProgress
     from ragstone.intake import Intake
     from ragstone.transfer.mover import Mover
 
@@ -88,7 +88,7 @@ class Library(EmbeddingKeeper):
         on_progress: OnProgress | None = None,
     ) -> IngestReport:
         """What `ingest` would do: files are read, no model is asked and nothing is written."""
-        from ragstone.ingest.preview import preview
+        from ragstone.ingest.dry_run import preview
         from ragstone.ingest.sources.files.listing import found_at
 
         items, listings = await found_at(paths, self.settings.limits)

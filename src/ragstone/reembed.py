@@ -23,7 +23,7 @@ from ragstone.core.spaces import GRACE_DAYS, ReembedMode, SpaceBook, SpaceRecord
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.evaluate.dataset import load_queries
 from ragstone.evaluate.spaces import SpaceComparison
-from ragstone.ingest.fill import Filled, OnFill, SpaceFiller
+from ragstone.ingest.backfill import Filled, OnFill, SpaceFiller
 from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.query.pipeline import SearchPipeline
 

@@ -133,7 +133,7 @@ def _preparer(
 def _pipeline(
     settings: Settings, stores: Stores, preparer: Preparer, embedders: EmbedderShelf, gate: Gate
 ) -> IngestPipeline:
-    from ragstone.ingest.model_choice import ModelChoice
+    from ragstone.ingest.embed import ModelChoice
     from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.verify import Verifier
 
@@ -167,11 +167,11 @@ def _intake(
     activity: Callable[[], Activity],
 ) -> Intake:
     from ragstone.fetch import Fetcher
-    from ragstone.ingest.fill import SpaceFiller, SpaceUpkeep
-    from ragstone.ingest.notify import Webhook
+    from ragstone.ingest.backfill import SpaceFiller, SpaceUpkeep
+    from ragstone.ingest.jobs.maintenance import Upkeep
+    from ragstone.ingest.jobs.webhook import Webhook
     from ragstone.ingest.sources import build_source
     from ragstone.ingest.sources.context import SourceContext
-    from ragstone.ingest.upkeep import Upkeep
     from ragstone.intake import Intake
 
     fetcher = Fetcher(settings.fetch)

@@ -15,7 +15,7 @@ from tests.unit.ingest.move_kit import MoveKit
 
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Role
-from ragstone.ingest import fill
+from ragstone.ingest import backfill as fill
 from ragstone.testing.fakes import FakeEmbedder
 
 BATCH = 4

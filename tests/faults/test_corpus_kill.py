@@ -21,7 +21,7 @@ NEW = [f"The griffin number {n} nests." for n in range(4)]
 NAME = "corpus_embeddings"
 FILES = ("bm25_index.pkl", "chunks.json")
 BEFORE = {
-    "embedding": "ragstone.ingest.embed_wave:embed",
+    "embedding": "ragstone.ingest.embed:embed",
     "storing": "ragstone.ingest.pipeline:store",
     "the index": "ragstone.stores.lexical.bm25:save_index",
     "the index half written": "ragstone.stores.whole_file:os.fsync",

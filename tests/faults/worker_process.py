@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import ragstone.ingest.worker
+import ragstone.ingest.jobs.worker
 import ragstone.wiring
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Role
@@ -57,7 +57,7 @@ def nursery(folder: Path, lease: float, attempts: int) -> None:
     import ragstone.making
 
     # Small claims, so that a second is long beside the time one takes.
-    ragstone.ingest.worker.MOST_JOBS = 4
+    ragstone.ingest.jobs.worker.MOST_JOBS = 4
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for _ in sys.stdin:
         pid = os.fork()

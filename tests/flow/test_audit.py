@@ -350,7 +350,7 @@ async def test_documents_that_are_too_old_are_recorded(
 ) -> None:
     ids = set((await _ids(engine)).values())
     await engine.tenants.set_retention("default", 5)
-    monkeypatch.setattr("ragstone.ingest.upkeep.now", lambda: now() + timedelta(days=6))
+    monkeypatch.setattr("ragstone.ingest.jobs.maintenance.now", lambda: now() + timedelta(days=6))
     await engine.intake._upkeep._retire("default")
     found = await _entries(engine, "document.retire")
     assert [one.outcome for one in found] == ["done", "done", "begun", "begun"]

@@ -15,7 +15,7 @@ from tests.flow.gated import GatedEmbedder
 
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.types import IngestReport
-from ragstone.ingest.arrivals import Arrivals
+from ragstone.ingest.diff import Arrivals
 from ragstone.ingest.sources.files import listing
 from ragstone.stores.vectors.derived import DerivedIndex
 

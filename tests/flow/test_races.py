@@ -15,9 +15,9 @@ from tests.flow.gated import GatedEmbedder
 from ragstone import Engine, Settings, open_engine
 from ragstone.core.errors import NotFoundError, StoreFull
 from ragstone.core.tenants import Quotas
-from ragstone.ingest import held
-from ragstone.ingest.arrivals import Arrivals
-from ragstone.ingest.belt import LONG_CHUNKS
+from ragstone.ingest.diff import Arrivals
+from ragstone.ingest.embed import LONG_CHUNKS
+from ragstone.ingest.jobs import leases as held
 from ragstone.ingest.sources.files.source import FilesSource
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.ledger import claims, jobs

@@ -18,7 +18,7 @@ from ragstone.core.errors import ModelError, ModelUnavailable, SettingsError
 from ragstone.core.jobs import Job
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Role
-from ragstone.ingest import fill
+from ragstone.ingest import backfill as fill
 from ragstone.settings.refresh import RefreshSettings
 from ragstone.settings.tree import EmbeddingSettings
 from ragstone.testing.fakes import FakeEmbedder

@@ -12,7 +12,7 @@ import pytest
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.errors import CollectionExists, StoreBusy, StoreError, StoreFull
 from ragstone.core.model_types import Embeddings
-from ragstone.ingest import belt
+from ragstone.ingest import embed as belt
 from ragstone.stores.audit import SqlAuditTrail
 from ragstone.testing.fakes import FakeEmbedder
 

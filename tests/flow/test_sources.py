@@ -19,7 +19,7 @@ from ragstone.core.errors import InputError, LeaseLost, NotFoundError, SettingsE
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.types import Item, Parsed
 from ragstone.ingest.extract import plain_text
-from ragstone.ingest.sync import Sync
+from ragstone.ingest.jobs.sync import Sync
 from ragstone.stores.ledger.source_book import SqlSourceBook
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -310,7 +310,7 @@ async def test_a_schedule_starts_a_source_when_its_time_has_come(
     await work(engine)
     assert await engine.intake.jobs() == []
     later = now() + timedelta(hours=2)
-    monkeypatch.setattr("ragstone.ingest.upkeep.now", lambda: later)
+    monkeypatch.setattr("ragstone.ingest.jobs.maintenance.now", lambda: later)
     working = asyncio.create_task(engine.intake.worker().run())
     try:
         await asyncio.wait_for(_ended(engine, 4), 30)
@@ -335,7 +335,7 @@ async def test_a_paused_source_rests(engine: Engine, docs: Path, monkeypatch: py
     await engine.intake.add_source("files", "docs", {"path": str(docs)}, schedule="hourly")
     await engine.intake.pause("docs")
     later = now() + timedelta(hours=2)
-    monkeypatch.setattr("ragstone.ingest.upkeep.now", lambda: later)
+    monkeypatch.setattr("ragstone.ingest.jobs.maintenance.now", lambda: later)
     await engine.intake._upkeep.chores("default")
     assert await engine.intake.jobs() == []
     await engine.intake.pause("docs", paused=False)
@@ -348,7 +348,7 @@ async def test_of_two_workers_that_find_a_source_due_one_looks_at_it(
 ) -> None:
     await engine.intake.add_source("files", "docs", {"path": str(docs)}, schedule="hourly")
     later = now() + timedelta(hours=2)
-    monkeypatch.setattr("ragstone.ingest.upkeep.now", lambda: later)
+    monkeypatch.setattr("ragstone.ingest.jobs.maintenance.now", lambda: later)
     due, chores = SqlSourceBook.due, engine.intake._upkeep.chores
 
     async def late(self: SqlSourceBook, tenant: str, moment: datetime) -> list[SourceRecord]:

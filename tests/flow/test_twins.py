@@ -10,7 +10,7 @@ import pytest
 from tests.unit.ingest.kit import item
 
 from ragstone import Engine, Settings, open_engine
-from ragstone.ingest.embed_wave import WaveEmbedder
+from ragstone.ingest.embed import WaveEmbedder
 from ragstone.stores.ledger.transaction import SqlTransaction
 from ragstone.testing.fakes import FakeEmbedder
 

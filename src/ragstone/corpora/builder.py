@@ -51,7 +51,7 @@ from ragstone.stores.vectors.places import place_of
 
 if TYPE_CHECKING:
     from ragstone.activity import Activity
-    from ragstone.ingest.tally import OnProgress
+    from ragstone.ingest.report import OnProgress
     from ragstone.stores.opening import Stores
 
 logger = logging.getLogger(__name__)

@@ -41,7 +41,7 @@ class BuildPipelines:
     @asynccontextmanager
     async def opened(self, tenant: str, request: BuildRequest) -> AsyncIterator[IngestPipeline]:
         """A pipeline that cuts and embeds as the request asks; what it leaves open is as in the settings."""
-        from ragstone.ingest.model_choice import ModelChoice
+        from ragstone.ingest.embed import ModelChoice
         from ragstone.ingest.pipeline import IngestPipeline
         from ragstone.ingest.verify import Verifier
         from ragstone.making import make_preparer

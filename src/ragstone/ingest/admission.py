@@ -10,7 +10,7 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.tenants import Admission
 from ragstone.core.types import Failure, failure_of
 from ragstone.ingest.prepare import Prepared
-from ragstone.ingest.task import Task
+from ragstone.ingest.work import Task
 
 Refuse = Callable[[Task, Failure], Awaitable[None]]
 """Ends a document that there is no room for."""

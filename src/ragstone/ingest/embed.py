@@ -1,11 +1,20 @@
-"""EMBED: the chunks of a wave → one vector each. A long document is embedded in slices that survive a crash."""
+"""Embed chunks: which model, which texts again, and checkpoints of long documents."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TypeVar
@@ -14,12 +23,88 @@ import numpy as np
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.ledger import Ledger
+from ragstone.core.model_types import model_name
 from ragstone.core.protocols import Embedder
+from ragstone.core.spaces import EmbedderFor, SpaceBook
+from ragstone.core.tenants import Admission
 from ragstone.core.types import KnowledgeBase, Matrix, Vector
-from ragstone.ingest.belt import LONG_CHUNKS
-from ragstone.ingest.parts import LedgerParts
 from ragstone.ingest.prepare import Prepared
-from ragstone.ingest.tally import Tally, at_stage
+from ragstone.ingest.report import Tally, at_stage
+from ragstone.ingest.work import Scope, Task
+
+WAVE_CHUNKS = 64
+"""Few enough that progress shows on a slow machine, enough for batches of like length."""
+LONG_CHUNKS = 256
+"""From this many chunks on a document is a wave of its own, embedded slice by slice."""
+AHEAD_CHUNKS = 4096
+"""How many chunks may wait for the model."""
+
+
+class Belt:
+    """Holds a bounded number of chunks; a document larger than that travels alone."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[Prepared | None] = asyncio.Queue()
+        self._held: Prepared | None = None
+        self._waiting = 0
+        self._room = asyncio.Condition()
+
+    async def put(self, document: Prepared) -> None:
+        """Wait for room, then hand over."""
+        async with self._room:
+            await self._room.wait_for(
+                lambda: not self._waiting or self._waiting + len(document.chunks) <= AHEAD_CHUNKS
+            )
+            self._waiting += len(document.chunks)
+        self._queue.put_nowait(document)
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self._queue.put_nowait(None)
+
+    async def wave(self) -> list[Prepared]:
+        """The next documents, as many as fill the model's batches, a long one alone; empty at the end."""
+        wave: list[Prepared] = []
+        chunks = 0
+        while chunks < WAVE_CHUNKS:
+            document = self._held or await self._queue.get()
+            self._held = None
+            if document is None:
+                self.end()
+                break
+            if wave and len(document.chunks) >= LONG_CHUNKS:
+                self._held = document
+                break
+            wave.append(document)
+            chunks += len(document.chunks)
+        async with self._room:
+            self._waiting -= chunks
+            self._room.notify_all()
+        return wave
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerParts:
+    """Keeps parts under the document's id and what they were made from: other content finds none of them."""
+
+    ledger: Ledger
+    tenant: str
+    task: Task
+    made_from: str
+
+    async def load(self, part: str) -> bytes | None:
+        return await self.ledger.part(self.tenant, self.task.document_id, self.made_from, part)
+
+    async def save(self, part: str, data: bytes) -> None:
+        """Nothing is kept of what was deleted or given to another worker meanwhile."""
+        task = self.task
+        async with self.ledger.transaction(self.tenant) as tx:
+            if task.group.ticket and not await tx.holds(task.group.ticket):
+                return
+            if task.known and not await tx.has_document(task.document_id):
+                return
+            await tx.save_part(task.document_id, self.made_from, part, data)
+
 
 Made = TypeVar("Made")
 logger = logging.getLogger(__name__)
@@ -179,3 +264,67 @@ async def _in_order(work: Iterable[Coroutine[None, None, Made]]) -> AsyncGenerat
         for task in flying:
             task.cancel()
         await asyncio.gather(*flying, return_exceptions=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """The configured model, or that of the live Space of a kb that was moved to it.
+
+    A process that was started before `ragstone reembed` goes on with the model that the kb has now. A kb that never
+    had the configured model is refused: somebody has to say that it is to be moved.
+    """
+
+    configured: str
+    own: Embedder
+    book: SpaceBook | None = None
+    embedder_for: EmbedderFor | None = None
+    of_tenant: Callable[[str], Awaitable[Embedder | None]] | None = None
+    """The embedder that a tenant has chosen for its new kbs; None for one that has chosen none."""
+
+    async def embedder(self, tenant: str, kb: KnowledgeBase | None) -> Embedder:
+        """What embeds for this kb; `ModelMismatch` with the command that repairs it when nothing may."""
+        # A fallback may have taken the configured model's place: the kb may be of either.
+        chosen = await self.of_tenant(tenant) if self.of_tenant else None
+        if kb is None or kb.space is None:
+            return chosen or self.own
+        if chosen and kb.space.model == chosen.model.id:
+            return chosen
+        if kb.space.model in (self.configured, self.own.model.id):
+            return self.own
+        if self.book and self.embedder_for and self.configured in await self.book.models(tenant, kb):
+            return await self.embedder_for(kb.space.model)
+        wanted, present = map(model_name, (self.configured, kb.space.model))
+        raise ModelMismatch(
+            f"knowledge base '{kb.name}' was built with {kb.space.model}, not with {self.configured}",
+            hint=f"move it with: ragstone reembed --model {wanted} --kb {kb.name}; "
+            f"or set embedding.model to {present}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WaveEmbedder:
+    """What a run embeds with."""
+
+    scope: Scope
+    choice: ModelChoice
+    gate: Admission
+    tally: Tally
+
+    async def embed(self, wave: Sequence[Prepared]) -> Embedded:
+        """Vectors for the live Space."""
+        kb, tenant = await self.scope.now(), self.scope.tenant
+        embedder = await self.choice.embedder(tenant, kb)
+        async with self.gate.paying(tenant):
+            return await embed(self.scope.ledger, embedder, tenant, kb, wave, self.tally)
+
+    async def in_step(self, wave: Sequence[Prepared], embedded: Embedded) -> Embedded:
+        """The vectors, made anew if the kb has been moved to another model since."""
+        space = (await self.scope.now()).space
+        if embedded.vectors is None or space is None or space.model == embedded.model:
+            return embedded
+        try:
+            return await self.embed(wave)
+        except (ModelUnavailable, ModelMismatch) as error:
+            # What is stored now is found by word; by meaning once somebody who has the model fills its Space.
+            logger.warning("a wave is stored without vectors: %s", error)
+            return embedded

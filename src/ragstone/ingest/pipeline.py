@@ -20,23 +20,15 @@ from ragstone.core.protocols import Embedder
 from ragstone.core.tenants import Admission
 from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase, failure_of
 from ragstone.ingest.admission import OpenGate, expect_room, room_for
-from ragstone.ingest.arrivals import Arrivals, Listing
-from ragstone.ingest.belt import Belt
-from ragstone.ingest.chunk_sizes import ChunkSizes
-from ragstone.ingest.embed_wave import WaveEmbedder
-from ragstone.ingest.endings import Endings, Settle
-from ragstone.ingest.entries import Entry, opened, some
-from ragstone.ingest.model_choice import ModelChoice
-from ragstone.ingest.parts import LedgerParts
-from ragstone.ingest.precedence import is_overtaken, related
+from ragstone.ingest.diff import Arrivals, Entry, Listing, is_overtaken, opened, related, some
+from ragstone.ingest.embed import Belt, LedgerParts, ModelChoice, WaveEmbedder
+from ragstone.ingest.outcomes import Endings, Resemblances, Settle, marked
 from ragstone.ingest.prepare import Prepared, Preparer, attached, made_from, met_a_defect, unusable
-from ragstone.ingest.resemblance import Resemblances, marked
+from ragstone.ingest.report import ChunkSizes, OnProgress, Tally, at_stage
 from ragstone.ingest.scan import scan
-from ragstone.ingest.scope import Scope
 from ragstone.ingest.store import store
-from ragstone.ingest.tally import OnProgress, Tally, at_stage
-from ragstone.ingest.task import Family, Group, Task
 from ragstone.ingest.verify import Verifier
+from ragstone.ingest.work import Family, Group, Scope, Task
 from ragstone.settings.tree import LimitSettings
 
 logger = logging.getLogger(__name__)

@@ -22,8 +22,8 @@ from ragstone.ingest.extract import MAIL, ParseFile, Parts, extract
 from ragstone.ingest.normalize import normalize
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.parsers.text.cleaning import printable
-from ragstone.ingest.tally import StageTimes, at_stage
-from ragstone.ingest.task import Task
+from ragstone.ingest.report import StageTimes, at_stage
+from ragstone.ingest.work import Task
 from ragstone.language.analyzer import FINGERPRINT, analyze
 from ragstone.settings.tree import EnrichSettings
 

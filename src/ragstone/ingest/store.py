@@ -11,10 +11,10 @@ from ragstone.core.errors import NotFoundError, RagstoneError
 from ragstone.core.jobs import JobProgress, Ticket
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.types import Failure, KnowledgeBase, Matrix, NewVersion
+from ragstone.ingest.diff import is_later, is_overtaken, outdated_jobs, overtaken, related
 from ragstone.ingest.embed import Embedded
-from ragstone.ingest.precedence import is_later, is_overtaken, outdated_jobs, overtaken, related
 from ragstone.ingest.prepare import Prepared
-from ragstone.ingest.tally import Tally
+from ragstone.ingest.report import Tally
 
 
 async def store(

@@ -10,7 +10,7 @@ from ragstone.core.protocols import LexicalIndex, VectorIndex
 from ragstone.core.types import Candidate, KnowledgeBase, Matrix
 from ragstone.ingest.embed import Embedded
 from ragstone.ingest.prepare import Prepared
-from ragstone.ingest.tally import Tally
+from ragstone.ingest.report import Tally
 from ragstone.language.analyzer import analyze
 
 VERIFIED_PER_WAVE = 2

@@ -16,7 +16,7 @@ from ragstone.core.model_types import model_name
 from ragstone.core.spaces import SpaceBook
 from ragstone.core.types import KnowledgeBase
 from ragstone.gate import Gate
-from ragstone.ingest.fill import Filled, FillProgress, OnFill, SpaceFiller
+from ragstone.ingest.backfill import Filled, FillProgress, OnFill, SpaceFiller
 from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.reembed import Reembedder, ReembedReport
 from ragstone.refresh.freshness import Freshness, freshness

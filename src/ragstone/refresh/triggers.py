@@ -20,7 +20,7 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.spaces import SpaceBook
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.gate import Gate
-from ragstone.ingest.schedule import next_run
+from ragstone.ingest.jobs.schedule import next_run
 from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.settings.refresh import RefreshSettings
 from ragstone.settings.targets import Target

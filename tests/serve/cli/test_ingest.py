@@ -13,7 +13,7 @@ from rich.progress import TextColumn
 from ragstone.core.errors import ModelError
 from ragstone.core.jobs import STAGES
 from ragstone.core.types import Failure, IngestReport, Stage
-from ragstone.ingest.tally import Progress
+from ragstone.ingest.report import Progress
 from ragstone.serve.cli.ingest_report import together
 from ragstone.serve.cli.progress import IngestBars
 from ragstone.testing.fakes import FakeEmbedder

@@ -8,13 +8,13 @@ from pathlib import Path
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Document, Failure, IngestReport, Item, KnowledgeBase, Parsed
-from ragstone.ingest.arrivals import Listing
 from ragstone.ingest.chunkers import build_chunker
+from ragstone.ingest.diff import Listing
 from ragstone.ingest.parsers.dispatch import parse
 from ragstone.ingest.parsers.options import ParseOptions
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import Preparer, Way
-from ragstone.ingest.tally import Progress
+from ragstone.ingest.report import Progress
 from ragstone.ingest.verify import Verifier
 from ragstone.settings.tree import ChunkingSettings, EnrichSettings, LimitSettings
 from ragstone.stores.ledger.sqlite import SqliteLedger

@@ -14,8 +14,8 @@ from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder
 from ragstone.core.spaces import GRACE_DAYS, SpaceRecord
 from ragstone.core.types import Role
-from ragstone.ingest.fill import SpaceFiller
-from ragstone.ingest.model_choice import ModelChoice
+from ragstone.ingest.backfill import SpaceFiller
+from ragstone.ingest.embed import ModelChoice
 from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.reembed import Reembedder, ReembedReport

@@ -8,9 +8,9 @@ import pytest
 from tests.unit.ingest.kit import Kit, item
 
 from ragstone.core.ids import content_hash
-from ragstone.ingest.endings import Endings
-from ragstone.ingest.tally import Tally
-from ragstone.ingest.task import Family, Group, Task
+from ragstone.ingest.outcomes import Endings
+from ragstone.ingest.report import Tally
+from ragstone.ingest.work import Family, Group, Task
 
 
 @pytest.mark.parametrize(("content", "finished"), [("The mail is here.", True), ("It was another.", False)])

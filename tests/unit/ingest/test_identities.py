@@ -8,7 +8,7 @@ from tests.unit.ingest.kit import Kit, item
 
 from ragstone.core.ids import document_id
 from ragstone.core.types import KnowledgeBase
-from ragstone.ingest.identities import identified
+from ragstone.ingest.diff import identified
 from ragstone.stores.ledger.sqlite import SqliteLedger
 
 

@@ -19,7 +19,7 @@ from ragstone.testing.web_double import Reply, WebDouble
 async def test_the_webhook_hears_how_uploads_ended(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: FakeEmbedder())
     # A notice nobody took is told again with the next round, half a minute later.
-    monkeypatch.setattr("ragstone.ingest.worker.SWEEP_SECONDS", 0.5)
+    monkeypatch.setattr("ragstone.ingest.jobs.worker.SWEEP_SECONDS", 0.5)
     with WebDouble() as server:
         server.on("/hook", Reply(status=500), Reply(status=500), Reply())
         settings = Settings(

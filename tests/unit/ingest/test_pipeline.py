@@ -13,11 +13,10 @@ from tests.unit.ingest.kit import Kit, counts, item
 from ragstone.core.errors import NoTextSeen, StoreFull
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Document, Failure, Item, Parsed, Role
-from ragstone.ingest.belt import LONG_CHUNKS, WAVE_CHUNKS
-from ragstone.ingest.embed import SLICE_CHUNKS
-from ragstone.ingest.entries import LOOK_UP
+from ragstone.ingest.diff import LOOK_UP
+from ragstone.ingest.embed import LONG_CHUNKS, SLICE_CHUNKS, WAVE_CHUNKS
 from ragstone.ingest.parsers.options import ParseOptions
-from ragstone.ingest.tally import Progress
+from ragstone.ingest.report import Progress
 from ragstone.testing.fakes import FakeEmbedder
 
 WORDS = ("pier", "buoy", "gull", "rope", "crane", "ferry", "anchor", "tide")

@@ -10,7 +10,7 @@ from tests.unit.ingest.kit import Kit, counts, item
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Role
-from ragstone.ingest.belt import WAVE_CHUNKS
+from ragstone.ingest.embed import WAVE_CHUNKS
 from ragstone.models.embedders.fallback import FallbackEmbedder
 from ragstone.stores.residents import Residents
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex

@@ -16,8 +16,8 @@ from ragstone.ingest.extract import plain_text
 from ragstone.ingest.parsers.draft import broken_rules
 from ragstone.ingest.parsers.options import ParseOptions
 from ragstone.ingest.prepare import Prepared, Preparer, Way, unusable
-from ragstone.ingest.tally import StageTimes
-from ragstone.ingest.task import Group, Task
+from ragstone.ingest.report import StageTimes
+from ragstone.ingest.work import Group, Task
 from ragstone.settings.tree import ChunkingSettings
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -13,8 +13,8 @@ from tests.unit.ingest.move_kit import Deaf, MoveKit, Tired
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, ModelError, ModelMismatch, NotFoundError
 from ragstone.evaluate.spaces import VALIDATION
-from ragstone.ingest import fill
-from ragstone.ingest.fill import FillProgress, SpaceUpkeep
+from ragstone.ingest import backfill as fill
+from ragstone.ingest.backfill import FillProgress, SpaceUpkeep
 
 NAMES = ("pier", "buoy", "gull", "rope", "lamp", "oar")
 

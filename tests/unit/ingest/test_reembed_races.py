@@ -13,8 +13,8 @@ from tests.unit.ingest.move_kit import Interrupted, MoveKit
 from ragstone.core.errors import ModelUnavailable, NotFoundError, StoreBusy
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import IngestReport, Item
-from ragstone.ingest.fill import Filled
-from ragstone.ingest.model_choice import ModelChoice
+from ragstone.ingest.backfill import Filled
+from ragstone.ingest.embed import ModelChoice
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.settings.tree import LimitSettings
 from ragstone.stores.ledger import space_book

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.ingest import roll as module
-from ragstone.ingest.roll import Roll
+from ragstone.ingest.jobs import leases as module
+from ragstone.ingest.jobs.leases import Roll
 
 ENROL = """
 import sys, time
 from pathlib import Path
-from ragstone.ingest.roll import Roll
+from ragstone.ingest.jobs.leases import Roll
 with Roll(Path(sys.argv[1])).enrolled(sys.argv[2]):
     print("enrolled", flush=True)
     time.sleep(60)

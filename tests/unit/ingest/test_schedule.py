@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragstone.core.errors import SettingsError
-from ragstone.ingest.schedule import next_run
+from ragstone.ingest.jobs.schedule import next_run
 
 MINUTE = timedelta(minutes=1)
 NOON = datetime(2026, 3, 4, 12, 30, 15, 999, tzinfo=UTC)  # a Wednesday

@@ -15,9 +15,8 @@ from ragstone.core.ids import document_id
 from ragstone.core.jobs import STAGES
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Block, Candidate, Item, Parsed, Role
-from ragstone.ingest.arrivals import Listing
-from ragstone.ingest.belt import LONG_CHUNKS
-from ragstone.ingest.embed import SLICE_CHUNKS
+from ragstone.ingest.diff import Listing
+from ragstone.ingest.embed import LONG_CHUNKS, SLICE_CHUNKS
 from ragstone.ingest.extract import SLICE_PAGES, extract
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.settings.tree import EnrichSettings

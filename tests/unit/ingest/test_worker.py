@@ -16,13 +16,12 @@ from ragstone.core.ids import document_id
 from ragstone.core.jobs import Job, NewJob, Priority
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Item, Role
-from ragstone.ingest.belt import LONG_CHUNKS, WAVE_CHUNKS
-from ragstone.ingest.embed import SLICE_CHUNKS
-from ragstone.ingest.roll import Roll
-from ragstone.ingest.rota import Rota, Slot
-from ragstone.ingest.sync import SyncReport, new_jobs
-from ragstone.ingest.task import Group, Task
-from ragstone.ingest.worker import MOST_EXPRESS, MOST_JOBS, Worker
+from ragstone.ingest.embed import LONG_CHUNKS, SLICE_CHUNKS, WAVE_CHUNKS
+from ragstone.ingest.jobs.fairness import Rota, Slot
+from ragstone.ingest.jobs.leases import Roll
+from ragstone.ingest.jobs.sync import SyncReport, new_jobs
+from ragstone.ingest.jobs.worker import MOST_EXPRESS, MOST_JOBS, Worker
+from ragstone.ingest.work import Group, Task
 from ragstone.settings.tree import JobSettings
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.testing.fakes import FakeEmbedder

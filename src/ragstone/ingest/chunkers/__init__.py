@@ -10,14 +10,16 @@ from ragstone.core.protocols import Chunker, Tokenizer
 from ragstone.ingest.chunkers.code import CodeChunker
 from ragstone.ingest.chunkers.email import EmailChunker
 from ragstone.ingest.chunkers.hybrid import HybridChunker
-from ragstone.ingest.chunkers.limits import Limits
 from ragstone.ingest.chunkers.markdown import MarkdownChunker
+from ragstone.ingest.chunkers.measure import Limits
 from ragstone.ingest.chunkers.paper import PaperChunker
-from ragstone.ingest.chunkers.paragraph import ParagraphChunker
-from ragstone.ingest.chunkers.recursive import RecursiveChunker
+from ragstone.ingest.chunkers.plain import (
+    ParagraphChunker,
+    RecursiveChunker,
+    SentenceChunker,
+    SlidingWindowChunker,
+)
 from ragstone.ingest.chunkers.semantic import SemanticChunker
-from ragstone.ingest.chunkers.sentence import SentenceChunker
-from ragstone.ingest.chunkers.sliding_window import SlidingWindowChunker
 from ragstone.ingest.chunkers.topics import Embed
 from ragstone.settings.tree import ChunkingSettings
 

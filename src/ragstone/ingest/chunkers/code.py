@@ -1,20 +1,54 @@
-"""Chunks of source code: whole functions and methods under the names they have."""
+"""Which definition each part of a source file belongs to, as its parser wrote it down."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ragstone.core.types import Chunk, Parsed
-from ragstone.ingest.chunkers.assembly import assemble
 from ragstone.ingest.chunkers.cutting import BY_LINE, Span, by_blank_line, by_line, cut, levels_of
-from ragstone.ingest.chunkers.limits import Limits
+from ragstone.ingest.chunkers.measure import Limits, Ruler
 from ragstone.ingest.chunkers.outline import Unit, units
-from ragstone.ingest.chunkers.packing import line_spans, pack
-from ragstone.ingest.chunkers.ruler import Ruler
-from ragstone.ingest.chunkers.symbols import Path, Symbols, common
+from ragstone.ingest.chunkers.packing import assemble, line_spans, pack
 from ragstone.language.sentences import sentence_spans
+
+Path = tuple[str, ...]
+
+
+class Symbols:
+    """The paths of definitions, such as class and method, laid over the text of a file."""
+
+    def __init__(self, document: Parsed) -> None:
+        # Front matter and callers may use the same key for something else.
+        raw = document.metadata.get("symbols")
+        marks: list[tuple[int, Path]] = []
+        for entry in raw if isinstance(raw, list) else ():
+            match entry:
+                case [int(start), *path] if all(isinstance(name, str) for name in path):
+                    marks.append((start, tuple(path)))
+        marks.sort()
+        self._starts = [start for start, _ in marks]
+        self._paths = [path for _, path in marks]
+
+    def at(self, place: int) -> Path:
+        """The path of the definition that holds this place; empty outside of all."""
+        found = bisect_right(self._starts, place) - 1
+        return self._paths[found] if found >= 0 else ()
+
+
+def common(paths: Sequence[Path]) -> Path:
+    """What all paths begin with; those that are empty have no say."""
+    named = [path for path in paths if path]
+    if not named:
+        return ()
+    first, last = min(named), max(named)
+    shared = 0
+    while shared < min(len(first), len(last)) and first[shared] == last[shared]:
+        shared += 1
+    return first[:shared]
+
 
 NAMED_IN_CONTEXT = 8
 

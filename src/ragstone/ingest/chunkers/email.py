@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ragstone.core.types import Block, Chunk, Parsed
-from ragstone.ingest.chunkers.assembly import assemble
 from ragstone.ingest.chunkers.cutting import Span
-from ragstone.ingest.chunkers.limits import Limits
+from ragstone.ingest.chunkers.measure import Limits
 from ragstone.ingest.chunkers.outline import Unit, units
-from ragstone.ingest.chunkers.packing import fill
+from ragstone.ingest.chunkers.packing import assemble, fill
 from ragstone.ingest.parsers.mail.marks import begins_message
 
 _SUBJECT = "Subject: "

@@ -8,15 +8,20 @@ from dataclasses import dataclass, replace
 
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Chunk, Parsed
-from ragstone.ingest.chunkers.assembly import assemble
 from ragstone.ingest.chunkers.cutting import BY_LINE, Span, by_line, cut, separator_levels
-from ragstone.ingest.chunkers.limits import Limits
+from ragstone.ingest.chunkers.measure import Limits, Ruler
 from ragstone.ingest.chunkers.outline import Unit
-from ragstone.ingest.chunkers.packing import pack_evenly, repeat_from
-from ragstone.ingest.chunkers.ruler import Ruler
-from ragstone.ingest.chunkers.segments import segments
-from ragstone.ingest.chunkers.topics import Embed, Topic, by_meaning, find_topics, join_small, with_shift
-from ragstone.ingest.chunkers.tree import Group, grow, placed
+from ragstone.ingest.chunkers.packing import assemble, pack_evenly, repeat_from
+from ragstone.ingest.chunkers.plain import Group, grow, placed
+from ragstone.ingest.chunkers.topics import (
+    Embed,
+    Topic,
+    by_meaning,
+    find_topics,
+    join_small,
+    segments,
+    with_shift,
+)
 
 REPEATED_SENTENCES = 2
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ragstone.core.types import Chunk, Parsed
-from ragstone.ingest.chunkers.assembly import assemble
 from ragstone.ingest.chunkers.cutting import Span
-from ragstone.ingest.chunkers.limits import Limits
+from ragstone.ingest.chunkers.measure import Limits, Ruler
 from ragstone.ingest.chunkers.outline import Unit, by_section, units
-from ragstone.ingest.chunkers.packing import fill
-from ragstone.ingest.chunkers.ruler import Ruler
+from ragstone.ingest.chunkers.packing import assemble, fill
 
 
 @dataclass(frozen=True, slots=True)

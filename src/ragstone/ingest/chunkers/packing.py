@@ -1,4 +1,4 @@
-"""Packs neighbouring parts into chunks that fit, each beginning with the end of the one before."""
+"""Turns spans into chunks: text, tokens, page, section and the context put before them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,51 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from ragstone.ingest.chunkers.boundaries import next_word, skip_space
-from ragstone.ingest.chunkers.cutting import Span, by_line, cut, levels_of
-from ragstone.ingest.chunkers.limits import Limits
-from ragstone.ingest.chunkers.outline import Unit
-from ragstone.ingest.chunkers.ruler import Ruler
+from ragstone.core.documents import place_metadata
+from ragstone.core.types import Chunk, Parsed
+from ragstone.ingest.chunkers.cutting import Span, by_line, cut, levels_of, next_word, skip_space
+from ragstone.ingest.chunkers.measure import Limits, Ruler
+from ragstone.ingest.chunkers.outline import Outline, Place, Unit
 from ragstone.language.sentences import sentence_spans
+
+
+def assemble(document: Parsed, ruler: Ruler, spans: Iterable[Span], *, context: bool) -> list[Chunk]:
+    """One chunk per span, in order."""
+    outline = Outline(document)
+    chunks = []
+    for index, (start, end) in enumerate(spans):
+        place = outline.place(start, end)
+        chunks.append(
+            Chunk(
+                index=index,
+                text=document.text[start:end],
+                start=start,
+                end=end,
+                context=_context(document, outline, place) if context else "",
+                page=place.page,
+                section=place.section,
+                kind=place.kind,
+                tokens=ruler.tokens(start, end),
+                metadata=place_metadata(place.page_starts, place.head),
+            )
+        )
+    return chunks
+
+
+def context_of(title: str, section: Sequence[str]) -> str:
+    """Title and section path as two headings and a blank line; what is missing is left out."""
+    lines = []
+    if title.strip():
+        lines.append(f"# {' '.join(title.split())}\n")
+    if section:
+        lines.append(f"## {' > '.join(section)}\n")
+    return "".join(lines) + "\n" if lines else ""
+
+
+def _context(document: Parsed, outline: Outline, place: Place) -> str:
+    headings = context_of(document.title, place.section) if outline.has_headings else ""
+    return f"{headings}{place.header}\n" if place.header else headings
+
 
 Steps = Callable[[str], Iterable[Span]]
 """Spans of a text that a chunk may begin with when it repeats some of it."""

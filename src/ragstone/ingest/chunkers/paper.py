@@ -1,15 +1,146 @@
-"""Chunks of a scientific paper, each inside one of its sections."""
+"""Lines that name a section of a paper: by a word that papers use, a number in sequence, or capitals."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ragstone.core.types import Block, Chunk, Parsed
-from ragstone.ingest.chunkers.boundaries import trim
-from ragstone.ingest.chunkers.limits import Limits
+from ragstone.ingest.chunkers.cutting import trim
 from ragstone.ingest.chunkers.markdown import MarkdownChunker
-from ragstone.ingest.chunkers.paper_lines import Reader, SectionLine, cited, is_known, split_number
+from ragstone.ingest.chunkers.measure import Limits
+
+_NAMES = """
+abstract, summary, executive summary, keywords, key words, index terms, introduction, background, motivation,
+preliminaries, related work, literature review, problem statement, theory, theoretical background, methods, method,
+methodology, materials and methods, methods and materials, materials, data, data and methods, approach, model,
+proposed method, implementation, study design, experimental setup, experiments, experimental results, evaluation,
+analysis, statistical analysis, results, findings, results and discussion, discussion, discussion and conclusion,
+discussion and conclusions, limitations, threats to validity, implications, conclusion, conclusions,
+concluding remarks, conclusion and future work, conclusions and future work, future work, acknowledgment,
+acknowledgments, acknowledgement, acknowledgements, funding, author contributions, conflict of interest,
+conflicts of interest, competing interests, data availability, ethics statement, references, bibliography,
+literature cited, works cited, appendix, appendices, supplementary material, supplementary materials,
+supporting information
+"""
+NAMES = frozenset(name.strip() for name in _NAMES.split(","))
+LISTS = frozenset(("references", "bibliography", "literature cited", "works cited"))
+"""Numbered lines and capitals behind these are entries, not sections."""
+LONGEST = 100
+MOST_WORDS = 12
+_NUMBER = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,2}){0,3}|[IVX]{1,5}(?=\.)|[A-H](?=\.))\.?[ \t]+(?=[^\W\d_])")
+_RUN_IN = re.compile(
+    r"(Abstract|ABSTRACT|Keywords|KEYWORDS|Key words|Index Terms)[ \t]*(?:[.:—–]|-(?=[ \t]))(?=.*\S)"
+)
+_SENTENCE_ENDS = '.!?:;)]"”’'
+_APPENDIX = re.compile(r"appendix [a-h0-9]\b.*")
+
+
+@dataclass(frozen=True, slots=True)
+class SectionLine:
+    """Where a line names a section, the name as it is cited, and how deep its number says it is."""
+
+    start: int
+    end: int
+    name: str
+    depth: int
+    known: bool
+    """Whether papers use this name; one that they do not may be a coincidence."""
+
+
+class Reader:
+    """Goes through the blocks of one document in order and remembers which number must come next."""
+
+    def __init__(self) -> None:
+        self._last: tuple[int, ...] = (0,)
+        self._in_list = False
+
+    def pass_heading(self, label: str) -> None:
+        """Take note of a heading that is one already."""
+        number, name = split_number(label)
+        self._note(number, name)
+
+    def lines(self, text: str, block: Block) -> Iterator[SectionLine]:
+        """The lines of a block that name a section."""
+        before = ""
+        start = block.start
+        while start < block.end:
+            found = text.find("\n", start, block.end)
+            end = block.end if found < 0 else found
+            following = text[end + 1 : min(block.end, end + LONGEST)]
+            section = self._section(start, text[start : min(end, start + LONGEST + 1)], before, following)
+            if section:
+                yield section
+            # Under a line that names a section the next one may stand at once.
+            before = text[section.end if section else max(start, end - LONGEST) : end].rstrip()
+            start = end + 1
+
+    def _section(self, start: int, line: str, before: str, following: str) -> SectionLine | None:
+        if not before and (run_in := _RUN_IN.match(line)):
+            return SectionLine(start, start + run_in.end(), cited(run_in[1]), 1, known=True)
+        number, name = split_number(line.strip())
+        if len(line) > LONGEST or not name[:1].isupper() or len(line.split()) > MOST_WORDS:
+            return None
+        known = is_known(name)
+        stands_alone = not before or before[-1] in _SENTENCE_ENDS
+        if not (known and stands_alone) and not self._looks_like_one(number, name, before, following):
+            return None
+        self._note(number, name)
+        return SectionLine(start, start + len(line.rstrip()), cited(name), depth_of(number), known)
+
+    def _looks_like_one(self, number: str, name: str, before: str, following: str) -> bool:
+        if before or self._in_list or name[-1] in ".,;:!?" or len(name) < 4:
+            return False
+        if name.isupper():
+            return True
+        listed = _NUMBER.match(following)
+        return self._follows(number) and (listed is None or listed[1].startswith(f"{number}."))
+
+    def _follows(self, number: str) -> bool:
+        new, last = _parts(number), self._last
+        if not new or len(new) > len(last) + 1:
+            return False
+        expected = last[len(new) - 1] + 1 if len(new) <= len(last) else 1
+        return new[:-1] == last[: len(new) - 1] and new[-1] == expected
+
+    def _note(self, number: str, name: str) -> None:
+        self._last = _parts(number) or self._last
+        if is_known(name):
+            self._in_list = plain(name) in LISTS
+
+
+def split_number(line: str) -> tuple[str, str]:
+    """The number before a heading, empty when there is none, and its words."""
+    found = _NUMBER.match(line)
+    return (found[1], line[found.end() :].strip()) if found else ("", line.strip())
+
+
+def is_known(name: str) -> bool:
+    """Whether papers use this name for a section."""
+    words = plain(name)
+    return words in NAMES or bool(_APPENDIX.fullmatch(words))
+
+
+def plain(name: str) -> str:
+    """A name as the list of names has it."""
+    return " ".join(name.rstrip(".:— ").lower().replace("&", "and").split())
+
+
+def cited(name: str) -> str:
+    """A name as a citation shows it: not shouted, without a colon."""
+    bare = " ".join(name.rstrip(".:— ").split())
+    return bare.capitalize() if bare.isupper() else bare
+
+
+def depth_of(number: str) -> int:
+    """How deep a number says its section is: `2.1` and IEEE's `A` are two."""
+    return 2 if number.isalpha() and number in "ABCDEFGH" else max(1, len(_parts(number)))
+
+
+def _parts(number: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in number.split(".")) if number[:1].isdigit() else ()
+
 
 ENOUGH = 2
 """So many known names make a text a paper, in which other headings are believed too."""

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Chunk, Parsed
-from ragstone.ingest.chunkers.assembly import assemble
 from ragstone.ingest.chunkers.cutting import Span
-from ragstone.ingest.chunkers.limits import Limits
+from ragstone.ingest.chunkers.measure import Limits
 from ragstone.ingest.chunkers.outline import by_section, units
-from ragstone.ingest.chunkers.packing import fill
-from ragstone.ingest.chunkers.segments import segments
-from ragstone.ingest.chunkers.topics import Embed, by_meaning, find_topics, join_small, with_shift
+from ragstone.ingest.chunkers.packing import assemble, fill
+from ragstone.ingest.chunkers.topics import Embed, by_meaning, find_topics, join_small, segments, with_shift
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
 from ragstone.ingest.enrich import gazetteer as known
-from ragstone.ingest.enrich.budget import fitting
-from ragstone.ingest.enrich.reading import Reading, Sentence
+from ragstone.ingest.enrich.reading import Reading, Sentence, fitting
 from ragstone.language.stop_words import stop_words
 
 MAX_NAME = 60

@@ -14,8 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from ragstone.ingest.enrich.budget import fitting
-from ragstone.ingest.enrich.reading import Reading, Sentence
+from ragstone.ingest.enrich.reading import Reading, Sentence, fitting
 
 MAX_WORDS = 3
 IN_HEADING = 2.0

@@ -1,11 +1,8 @@
-"""A document as the enrichers read it: its sentences, cut into words once for all of them.
-
-A long document is read at its head and in its middle. What it is about and who is in it shows there, and
-enriching must stay far cheaper than embedding.
-"""
+"""Metadata has a limit, and a document must not fail because much could be said about it."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -17,6 +14,22 @@ from ragstone.core.types import Parsed
 from ragstone.language.analyzer import INDIC, UNSPACED
 from ragstone.language.sentences import sentence_spans
 from ragstone.language.stop_words import STEMMERS, stop_words
+
+MAX_BYTES = 8 * 1024
+"""What one list of names or keywords may take, as it is stored."""
+
+
+def fitting(texts: Iterable[str]) -> list[str]:
+    """The first texts of a list, as many as its share of the metadata holds."""
+    kept = []
+    left = MAX_BYTES
+    for text in texts:
+        left -= len(json.dumps(text)) + 2
+        if left < 0:
+            break
+        kept.append(text)
+    return kept
+
 
 HEAD = 12_000
 MIDDLE = 6_000

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import ProgressColumn, TaskID
 
-    from ragstone.ingest.fill import FillProgress, OnFill
-    from ragstone.ingest.tally import OnProgress, Progress
+    from ragstone.ingest.backfill import FillProgress, OnFill
+    from ragstone.ingest.report import OnProgress, Progress
     from ragstone.serve.cli.session import Session
     from ragstone.transfer.reports import OnMove
 

@@ -13,7 +13,7 @@ from ragstone.core.errors import InputError, RagstoneError, SettingsError
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.tenants import Admission
 from ragstone.core.types import Json, KnowledgeBase
-from ragstone.ingest.schedule import next_run
+from ragstone.ingest.jobs.schedule import next_run
 from ragstone.language.analyzer import analyze
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger import restore, restore_facts

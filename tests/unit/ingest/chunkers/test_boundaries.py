@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.ingest.chunkers.boundaries import between_characters, between_words, last_cut, next_word
+from ragstone.ingest.chunkers.cutting import between_characters, between_words, last_cut, next_word
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers import CodeChunker, Limits
-from ragstone.ingest.chunkers.symbols import common
+from ragstone.ingest.chunkers.code import common
 from ragstone.ingest.parsers.code.parser import parse_code
 from ragstone.testing.chunker_suite import document_of
 

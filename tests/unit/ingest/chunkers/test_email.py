@@ -6,7 +6,7 @@ from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Chunk
 from ragstone.ingest.chunkers.email import EmailChunker
-from ragstone.ingest.chunkers.limits import Limits
+from ragstone.ingest.chunkers.measure import Limits
 from ragstone.ingest.parsers.mail.parser import parse_mail
 from ragstone.testing.chunker_suite import ChunkerSuite, document_of
 

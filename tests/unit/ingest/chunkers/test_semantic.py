@@ -17,8 +17,7 @@ from ragstone.core.protocols import Chunker
 from ragstone.core.types import Matrix, Parsed
 from ragstone.ingest.chunkers import build_chunker, topics
 from ragstone.ingest.chunkers.outline import Unit, by_section, units
-from ragstone.ingest.chunkers.segments import segments
-from ragstone.ingest.chunkers.topics import find_topics
+from ragstone.ingest.chunkers.topics import find_topics, segments
 from ragstone.settings.tree import ChunkingSettings
 from ragstone.testing.chunker_suite import document_of, table_of
 

@@ -12,7 +12,7 @@ from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Block
 from ragstone.ingest.chunkers import build_chunker
-from ragstone.ingest.chunkers.tables import header_of
+from ragstone.ingest.chunkers.outline import header_of
 from ragstone.settings.tree import ChunkingSettings
 from ragstone.testing.chunker_suite import document_of, table_of
 

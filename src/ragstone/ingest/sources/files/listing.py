@@ -10,7 +10,7 @@ from pathlib import Path
 from ragstone.core.clock import reading_now
 from ragstone.core.errors import RagstoneError
 from ragstone.core.types import SKIPPED, Failure, Item
-from ragstone.ingest.arrivals import Listing
+from ragstone.ingest.diff import Listing
 from ragstone.ingest.sources.files.reading import list_documents
 from ragstone.ingest.sources.files.source import SOURCE, read_files
 from ragstone.ingest.sources.files.walk import as_text, find, own_name, real

@@ -1,4 +1,4 @@
-"""What travels through a run: one task per document, and the group of those that came in together."""
+"""Units of work: items, batches and parent documents of one kb."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.clock import Reading
+from ragstone.core.errors import kb_gone
 from ragstone.core.jobs import JobProgress, Ticket
-from ragstone.core.types import SKIPPED, Failure, Item
+from ragstone.core.ledger import Ledger
+from ragstone.core.types import SKIPPED, Failure, Item, KnowledgeBase
 
 MOST_REMARKS = 20
 Watch = Callable[[str, str, int, int], None]
@@ -97,3 +99,21 @@ class Task:
     def read(self) -> Reading:
         """When its content was read."""
         return self.item.read or Reading()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where documents of a run go."""
+
+    ledger: Ledger
+    tenant: str
+    kb: KnowledgeBase
+    """As it was when the run began."""
+
+    async def now(self) -> KnowledgeBase:
+        """The kb as it is now; `KbGone` when it was renamed or deleted."""
+        found = await self.ledger.kb(self.tenant, self.kb.name)
+        if found is None or found.id != self.kb.id:
+            names = {kb.id: kb.name for kb in await self.ledger.kbs(self.tenant)}
+            raise kb_gone(self.kb.name, names.get(self.kb.id))
+        return found

@@ -1,21 +1,84 @@
-"""What a source brings against what the ledger has: new, changed, unchanged, moved or gone."""
+"""Compare what a source brings with what is live: new, changed, unchanged, gone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import NamedTuple
 
 from ragstone.core.clock import Reading, reading_now
 from ragstone.core.errors import LeaseLost
-from ragstone.core.ids import content_hash
+from ragstone.core.ids import content_hash, document_id
 from ragstone.core.jobs import Ticket, UnderWay
 from ragstone.core.ledger import Ledger, Transaction
-from ragstone.core.types import Item, KnowledgeBase
-from ragstone.ingest.identities import identified
+from ragstone.core.types import Failure, Item, KnowledgeBase, LiveContent
 from ragstone.ingest.prepare import Preparer
-from ragstone.ingest.tally import Tally
-from ragstone.ingest.task import Task
+from ragstone.ingest.report import Tally
+from ragstone.ingest.sources.files.archives import expand
+from ragstone.ingest.work import Group, Task, Watch
+from ragstone.settings.tree import LimitSettings
+
+
+async def identified(
+    ledger: Ledger, tenant: str, seed: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
+) -> dict[str, str]:
+    """Ids by what the source calls the documents; `seed` is what those of the tenant's new ones are derived from."""
+    found: dict[str, str] = {}
+    unknown = list(dict.fromkeys(external_ids))
+    for turn in count():
+        found.update(await ledger.identities(tenant, kb, source, unknown))
+        root = f"{seed}/{kb.id}/{turn}" if turn else seed
+        new = {one: document_id(root, kb.name, source, one) for one in unknown if one not in found}
+        taken = await ledger.existing(tenant, list(new.values())) if new else set()
+        found.update({one: identity for one, identity in new.items() if identity not in taken})
+        # Somebody was faster, and it is known now; or what had this place before took the id along to another one.
+        unknown = [one for one, identity in new.items() if identity in taken]
+        if not unknown:
+            break
+    return found
+
+
+Live = Mapping[str, LiveContent]
+
+
+def just_read(item: Item) -> Item:
+    """The item of somebody who has just come by it, unless it says when it was read."""
+    return item if item.read else replace(item, read=reading_now())
+
+
+def related(task: Task) -> list[str]:
+    """A document and what it came in with."""
+    return [one for one in (task.document_id, task.parent_id) if one]
+
+
+def is_overtaken(task: Task, content_hash: str, live: Live) -> bool:
+    """Whether something else is live that was read after this: of the document, or of what it came in with."""
+    return _is_other_since(live.get(task.document_id), content_hash, task.read) or _is_other_since(
+        live.get(task.parent_id), task.parent_hash, task.read
+    )
+
+
+def overtaken(task: Task) -> Failure:
+    """What is said of it."""
+    uri = task.item.uri
+    return Failure(uri, "overtaken", f"{uri} was read again since, and that is what is live")
+
+
+def outdated_jobs(late: Iterable[Task]) -> dict[str, Reading | None]:
+    """Jobs of documents that were read again since; the others of an archive are still its job's business."""
+    tickets = [task.group.ticket for task in late if not task.parent_id]
+    return {ticket.job_id: None for ticket in tickets if ticket}
+
+
+def is_later(task: Task, live: Live) -> bool:
+    """Whether the document is live as it was read before this."""
+    return task.document_id in live and live[task.document_id].read.precedes(task.read)
+
+
+def _is_other_since(live: LiveContent | None, content_hash: str, read: Reading) -> bool:
+    return live is not None and live.content_hash != content_hash and read.precedes(live.read)
+
 
 MEMBER = "!/"
 """Stands between an archive's or a mailbox's external id and that of what is in it."""
@@ -187,3 +250,45 @@ def _by_source(tasks: Sequence[Task]) -> list[tuple[str, list[str]]]:
     for task in tasks:
         ids.setdefault(task.item.source, []).append(task.item.external_id)
     return list(ids.items())
+
+
+Entry = Task | Failure | Group
+"""A group stands behind the last of its tasks."""
+LOOK_UP = 32
+LOOK_UP_BYTES = 64 * 1024 * 1024
+
+
+def opened(
+    items: Iterable[Item | Failure | Task], limits: LimitSettings, watch: Watch | None = None
+) -> Iterator[Entry]:
+    """Tasks in order, each group closed behind its last."""
+    for one in items:
+        if isinstance(one, Failure):
+            yield one
+            continue
+        task = one if isinstance(one, Task) else Task(just_read(one), Group(watch=watch))
+        yield from _members(task, limits)
+        yield task.group
+
+
+def _members(task: Task, limits: LimitSettings) -> Iterator[Entry]:
+    for member in expand(task.item, limits):
+        if member is task.item:
+            yield task
+        elif isinstance(member, Failure):
+            task.group.fail(member)
+            yield member
+        else:
+            yield Task(member, task.group, parent_id=task.document_id)
+
+
+def some(entries: Iterable[Entry]) -> list[Entry]:
+    """A few entries, fewer when they are large: all of them are in memory at once."""
+    batch: list[Entry] = []
+    size = 0
+    for entry in entries:
+        batch.append(entry)
+        size += len(entry.item.content) if isinstance(entry, Task) else 0
+        if len(batch) == LOOK_UP or size >= LOOK_UP_BYTES:
+            break
+    return batch

@@ -16,11 +16,11 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Source
 from ragstone.core.tenants import TenantBook
 from ragstone.core.types import KnowledgeBase, failure_of
-from ragstone.ingest.fill import SpaceUpkeep
-from ragstone.ingest.notify import Webhook
+from ragstone.ingest.backfill import SpaceUpkeep
+from ragstone.ingest.jobs.schedule import next_run
+from ragstone.ingest.jobs.sync import Sync, SyncReport
+from ragstone.ingest.jobs.webhook import Webhook
 from ragstone.ingest.prepare import Preparer
-from ragstone.ingest.schedule import next_run
-from ragstone.ingest.sync import Sync, SyncReport
 
 logger = logging.getLogger(__name__)
 SWEEP_SECONDS = 3600.0

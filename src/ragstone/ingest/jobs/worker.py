@@ -20,12 +20,11 @@ from ragstone.core.errors import (
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, JobProgress, Queue
 from ragstone.core.ledger import Ledger
-from ragstone.ingest.held import Held
+from ragstone.ingest.jobs.fairness import Rota, Slot
+from ragstone.ingest.jobs.leases import Fallen, Held, Roll
+from ragstone.ingest.jobs.sync import SyncReport, load_items
 from ragstone.ingest.pipeline import IngestPipeline
-from ragstone.ingest.roll import Fallen, Roll
-from ragstone.ingest.rota import Rota, Slot
-from ragstone.ingest.sync import SyncReport, load_items
-from ragstone.ingest.task import Group, Task
+from ragstone.ingest.work import Group, Task
 from ragstone.settings.tree import JobSettings
 
 logger = logging.getLogger(__name__)

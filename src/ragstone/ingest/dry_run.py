@@ -9,13 +9,11 @@ from dataclasses import dataclass, replace
 from ragstone.core.errors import RagstoneError
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase, Stats, failure_of
-from ragstone.ingest.arrivals import Arrivals, Listing
-from ragstone.ingest.endings import is_emptied, spared
-from ragstone.ingest.entries import Entry, opened, some
+from ragstone.ingest.diff import Arrivals, Entry, Listing, opened, some
+from ragstone.ingest.outcomes import Resemblances, is_emptied, spared
 from ragstone.ingest.prepare import Prepared, Preparer, attached, met_a_defect, unusable
-from ragstone.ingest.resemblance import Resemblances
-from ragstone.ingest.tally import OnProgress, Tally
-from ragstone.ingest.task import Task
+from ragstone.ingest.report import OnProgress, Tally
+from ragstone.ingest.work import Task
 from ragstone.settings.tree import LimitSettings
 
 EMPTY = Stats(documents=0, chunks=0, tokens=0, unembedded=0, sequence=0, bytes=0, model="")

@@ -24,13 +24,13 @@ from ragstone.core.jobs import (
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.protocols import Source
 from ragstone.core.types import SKIPPED, Document, Failure, Item, KnowledgeBase, Page
-from ragstone.ingest.arrivals import MEMBER, Arrivals, Listing
+from ragstone.ingest.diff import MEMBER, Arrivals, Listing
+from ragstone.ingest.outcomes import twin_of
 from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.ingest.prepare import Preparer, unusable
-from ragstone.ingest.resemblance import twin_of
+from ragstone.ingest.report import Tally, said_of
 from ragstone.ingest.sources.secrets import Veil, VeiledSource
-from ragstone.ingest.tally import Tally, said_of
-from ragstone.ingest.task import Group, Task
+from ragstone.ingest.work import Group, Task
 
 PAGE_SECONDS = 900.0
 

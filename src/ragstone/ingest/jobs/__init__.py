@@ -1,0 +1,1 @@
+"""Background work: workers, leases, fairness between tenants, schedules and syncs."""
