@@ -21,7 +21,8 @@ from ragstone.core.errors import NotFoundError, RagstoneError
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place
 from ragstone.stores import activity_rows
-from ragstone.stores.ledger import erasure, erasure_counts
+from ragstone.stores.ledger import erasure
+from ragstone.stores.ledger import erasure as erasure_counts
 from ragstone.stores.ledger.erasure import Sample, Traces
 from ragstone.stores.left_stores import how_to_finish, left_stores
 from ragstone.stores.vectors.presence import count_points, places

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ragstone.core.vectors import VectorProvider
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.stores.vectors.derived import DerivedIndex
 

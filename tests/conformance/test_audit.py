@@ -16,8 +16,8 @@ from ragstone.core.tenants import Quotas
 from ragstone.stores import audit_rows, batched
 from ragstone.stores.audit import SqlAuditTrail
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.ledger.postgres import PostgresLedger
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.postgres.ledger import PostgresLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.stores.tenants import SqlTenantBook
 from ragstone.testing.builders import make_version, put

@@ -8,8 +8,8 @@ from tests.conformance import postgres_server
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
-from ragstone.stores.ledger.postgres import PostgresLedger
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.postgres.ledger import PostgresLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.residents import Residents
 from ragstone.testing.lexical_suite import LexicalSuite

@@ -16,7 +16,7 @@ from ragstone.core.types import Candidate, KnowledgeBase, NewVersion, Vector
 from ragstone.core.vectors import Place, Point
 from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger import index_feed
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.writes import discard
 from ragstone.stores.tenants import SqlTenantBook
 from ragstone.stores.vectors import derived_follow

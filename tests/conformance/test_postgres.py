@@ -9,7 +9,7 @@ from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 
 from ragstone.core.ledger import Ledger
-from ragstone.stores.ledger.postgres import PostgresLedger
+from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.source_book import SqlSourceBook
 from ragstone.testing import source_suite

@@ -13,7 +13,7 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger.postgres import PostgresLedger
+from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.lexical.postgres import PostgresLexicalIndex
 from ragstone.stores.lexical.postgres_fts import PostgresFtsIndex, any_of
 from ragstone.stores.lexical.postgres_writer import PostingsWriter

@@ -7,9 +7,9 @@ from pathlib import Path
 from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 
-from ragstone.stores.ledger.postgres import PostgresLedger
+from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.space_book import SqlSpaceBook
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.testing.space_suite import SpaceSuite, Stores
 
 postgres_databases = postgres_server.postgres_databases

@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex, VectorIndex
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
 from ragstone.stores.residents import Residents
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex

@@ -15,8 +15,8 @@ from ragstone.core.tenants import Quotas, Reservation, Stock
 from ragstone.stores import tenant_rows
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.ledger.postgres import PostgresLedger
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.postgres.ledger import PostgresLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.stores.tenants import SqlTenantBook
 from ragstone.testing.builders import delete, make_version, put

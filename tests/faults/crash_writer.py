@@ -16,7 +16,7 @@ import numpy as np
 
 from ragstone.core.ids import document_id
 from ragstone.core.types import Matrix, NewVersion
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.testing.builders import DIMENSION, MODEL, make_version
 

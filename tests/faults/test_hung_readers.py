@@ -13,7 +13,7 @@ import pytest
 from ragstone import Engine, Item, SearchResult, Settings, open_engine
 from ragstone.core.errors import StoreBusy
 from ragstone.stores.ledger import reads
-from ragstone.stores.ledger.sqlite_file import READERS
+from ragstone.stores.ledger.sqlite.file import READERS
 from ragstone.stores.lexical.sqlite import SqliteLexicalIndex
 from ragstone.testing.fakes import FakeEmbedder
 

@@ -24,7 +24,7 @@ from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores import opening
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.checkup import examine
-from ragstone.stores.ledger import erasure_counts
+from ragstone.stores.ledger import erasure as erasure_counts
 from ragstone.stores.opening import Stores, open_stores
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.testing.builders import make_version, put, unit_vectors

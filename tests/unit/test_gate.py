@@ -14,7 +14,7 @@ from ragstone.core.model_types import spent
 from ragstone.core.tenants import Quotas, Tenant
 from ragstone.gate import REMEMBERED, Gate
 from ragstone.settings.tree import Settings
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.stores.tenants import SqlTenantBook
 from ragstone.testing.builders import make_version, put

@@ -19,7 +19,7 @@ from typing import TypeVar
 from ragstone.core.errors import StoreBusy, StoreCorrupt
 from ragstone.core.ids import check_name
 from ragstone.stores.activity_schema import VERSION, bring_up_to_date
-from ragstone.stores.ledger.sqlite_file import translated, write_ahead
+from ragstone.stores.ledger.sqlite.file import translated, write_ahead
 
 T = TypeVar("T")
 BUSY_SECONDS = 2

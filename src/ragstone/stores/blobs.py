@@ -13,7 +13,7 @@ from typing import BinaryIO, Literal
 
 from ragstone.core.errors import NotFoundError, StoreError, StoreFull
 from ragstone.core.ids import opaque_id
-from ragstone.stores.ledger.sqlite_file import translated
+from ragstone.stores.ledger.sqlite.file import translated
 from ragstone.stores.vault import HEADER_BYTES, Owner, Vault
 
 _HEXADECIMAL = frozenset("0123456789abcdef")

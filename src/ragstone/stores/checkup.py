@@ -17,8 +17,8 @@ from ragstone.stores.checkup_keys import check_encryption
 from ragstone.stores.checkup_vectors import check_vectors
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger import originals
-from ragstone.stores.ledger.leftovers import staged_leftovers
-from ragstone.stores.ledger.sqlite_dialect import SqliteDialect
+from ragstone.stores.ledger.sqlite.file import SqliteDialect
+from ragstone.stores.ledger.unfinished import staged_leftovers
 from ragstone.stores.left_stores import check_left_stores
 
 if TYPE_CHECKING:

@@ -188,14 +188,14 @@ def open_provider(settings: Settings, adapter: Adapter) -> VectorProvider:
 
 def open_sqlite(settings: Settings, writers: list[Any], vault: Vault) -> SqlLedger:
     """One file per tenant under the data folder."""
-    from ragstone.stores.ledger.sqlite import SqliteLedger
+    from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 
     return SqliteLedger(settings.data_dir, writers, settings.store.open_tenants, vault)
 
 
 def open_postgres(settings: Settings, writers: list[Any], vault: Vault) -> SqlLedger:
     """One database for all tenants; original files stay under the data folder."""
-    from ragstone.stores.ledger.postgres import PostgresLedger
+    from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 
     dsn = settings.store.ledger.dsn
     if dsn is None:

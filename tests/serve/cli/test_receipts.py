@@ -6,7 +6,7 @@ import pytest
 from tests.serve.cli.conftest import Cli
 
 from ragstone.core.errors import StoreBusy
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 
 
 def document_ids(cli: Cli) -> list[str]:

@@ -9,7 +9,7 @@ from tests.unit.ingest.kit import Kit, item
 from ragstone.core.ids import document_id
 from ragstone.core.types import KnowledgeBase
 from ragstone.ingest.diff import identified
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 
 
 async def ids(kit: Kit, *names: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ import pytest
 from ragstone.core.errors import SettingsError, StoreCorrupt, StoreError, StoreFull
 from ragstone.stores import blobs as module
 from ragstone.stores.blobs import Blobs, Rotation
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.stores.vault import MARK, Vault
 

@@ -22,7 +22,7 @@ from ragstone.stores import opening
 from ragstone.stores.checkup import examine
 from ragstone.stores.checkup_postgres import check_database
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger.postgres import PostgresLedger
+from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.opening import Stores, open_stores
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.testing.builders import delete, make_version, put, unit_vectors

@@ -20,9 +20,11 @@ from ragstone.core.erasure import Target
 from ragstone.core.errors import StoreBusy
 from ragstone.core.jobs import NewJob, Priority
 from ragstone.core.types import NewVersion
-from ragstone.stores.ledger import erasure, erasure_counts, leftovers
+from ragstone.stores.ledger import erasure
+from ragstone.stores.ledger import erasure as erasure_counts
+from ragstone.stores.ledger import unfinished as leftovers
 from ragstone.stores.ledger.source_book import SqlSourceBook
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.testing.builders import MODEL, delete, make_version, put, unit_vectors
 

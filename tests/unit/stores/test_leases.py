@@ -10,7 +10,7 @@ import pytest
 from ragstone.core import clock as host_clock
 from ragstone.stores.ledger import jobs
 from ragstone.stores.ledger.queue import SqlQueue
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.testing.queue_suite import T, document_job, names, put, take
 

@@ -16,14 +16,14 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import MetaData, create_engine
 
 from ragstone.stores import migrations, schema
-from ragstone.stores.ledger.sqlite_file import SqliteFile
+from ragstone.stores.ledger.sqlite.file import SqliteFile
 from ragstone.stores.migrations import HEADS, Schema, create, is_current, upgrade
 
 SCHEMAS: list[tuple[Schema, MetaData]] = [("control", schema.control), ("tenant", schema.tenant)]
 OPEN_LEDGER = """
 import asyncio, sys
 from pathlib import Path
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.testing.builders import make_version, put
 
@@ -138,7 +138,7 @@ def test_who_opens_a_file_that_another_begins_to_write_waits(
             waits.append(seconds)
             other.execute("ROLLBACK")
 
-        monkeypatch.setattr("ragstone.stores.ledger.sqlite_file.time.sleep", let_go)
+        monkeypatch.setattr("ragstone.stores.ledger.sqlite.file.time.sleep", let_go)
         SqliteFile(path, "control").close()
     assert len(waits) == 1
 

@@ -9,7 +9,7 @@ from tests.conformance import postgres_server
 
 from ragstone.stores import planner_statistics
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger.postgres import PostgresLedger
+from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.lexical.postgres import PostgresLexicalIndex
 from ragstone.stores.lexical.postgres_fts import PostgresFtsIndex
 from ragstone.stores.partitions import part

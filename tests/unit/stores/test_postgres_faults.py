@@ -29,9 +29,9 @@ from ragstone.core.errors import (
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger import postgres_session
-from ragstone.stores.ledger.postgres import PostgresLedger
-from ragstone.stores.ledger.postgres_errors import translated
+from ragstone.stores.ledger.postgres import session as postgres_session
+from ragstone.stores.ledger.postgres.errors import translated
+from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.tenants import SqlTenantBook
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
@@ -42,7 +42,7 @@ postgres_databases = postgres_server.postgres_databases
 WRITE_AND_WAIT = """
 import asyncio, sys
 from pathlib import Path
-from ragstone.stores.ledger.postgres import PostgresLedger
+from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.testing.builders import make_version, put
 
 async def main():
@@ -60,7 +60,7 @@ asyncio.run(main())
 CLAIM_ALL = """
 import asyncio, sys
 from pathlib import Path
-from ragstone.stores.ledger.postgres import PostgresLedger
+from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.testing.queue_suite import take
 

@@ -20,7 +20,7 @@ from tests.conformance.postgres_server import EMPTY, VERSIONS, server
 
 from ragstone.core.errors import StoreError
 from ragstone.stores import schema
-from ragstone.stores.ledger.postgres import PostgresLedger
+from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.migrations import HEADS
 from ragstone.stores.migrations.postgres import SERVICE, ensure
 from ragstone.stores.migrations.postgres_shape import PARTITIONED, HalfVector, on_postgres

@@ -13,7 +13,7 @@ from ragstone.core.types import KnowledgeBase
 from ragstone.core.vectors import Place, Point
 from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger import index_feed
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.vectors import reconcile as module
 from ragstone.stores.vectors.derived import DerivedIndex
 from ragstone.stores.vectors.memory import MemoryProvider

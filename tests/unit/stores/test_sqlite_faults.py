@@ -22,9 +22,9 @@ from ragstone.core.errors import (
     StoreError,
     StoreFull,
 )
-from ragstone.stores.ledger import sqlite_file
-from ragstone.stores.ledger.sqlite import SqliteLedger
-from ragstone.stores.ledger.sqlite_file import translated
+from ragstone.stores.ledger.sqlite import file as sqlite_file
+from ragstone.stores.ledger.sqlite.file import translated
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
 from ragstone.stores.residents import Residents
 from ragstone.testing.builders import delete, make_version, put, unit_vectors

@@ -12,8 +12,8 @@ import pytest
 
 from ragstone.core.types import Candidate
 from ragstone.stores import schema
-from ragstone.stores.ledger import changes
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger import versions as changes
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical import sqlite as lexical_module
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
 from ragstone.stores.residents import Residents

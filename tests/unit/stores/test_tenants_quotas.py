@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ragstone.core.errors import InputError, QuotaExceeded
 from ragstone.core.tenants import QuotaName, Quotas, Reservation, Stock
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.stores.tenants import SqlTenantBook
 from ragstone.testing.builders import delete, make_version, put
@@ -27,7 +27,7 @@ RACE = """
 import asyncio, sys
 from pathlib import Path
 from ragstone.core.errors import QuotaExceeded
-from ragstone.stores.ledger.sqlite import SqliteLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.stores.tenants import SqlTenantBook
 

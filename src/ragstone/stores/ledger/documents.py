@@ -6,9 +6,12 @@ import json
 from collections.abc import Sequence
 
 from ragstone.core.clock import Reading
+from ragstone.core.documents import ChunkRecord, chunk_records
+from ragstone.core.model_types import model_name
 from ragstone.core.types import KnowledgeBase, LiveContent
 from ragstone.stores.database import Connection, in_parts, marks
-from ragstone.stores.ledger.changes import publish
+from ragstone.stores.ledger.reads import read_document_chunks
+from ragstone.stores.ledger.versions import publish
 
 
 def set_recipe(
@@ -143,3 +146,31 @@ def move_document(
     if live:
         # An index elsewhere keeps these two with each chunk, for its filters.
         publish(connection, tenant_id, live[0][0], "vector", [(seq, chunk_id) for _, seq, chunk_id in live])
+
+
+def count_by_source_type(connection: Connection, tenant_id: str) -> list[tuple[str, int, int]]:
+    """Source type, documents and chunks, in order of source type; live documents of all kbs."""
+    kind = connection.dialect.json_text("d.metadata", "source_type")
+    rows = connection.execute(
+        f"SELECT {kind}, count(*), sum(d.chunk_count) FROM documents d "
+        f"WHERE d.tenant_id = ? AND d.version > 0 AND {kind} IS NOT NULL GROUP BY {kind} ORDER BY {kind}",
+        (tenant_id,),
+    )
+    return [(str(source_type), int(documents), int(chunks)) for source_type, documents, chunks in rows]
+
+
+MODELS = """
+SELECT c.id, s.model FROM chunks c
+JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id AND d.version = c.version
+JOIN knowledge_bases k ON k.tenant_id = c.tenant_id AND k.id = c.kb_id
+JOIN spaces s ON s.tenant_id = k.tenant_id AND s.id = k.live_space
+JOIN vectors v ON v.tenant_id = c.tenant_id AND v.chunk_seq = c.seq AND v.space_id = s.id
+WHERE c.tenant_id = ? AND c.document_id = ?
+"""
+
+
+def read_chunk_records(connection: Connection, tenant_id: str, document_id: str) -> list[ChunkRecord]:
+    """All live chunks of a document in order, as records."""
+    models = connection.execute(MODELS, (tenant_id, document_id)).fetchall()
+    named = {chunk_id: model_name(model) for chunk_id, model in models}
+    return chunk_records(read_document_chunks(connection, tenant_id, document_id), named)

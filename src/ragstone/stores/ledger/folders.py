@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from ragstone.stores.ledger.sqlite_file import translated
+from ragstone.stores.ledger.sqlite.file import translated
 
 
 def count_files(folder: Path) -> int:

@@ -19,20 +19,15 @@ from ragstone.core.ledger import Mirror
 from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger import (
-    checkpoints,
-    chunk_rows,
-    documents,
-    job_reads,
-    leftovers,
-    originals,
-    reads,
-    status,
-)
-from ragstone.stores.ledger.collections import count_by_source_type
+from ragstone.stores.ledger import documents, job_reads, originals, reads
+from ragstone.stores.ledger import documents as chunk_rows
+from ragstone.stores.ledger import reads as status
+from ragstone.stores.ledger import unfinished as checkpoints
+from ragstone.stores.ledger import unfinished as leftovers
+from ragstone.stores.ledger.documents import count_by_source_type
 from ragstone.stores.ledger.originals import Weighed
 from ragstone.stores.ledger.transaction import SqlTransaction, UnitOfWork
-from ragstone.stores.ledger.version_rows import short_hash
+from ragstone.stores.ledger.versions import short_hash
 
 logger = logging.getLogger(__name__)
 P = ParamSpec("P")

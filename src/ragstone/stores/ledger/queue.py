@@ -8,7 +8,8 @@ from datetime import datetime
 from ragstone.core.clock import canonical, now
 from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Notice, Ticket
 from ragstone.core.types import KnowledgeBase
-from ragstone.stores.ledger import claims, job_reads, jobs, notices, originals
+from ragstone.stores.ledger import claims, job_reads, jobs, originals
+from ragstone.stores.ledger import job_reads as notices
 from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
 
 

@@ -1,4 +1,4 @@
-"""Documents from elsewhere become a tenant's own, with the ids, numbers and times they had."""
+"""What is true of restored documents besides their versions: their times, their files, how many there are."""
 
 from __future__ import annotations
 
@@ -8,16 +8,82 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ragstone.core.clock import parse_moment
-from ragstone.core.ids import document_id
+from ragstone.core.clock import canonical, parse_moment
+from ragstone.core.ids import document_id, opaque_id
+from ragstone.core.jobs import SourceRecord
 from ragstone.core.types import Json, KnowledgeBase, Matrix, NewVersion
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger.changes import publish
 from ragstone.stores.ledger.documents import has_document
+from ragstone.stores.ledger.originals import let_go
 from ragstone.stores.ledger.restore_spaces import Spaces
+from ragstone.stores.ledger.snapshots import KeptFile, Key, WholeDocument
 from ragstone.stores.ledger.spaces import add_vectors
-from ragstone.stores.ledger.whole import Key, WholeDocument
+from ragstone.stores.ledger.versions import publish
 from ragstone.stores.ledger.writes import discard, stage
+
+
+def date_document(connection: Connection, tenant_id: str, identity: str, document: WholeDocument) -> None:
+    """Give a document that was activated the times it had."""
+    connection.execute(
+        "UPDATE documents SET created_at = ?, updated_at = ? WHERE tenant_id = ? AND id = ?",
+        (document.created_at, document.updated_at, tenant_id, identity),
+    )
+
+
+def look_around(connection: Connection, tenant_id: str) -> None:
+    """Have the database count what there is now."""
+    connection.dialect.look_around(connection, tenant_id)
+
+
+def date_kb(connection: Connection, tenant_id: str, kb: KnowledgeBase, created_at: str) -> None:
+    """Say when a kb was made, as long as nothing is in it."""
+    connection.execute(
+        "UPDATE knowledge_bases SET created_at = ? WHERE tenant_id = ? AND id = ? "
+        "AND NOT EXISTS (SELECT 1 FROM documents WHERE tenant_id = ? AND kb_id = ?)",
+        (created_at, tenant_id, kb.id, tenant_id, kb.id),
+    )
+
+
+def keep_file(
+    connection: Connection,
+    tenant_id: str,
+    kb: KnowledgeBase,
+    identity: str,
+    document: WholeDocument,
+    file: KeptFile,
+    name: str,
+) -> None:
+    """Say that an original belongs to a document, as the job that brings one does."""
+    connection.execute(
+        "INSERT INTO jobs (id, tenant_id, kb_id, kind, state, priority, document_id, source, external_id, uri, "
+        "content_hash, size, facts, progress, notify, attempts, token, worker, boot, lease_until, not_before, "
+        "error_code, error, created_at, started_at, finished_at, stored) "
+        "VALUES (?, ?, ?, 'document', 'completed', 0, ?, ?, ?, ?, ?, ?, ?, ?, 0, 1, 1, '', '', 0, 0, '', '', "
+        "?, ?, ?, ?)",
+        (
+            *(opaque_id(), tenant_id, kb.id, identity, document.source, document.external_id, file.uri),
+            *(file.content_hash, file.size, connection.dialect.to_json({**file.facts, "original": name})),
+            *('{"percent": 100}', file.created_at, file.finished_at, file.finished_at),
+            # Where files are sealed it is a little more: the next sweep counts them as they are.
+            file.size,
+        ),
+    )
+    let_go(connection, tenant_id, [identity])
+
+
+def restore_source(connection: Connection, tenant_id: str, source_id: str, record: SourceRecord) -> None:
+    """Give a source that was just added what it had: how far it was read, and when it is due."""
+    connection.execute(
+        "UPDATE sources SET cursor = ?, paused = ?, next_run_at = ?, last_run_at = ?, last_error = ?, created_at = ? "
+        "WHERE tenant_id = ? AND id = ?",
+        (
+            *(connection.dialect.to_json(record.cursor), int(record.paused)),
+            canonical(record.next_run_at) if record.next_run_at else None,
+            canonical(record.last_run_at) if record.last_run_at else None,
+            *(record.last_error, canonical(record.created_at), tenant_id, source_id),
+        ),
+    )
+
 
 PER_STATEMENT = 500
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.reads import read_kb
-from ragstone.stores.ledger.whole import SpaceFacts
+from ragstone.stores.ledger.snapshots import SpaceFacts
 from ragstone.stores.ledger.writes import open_space
 
 Spaces = Sequence[Space | None]

@@ -19,21 +19,21 @@ from ragstone.stores.blobs import Blobs
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger import (
-    batches,
-    checkpoints,
     documents,
     erasure,
-    erasure_counts,
     job_reads,
     jobs,
     kb_names,
-    leftovers,
     originals,
     sources,
     spaces,
-    status,
     writes,
 )
+from ragstone.stores.ledger import erasure as erasure_counts
+from ragstone.stores.ledger import reads as status
+from ragstone.stores.ledger import unfinished as checkpoints
+from ragstone.stores.ledger import unfinished as leftovers
+from ragstone.stores.ledger import writes as batches
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -8,18 +8,20 @@ from collections.abc import Mapping, Sequence
 from ragstone.core.clock import canonical, now
 from ragstone.core.collections import check_kb_name
 from ragstone.core.errors import ModelMismatch, NotFoundError, kb_gone
+from ragstone.core.jobs import Job, JobProgress, NewJob, Ticket
 from ragstone.core.model_types import model_name
 from ragstone.core.types import Json, KnowledgeBase, NewVersion
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger.changes import publish
 from ragstone.stores.ledger.documents import family
-from ragstone.stores.ledger.jobs import forget_document
-from ragstone.stores.ledger.notices import forget_notices
+from ragstone.stores.ledger.job_reads import forget_notices
+from ragstone.stores.ledger.jobs import Weigh, complete_held, enqueue, forget_document
+from ragstone.stores.ledger.originals import let_go
 from ragstone.stores.ledger.reads import read_kb
-from ragstone.stores.ledger.version_rows import (
+from ragstone.stores.ledger.versions import (
     facts_of,
     next_version,
+    publish,
     write_bands,
     write_chunks,
     write_vectors,
@@ -296,3 +298,46 @@ def _is_embedded(connection: Connection, tenant_id: str, kb: KnowledgeBase, fact
     ).fetchone()
     live = row[0] if row else None
     return int(bool(facts["embedded"]) and facts.get("space", live) == live)
+
+
+def stage_all(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, versions: Sequence[NewVersion]
+) -> list[int]:
+    kb = present(connection, tenant_id, kb)
+    return [stage_in(connection, tenant_id, kb, version) for version in versions]
+
+
+def activate_all(
+    connection: Connection,
+    tenant_id: str,
+    indexes: Indexes,
+    kb: KnowledgeBase,
+    versions: Sequence[tuple[str, int]],
+) -> None:
+    for document_id, number in versions:
+        activate(connection, tenant_id, indexes, kb, document_id, number)
+
+
+def discard_all(
+    connection: Connection,
+    tenant_id: str,
+    indexes: Indexes,
+    kb: KnowledgeBase,
+    versions: Sequence[tuple[str, int]],
+) -> None:
+    for document_id, number in versions:
+        discard(connection, tenant_id, indexes, kb, document_id, number)
+
+
+def enqueue_all(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, jobs: Sequence[NewJob], weigh: Weigh
+) -> list[Job]:
+    return [enqueue(connection, tenant_id, kb, job, weigh) for job in jobs]
+
+
+def complete_all(connection: Connection, tenant_id: str, finished: Mapping[Ticket, JobProgress]) -> None:
+    ended = [
+        complete_held(connection, tenant_id, ticket, progress, "; ".join(progress.remarks[:3]))
+        for ticket, progress in finished.items()
+    ]
+    let_go(connection, tenant_id, [document_id for document_id in ended if document_id])

@@ -17,7 +17,7 @@ from ragstone.language.analyzer import analyze_query
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.ledger.sqlite_dialect import SqliteDialect
+from ragstone.stores.ledger.sqlite.file import SqliteDialect
 from ragstone.stores.lexical import postgres_fts
 from ragstone.stores.lexical.beside import KeptBeside
 from ragstone.stores.lexical.sparse import words_asked

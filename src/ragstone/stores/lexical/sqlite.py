@@ -20,8 +20,8 @@ from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
 from ragstone.stores.feed import LIVE, allowed_numbers, behind, catch_up
 from ragstone.stores.filter_sqlite import condition
-from ragstone.stores.ledger.sqlite import SqliteLedger
-from ragstone.stores.ledger.sqlite_unit import TenantFile
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
+from ragstone.stores.ledger.sqlite.unit import TenantFile
 from ragstone.stores.lexical.postings import PostingsMatrix
 from ragstone.stores.residents import Following, Residents
 

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 
 from ragstone.core.errors import StoreError
-from ragstone.stores.ledger.postgres_connection import connect
+from ragstone.stores.ledger.postgres.session import connect
 from ragstone.stores.migrations import HEADS, ONE_AT_A_TIME
 
 OLDEST = 150000

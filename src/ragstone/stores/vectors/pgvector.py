@@ -18,7 +18,7 @@ from ragstone.core.model_types import model_name
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.stores.database import Connection
 from ragstone.stores.feed import LIVE
-from ragstone.stores.ledger.postgres import PostgresLedger
+from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.partitions import part
 from ragstone.stores.residents import Residents
 from ragstone.stores.vectors.checks import unit

@@ -18,8 +18,8 @@ from ragstone.core.model_types import model_name
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.stores.database import Connection
 from ragstone.stores.feed import LIVE, allowed_numbers, catch_up
-from ragstone.stores.ledger.sqlite import SqliteLedger
-from ragstone.stores.ledger.sqlite_unit import TenantFile
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
+from ragstone.stores.ledger.sqlite.unit import TenantFile
 from ragstone.stores.residents import Following, Residents
 from ragstone.stores.vectors.matrix import VectorMatrix
 

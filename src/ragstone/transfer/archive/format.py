@@ -12,7 +12,7 @@ from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.ids import check_name
 from ragstone.core.types import Json, SpaceState
-from ragstone.stores.ledger.whole import KbFacts, SpaceFacts
+from ragstone.stores.ledger.snapshots import KbFacts, SpaceFacts
 
 C = TypeVar("C", bound=str)
 ID = re.compile(r"[0-9a-f]{32}")

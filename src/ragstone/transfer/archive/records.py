@@ -15,7 +15,7 @@ from ragstone.core.ids import check_name
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.types import BlockKind, Chunk, Json, Metadata
 from ragstone.core.wire_jobs import masked
-from ragstone.stores.ledger.whole import Halves, KeptFile, WholeChunk, WholeDocument
+from ragstone.stores.ledger.snapshots import Halves, KeptFile, WholeChunk, WholeDocument
 from ragstone.transfer.archive.format import Facts, refused
 
 LARGEST_COUNT = 2**31 - 1

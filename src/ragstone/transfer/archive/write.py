@@ -26,9 +26,8 @@ from ragstone.core.types import KnowledgeBase
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.reads import read_kbs, read_stats
-from ragstone.stores.ledger.sqlite_file import translated
-from ragstone.stores.ledger.whole import KbFacts, WholeDocument
-from ragstone.stores.ledger.whole_reads import read_kb_facts
+from ragstone.stores.ledger.snapshots import KbFacts, WholeDocument, read_kb_facts
+from ragstone.stores.ledger.sqlite.file import translated
 from ragstone.stores.opening import Stores
 from ragstone.transfer.archive.format import (
     MANIFEST,

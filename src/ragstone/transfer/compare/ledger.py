@@ -10,8 +10,7 @@ import numpy as np
 from ragstone.core.types import Json, KnowledgeBase, Vector
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.ledger.whole import Head, WholeDocument
-from ragstone.stores.ledger.whole_reads import START, read_heads, read_kb_facts, read_whole
+from ragstone.stores.ledger.snapshots import START, Head, WholeDocument, read_heads, read_kb_facts, read_whole
 from ragstone.transfer.compare.searches import Samples
 from ragstone.transfer.reports import NONE, Differences, OnMove
 

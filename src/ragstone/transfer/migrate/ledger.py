@@ -11,9 +11,8 @@ from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
-from ragstone.stores.ledger.origin import is_untouched
-from ragstone.stores.ledger.whole import Head, WholeDocument
-from ragstone.stores.ledger.whole_reads import START, read_heads, read_kb_facts, read_whole
+from ragstone.stores.ledger.originals import is_untouched
+from ragstone.stores.ledger.snapshots import START, Head, WholeDocument, read_heads, read_kb_facts, read_whole
 from ragstone.stores.opening import Stores
 from ragstone.stores.quota_rows import SLACK
 from ragstone.stores.standing import Standing, read_standing, write_standing

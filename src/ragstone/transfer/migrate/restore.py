@@ -16,15 +16,15 @@ from ragstone.core.types import Json, KnowledgeBase
 from ragstone.ingest.jobs.schedule import next_run
 from ragstone.language.analyzer import analyze
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger import restore, restore_facts
+from ragstone.stores.ledger import restore
+from ragstone.stores.ledger import restore as restore_facts
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.ledger.origin import mark_origin
-from ragstone.stores.ledger.restore import Arriving, Existing
-from ragstone.stores.ledger.restore_sources import restore_source
+from ragstone.stores.ledger.originals import mark_origin
+from ragstone.stores.ledger.restore import Arriving, Existing, restore_source
 from ragstone.stores.ledger.restore_spaces import Spaces, restore_spaces
+from ragstone.stores.ledger.snapshots import KbFacts, Key, WholeDocument
 from ragstone.stores.ledger.source_book import SecretKeys
 from ragstone.stores.ledger.transaction import SqlTransaction
-from ragstone.stores.ledger.whole import KbFacts, Key, WholeDocument
 from ragstone.stores.opening import Stores
 from ragstone.transfer.reports import SHOWN
 

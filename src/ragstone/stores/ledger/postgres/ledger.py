@@ -22,11 +22,10 @@ from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, UnknownTenant, Wor
 from ragstone.stores.vault import Vault
 
 try:
-    from ragstone.stores.ledger.postgres_erasure import forget_tenant, left_of_tenant
-    from ragstone.stores.ledger.postgres_errors import described, translated
-    from ragstone.stores.ledger.postgres_lanes import Lanes
-    from ragstone.stores.ledger.postgres_session import Session
-    from ragstone.stores.ledger.postgres_unit import PostgresUnit, register
+    from ragstone.stores.ledger.postgres.errors import described, translated
+    from ragstone.stores.ledger.postgres.lanes import Lanes
+    from ragstone.stores.ledger.postgres.session import Session
+    from ragstone.stores.ledger.postgres.unit import PostgresUnit, forget_tenant, left_of_tenant, register
     from ragstone.stores.migrations.postgres import ensure
 except ModuleNotFoundError as missing:
     raise SettingsError(

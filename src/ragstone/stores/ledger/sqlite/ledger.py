@@ -20,9 +20,9 @@ from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger.folders import count_files, remove_folder
 from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, UnknownTenant, Work, erasing
-from ragstone.stores.ledger.sqlite_file import BUSY_SECONDS, SqliteFile, translated
-from ragstone.stores.ledger.sqlite_scrub import scrub
-from ragstone.stores.ledger.sqlite_unit import SqliteUnit, TenantFile
+from ragstone.stores.ledger.sqlite.file import BUSY_SECONDS, SqliteFile, translated
+from ragstone.stores.ledger.sqlite.scrub import scrub
+from ragstone.stores.ledger.sqlite.unit import SqliteUnit, TenantFile
 from ragstone.stores.vault import Vault
 
 PARTS = ("tenants", "documents")

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from ragstone.core.errors import StoreBusy
-from ragstone.stores.ledger.sqlite_dialect import SqliteConnection
-from ragstone.stores.ledger.sqlite_file import SqliteFile
+from ragstone.stores.ledger.sqlite.file import SqliteConnection, SqliteFile
 
 PAGES = 500
 """Of the full-text index, merged in one transaction: others may write in between."""

@@ -12,8 +12,7 @@ from ragstone.core.errors import StoreError
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.colocated import ColocatedIndex
 from ragstone.stores.database import Connection
-from ragstone.stores.ledger.sqlite_dialect import SqliteConnection
-from ragstone.stores.ledger.sqlite_file import SqliteFile
+from ragstone.stores.ledger.sqlite.file import SqliteConnection, SqliteFile
 from ragstone.stores.vault import Vault
 
 T = TypeVar("T")

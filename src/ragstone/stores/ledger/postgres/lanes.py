@@ -15,8 +15,8 @@ from typing import TypeVar
 
 import psycopg
 
-from ragstone.stores.ledger.postgres_errors import LOCK_SECONDS, described, translated
-from ragstone.stores.ledger.postgres_session import Session
+from ragstone.stores.ledger.postgres.errors import LOCK_SECONDS, described, translated
+from ragstone.stores.ledger.postgres.session import Session
 
 T = TypeVar("T")
 U = TypeVar("U")
