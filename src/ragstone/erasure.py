@@ -25,7 +25,7 @@ from ragstone.stores.ledger import erasure
 from ragstone.stores.ledger import erasure as erasure_counts
 from ragstone.stores.ledger.erasure import Sample, Traces
 from ragstone.stores.left_stores import how_to_finish, left_stores
-from ragstone.stores.vectors.presence import count_points, places
+from ragstone.stores.vectors.partitions import count_points, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.chroma import ChromaProvider
+from ragstone.stores.vectors.chroma.provider import ChromaProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import make_points, new_place
 

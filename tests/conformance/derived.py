@@ -7,7 +7,7 @@ from pathlib import Path
 from ragstone.core.vectors import VectorProvider
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
-from ragstone.stores.vectors.derived import DerivedIndex
+from ragstone.stores.vectors.derived.index import DerivedIndex
 
 
 def open_derived(folder: Path, provider: VectorProvider) -> tuple[SqliteLedger, DerivedIndex]:

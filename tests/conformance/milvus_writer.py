@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.milvus import MilvusProvider
+from ragstone.stores.vectors.milvus.provider import MilvusProvider
 from ragstone.testing.provider_persistence_suite import write_until_killed
 
 if __name__ == "__main__":

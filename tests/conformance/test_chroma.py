@@ -12,7 +12,7 @@ from tests.conformance.chroma_server import chroma_server
 
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.chroma import ChromaProvider
+from ragstone.stores.vectors.chroma.provider import ChromaProvider
 from ragstone.testing.provider_persistence_suite import ProviderPersistenceSuite
 from ragstone.testing.provider_suite import ProviderSuite
 

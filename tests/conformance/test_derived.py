@@ -17,9 +17,9 @@ from ragstone.core.types import Candidate, Vector
 from ragstone.core.vectors import Place, Point
 from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger import index_feed
-from ragstone.stores.vectors.chroma import ChromaProvider
+from ragstone.stores.vectors.chroma.provider import ChromaProvider
 from ragstone.stores.vectors.memory import MemoryProvider
-from ragstone.stores.vectors.qdrant import QdrantProvider
+from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
 from ragstone.testing.vector_suite import VectorSuite
 

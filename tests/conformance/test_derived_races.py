@@ -19,10 +19,10 @@ from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.writes import discard
 from ragstone.stores.tenants import SqlTenantBook
-from ragstone.stores.vectors import derived_follow
-from ragstone.stores.vectors.derived import CATCH_UP_SECONDS, REST_SECONDS
+from ragstone.stores.vectors.derived import follow as derived_follow
+from ragstone.stores.vectors.derived.index import CATCH_UP_SECONDS, REST_SECONDS
 from ragstone.stores.vectors.memory import MemoryProvider
-from ragstone.stores.vectors.places import place_of
+from ragstone.stores.vectors.partitions import place_of
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
 
 VECTORS = unit_vectors(4)

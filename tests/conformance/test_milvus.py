@@ -17,8 +17,8 @@ from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.filters import Equals
 from ragstone.core.vectors import Isolation, Place, VectorProvider
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.milvus import MilvusProvider
-from ragstone.stores.vectors.milvus_rows import scope_of
+from ragstone.stores.vectors.milvus.provider import MilvusProvider
+from ragstone.stores.vectors.milvus.rows import scope_of
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import all_ids, check_nearest, id_of, make_points, new_place, stored
 from ragstone.testing.provider_suite import ProviderSuite
@@ -126,7 +126,7 @@ async def test_a_collection_that_was_released_is_loaded_again(server: str) -> No
 async def test_more_than_one_answer_holds_is_listed_in_parts(
     server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragstone.stores.vectors.milvus.PAGE", 20)
+    monkeypatch.setattr("ragstone.stores.vectors.milvus.provider.PAGE", 20)
     provider = connected(server)
     place = new_place()
     await provider.open(place)
@@ -159,7 +159,7 @@ from pathlib import Path
 from ragstone.core.filters import Equals
 from ragstone.settings.tree import Adapter
 from ragstone.core.vectors import Place
-from ragstone.stores.vectors.milvus import MilvusProvider
+from ragstone.stores.vectors.milvus.provider import MilvusProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import id_of
 

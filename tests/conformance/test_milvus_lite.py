@@ -12,7 +12,7 @@ from hypothesis import given
 from ragstone.core.filters import Filter
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.milvus import MilvusProvider
+from ragstone.stores.vectors.milvus.provider import MilvusProvider
 from ragstone.testing.filter_cases import COMMON, filters
 from ragstone.testing.provider_persistence_suite import ProviderPersistenceSuite
 from ragstone.testing.provider_suite import ProviderSuite

@@ -21,9 +21,9 @@ from ragstone.core.types import Candidate, KnowledgeBase, Vector
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.space_book import SqlSpaceBook
 from ragstone.stores.residents import Residents
-from ragstone.stores.vectors import pgvector
-from ragstone.stores.vectors.pgvector import PgVectorIndex
-from ragstone.stores.vectors.pgvector_options import PgVectorOptions
+from ragstone.stores.vectors.pgvector import index as pgvector
+from ragstone.stores.vectors.pgvector.index import PgVectorIndex
+from ragstone.stores.vectors.pgvector.maintenance import PgVectorOptions
 from ragstone.testing.builders import make_version, put, unit_vectors
 from ragstone.testing.vector_suite import VectorSuite
 

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.pinecone import PineconeProvider
+from ragstone.stores.vectors.pinecone.provider import PineconeProvider
 from ragstone.testing.pinecone_double import PineconeDouble
 from ragstone.testing.provider_suite import ProviderSuite
 

@@ -10,7 +10,7 @@ from tests.conformance import qdrant_writer
 
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.qdrant import QdrantProvider
+from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.provider_persistence_suite import ProviderPersistenceSuite
 from ragstone.testing.provider_suite import ProviderSuite
 

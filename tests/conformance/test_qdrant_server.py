@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.qdrant import QdrantProvider
+from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.provider_suite import ProviderSuite
 from ragstone.testing.qdrant_double import QdrantDouble
 

@@ -22,8 +22,8 @@ from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.transaction import SqlTransaction
 from ragstone.stores.lexical.qdrant import QdrantLexicalIndex
 from ragstone.stores.residents import Residents
-from ragstone.stores.vectors.derived import DerivedIndex
-from ragstone.stores.vectors.qdrant import QdrantProvider
+from ragstone.stores.vectors.derived.index import DerivedIndex
+from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import DIMENSION, MODEL
 from ragstone.testing.lexical_suite import LexicalSuite, texts_of
 from ragstone.testing.oracles import K1, B, bm25

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.weaviate import WeaviateProvider
+from ragstone.stores.vectors.weaviate.provider import WeaviateProvider
 from ragstone.testing.provider_suite import ProviderSuite
 from ragstone.testing.weaviate_double import WeaviateDouble
 

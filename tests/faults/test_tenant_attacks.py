@@ -14,8 +14,8 @@ from tests.conformance.postgres_server import server
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.types import Candidate, KnowledgeBase, Vector
 from ragstone.core.vectors import RESERVED, Place
-from ragstone.stores.vectors.derived import DerivedIndex
-from ragstone.stores.vectors.places import place_of
+from ragstone.stores.vectors.derived.index import DerivedIndex
+from ragstone.stores.vectors.partitions import place_of
 from ragstone.testing.fakes import FakeEmbedder
 
 postgres_databases = postgres_server.postgres_databases

@@ -17,7 +17,7 @@ from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.types import IngestReport
 from ragstone.ingest.diff import Arrivals
 from ragstone.ingest.sources.files import listing
-from ragstone.stores.vectors.derived import DerivedIndex
+from ragstone.stores.vectors.derived.index import DerivedIndex
 
 postgres_databases = postgres_server.postgres_databases
 OVERTAKEN = ["overtaken"]

@@ -18,8 +18,8 @@ from ragstone import open_engine
 from ragstone.settings.load import load_settings
 from ragstone.settings.retrieval import RerankingSettings
 from ragstone.settings.tree import EmbeddingSettings, Settings
-from ragstone.stores.vectors.derived import DerivedIndex
-from ragstone.stores.vectors.places import place_of
+from ragstone.stores.vectors.derived.index import DerivedIndex
+from ragstone.stores.vectors.partitions import place_of
 from ragstone.testing.fakes import FakeEmbedder, FakeReranker
 
 postgres_databases = postgres_server.postgres_databases

@@ -47,7 +47,7 @@ from ragstone.settings.tree import Settings
 from ragstone.stores.corpus_files import FilePair
 from ragstone.stores.corpus_rows import live_chunk_ids, tenant_id_of, vector_count
 from ragstone.stores.corpus_upkeep import FileUpkeep
-from ragstone.stores.vectors.places import place_of
+from ragstone.stores.vectors.partitions import place_of
 
 if TYPE_CHECKING:
     from ragstone.activity import Activity

@@ -13,11 +13,11 @@ from ragstone.core.vectors import Place, VectorProvider, WordProvider
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.reads import read_kbs
-from ragstone.stores.vectors.places import place_of, place_of_mark
+from ragstone.stores.vectors.partitions import place_of, place_of_mark
 
 if TYPE_CHECKING:
     from ragstone.stores.opening import Stores
-    from ragstone.stores.vectors.derived import DerivedIndex
+    from ragstone.stores.vectors.derived.index import DerivedIndex
 
 
 class _Held(NamedTuple):
@@ -119,7 +119,7 @@ async def _trouble(
 
 
 async def _differences(stores: Stores, mirror: DerivedIndex, tenant: str, one: _Held) -> list[_Trouble]:
-    from ragstone.stores.vectors.reconcile import compare
+    from ragstone.stores.vectors.derived.reconcile import compare
 
     if one.kb is None or one.space is None or one.behind is None:
         return []
@@ -136,7 +136,7 @@ async def _differences(stores: Stores, mirror: DerivedIndex, tenant: str, one: _
 
 
 async def _reconcile(stores: Stores, mirror: DerivedIndex, tenant: str, held: Sequence[_Held]) -> None:
-    from ragstone.stores.vectors.reconcile import reconcile
+    from ragstone.stores.vectors.derived.reconcile import reconcile
 
     for one in held:
         if one.kb and one.space:

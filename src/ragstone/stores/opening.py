@@ -25,7 +25,7 @@ from ragstone.stores.tenants import SqlTenantBook
 from ragstone.stores.vault import Vault
 
 if TYPE_CHECKING:
-    from ragstone.stores.vectors.derived import DerivedIndex
+    from ragstone.stores.vectors.derived.index import DerivedIndex
 
 LEDGERS = Registry(
     "ledger",
@@ -36,14 +36,14 @@ LEDGERS = Registry(
 )
 COLOCATED = {
     "sqlite": "ragstone.stores.vectors.sqlite:SqliteVectorIndex",
-    "pgvector": "ragstone.stores.vectors.pgvector:PgVectorIndex",
+    "pgvector": "ragstone.stores.vectors.pgvector.index:PgVectorIndex",
 }
 PROVIDERS = {
-    "chroma": "ragstone.stores.vectors.chroma:ChromaProvider",
-    "qdrant": "ragstone.stores.vectors.qdrant:QdrantProvider",
-    "milvus": "ragstone.stores.vectors.milvus:MilvusProvider",
-    "weaviate": "ragstone.stores.vectors.weaviate:WeaviateProvider",
-    "pinecone": "ragstone.stores.vectors.pinecone:PineconeProvider",
+    "chroma": "ragstone.stores.vectors.chroma.provider:ChromaProvider",
+    "qdrant": "ragstone.stores.vectors.qdrant.provider:QdrantProvider",
+    "milvus": "ragstone.stores.vectors.milvus.provider:MilvusProvider",
+    "weaviate": "ragstone.stores.vectors.weaviate.provider:WeaviateProvider",
+    "pinecone": "ragstone.stores.vectors.pinecone.provider:PineconeProvider",
     "memory": "ragstone.stores.vectors.memory:MemoryProvider",
 }
 EMBEDDED = ("chroma", "qdrant", "milvus", "memory")
@@ -121,7 +121,7 @@ def open_stores(settings: Settings, secret_keys: SecretKeys = lambda _: ()) -> S
     ledger: SqlLedger = open_ledger(settings, writers, vault)
     mirror: DerivedIndex | None = None
     if store.vectors.kind in PROVIDERS:
-        from ragstone.stores.vectors.derived import DerivedIndex
+        from ragstone.stores.vectors.derived.index import DerivedIndex
 
         mirror = DerivedIndex(ledger, open_provider(settings, store.vectors))
         ledger.mirrors = (mirror,)

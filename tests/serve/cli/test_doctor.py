@@ -15,7 +15,7 @@ from tests.serve.cli.conftest import Cli
 
 from ragstone.settings.load import load_settings
 from ragstone.stores.opening import open_stores
-from ragstone.stores.vectors.places import place_of
+from ragstone.stores.vectors.partitions import place_of
 
 
 def findings(told: Any) -> dict[tuple[str, str], str]:

@@ -13,7 +13,7 @@ from ragstone.core.errors import StoreError
 from ragstone.core.vectors import Place, Point
 from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger import index_feed
-from ragstone.stores.vectors.derived import DerivedIndex
+from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.stores.vectors.memory import MemoryProvider
 
 NAMES = ("pier", "buoy", "gull")

@@ -15,7 +15,7 @@ from ragstone.ingest import store as store_module
 from ragstone.ingest.prepare import Prepared
 from ragstone.settings.tree import Adapter
 from ragstone.stores.database import Connection
-from ragstone.stores.vectors.derived import DerivedIndex
+from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.stores.vectors.memory import MemoryProvider
 
 NAMES = ("pier", "buoy", "gull")

@@ -19,8 +19,8 @@ from ragstone.stores.ledger import word_length
 from ragstone.stores.ledger.spaces import read_spaces
 from ragstone.stores.lexical.qdrant import QdrantLexicalIndex
 from ragstone.stores.opening import Stores, open_stores
-from ragstone.stores.vectors.places import place_of
-from ragstone.stores.vectors.qdrant import QdrantProvider
+from ragstone.stores.vectors.partitions import place_of
+from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
 
 postgres_databases = postgres_server.postgres_databases

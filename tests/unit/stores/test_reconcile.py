@@ -14,11 +14,11 @@ from ragstone.core.vectors import Place, Point
 from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
-from ragstone.stores.vectors import reconcile as module
-from ragstone.stores.vectors.derived import DerivedIndex
+from ragstone.stores.vectors.derived import reconcile as module
+from ragstone.stores.vectors.derived.index import DerivedIndex
+from ragstone.stores.vectors.derived.reconcile import Difference, compare, reconcile
 from ragstone.stores.vectors.memory import MemoryProvider
-from ragstone.stores.vectors.places import place_of
-from ragstone.stores.vectors.reconcile import Difference, compare, reconcile
+from ragstone.stores.vectors.partitions import place_of
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
 
 AGREED = Difference(12, 0, 0)

@@ -23,7 +23,7 @@ from ragstone.stores.lexical.beside import KeptBeside
 from ragstone.stores.lexical.sparse import words_asked
 from ragstone.stores.lexical.sqlite import search_fts
 from ragstone.stores.residents import Residents
-from ragstone.stores.vectors.derived import DerivedIndex
+from ragstone.stores.vectors.derived.index import DerivedIndex
 
 MAX_TERMS = 64
 

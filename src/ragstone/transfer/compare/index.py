@@ -12,10 +12,10 @@ from ragstone.core.types import Candidate, Json, KnowledgeBase, Matrix, Space, V
 from ragstone.core.vectors import Place, Point, VectorProvider
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.vectors.derived import DerivedIndex
-from ragstone.stores.vectors.derived_writes import BATCH
-from ragstone.stores.vectors.places import place_of
-from ragstone.stores.vectors.reconcile import remove_orphans
+from ragstone.stores.vectors.derived.index import DerivedIndex
+from ragstone.stores.vectors.derived.reconcile import remove_orphans
+from ragstone.stores.vectors.derived.writes import BATCH
+from ragstone.stores.vectors.partitions import place_of
 from ragstone.transfer.compare.searches import Agreement, K, Samples, Search, agree, judged
 from ragstone.transfer.reports import NONE, Differences, OnMove
 

@@ -11,7 +11,7 @@ from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.spaces import read_spaces
-from ragstone.stores.vectors.derived import DerivedIndex
+from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.transfer.compare.index import compare_index, compare_searches, scanned
 from ragstone.transfer.compare.searches import Agreement, K, Samples, Search, judged
 from ragstone.transfer.reports import NONE, OnMove, TenantMove

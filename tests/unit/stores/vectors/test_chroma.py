@@ -18,8 +18,8 @@ from tests.conformance import chroma_fork
 from ragstone.core.errors import SettingsError, StoreBusy, StoreCorrupt, StoreError
 from ragstone.core.vectors import Isolation, Place
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.chroma import ChromaProvider
-from ragstone.stores.vectors.chroma_client import ATTEMPTS, ChromaClient
+from ragstone.stores.vectors.chroma.client import ATTEMPTS, ChromaClient
+from ragstone.stores.vectors.chroma.provider import ChromaProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import id_of, make_points, new_place
 from ragstone.testing.web_double import Reply, WebDouble, json_reply

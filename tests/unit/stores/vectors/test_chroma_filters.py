@@ -12,8 +12,7 @@ import pytest
 from ragstone.core.filters import Equals, In, Not, Range, parse_filter
 from ragstone.core.vectors import Place, Point
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.chroma import ChromaProvider
-from ragstone.stores.vectors.chroma_filters import (
+from ragstone.stores.vectors.chroma.filters import (
     MOST_VALUES,
     PAYLOAD,
     can_translate,
@@ -21,6 +20,7 @@ from ragstone.stores.vectors.chroma_filters import (
     payload_of,
     translate,
 )
+from ragstone.stores.vectors.chroma.provider import ChromaProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import make_points, new_place
 

@@ -16,7 +16,7 @@ from pymilvus.grpc_gen import common_pb2, milvus_pb2, milvus_pb2_grpc
 
 from ragstone.core.errors import SettingsError, StoreBusy, StoreError, StoreFull
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.milvus import MilvusProvider
+from ragstone.stores.vectors.milvus.provider import MilvusProvider
 
 KEY = "root:M1lvus-key"
 Fails = Callable[[grpc.ServicerContext], common_pb2.Status]

@@ -15,8 +15,8 @@ from pymilvus import MilvusClient
 
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors import milvus
-from ragstone.stores.vectors.milvus import MilvusProvider
+from ragstone.stores.vectors.milvus import provider as milvus
+from ragstone.stores.vectors.milvus.provider import MilvusProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import id_of, make_points, new_place
 
@@ -130,7 +130,7 @@ async def test_much_that_is_loose_makes_a_write_wait_until_the_order_is_taken(
         waits.append(seconds)
 
     monkeypatch.setattr(MilvusClient, "flush", order)
-    monkeypatch.setattr("ragstone.stores.vectors.milvus.asyncio.sleep", wait)
+    monkeypatch.setattr("ragstone.stores.vectors.milvus.provider.asyncio.sleep", wait)
     await provider.upsert(place, make_points(unit_vectors(20)))
     assert (waits, _files(tmp_path)) == ([], 0)
     await provider.upsert(place, make_points(unit_vectors(20), first=20))

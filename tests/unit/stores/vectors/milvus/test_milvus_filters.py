@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ragstone.core.filters import And, Equals, Filter, In, Not, Or, Range, matches
 from ragstone.core.vectors import RESERVED
-from ragstone.stores.vectors.milvus_filters import (
+from ragstone.stores.vectors.milvus.filters import (
     COMPARED,
     EXACT,
     MOST_VALUES,

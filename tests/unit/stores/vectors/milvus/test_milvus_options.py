@@ -11,8 +11,8 @@ from pydantic import SecretStr
 
 from ragstone.core.errors import SettingsError
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.milvus import MilvusProvider
-from ragstone.stores.vectors.milvus_options import MilvusOptions, read_options, without_credentials
+from ragstone.stores.vectors.milvus.options import MilvusOptions, read_options, without_credentials
+from ragstone.stores.vectors.milvus.provider import MilvusProvider
 
 
 def test_options_have_defaults_and_are_taken_as_given() -> None:

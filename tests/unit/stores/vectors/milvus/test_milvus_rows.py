@@ -12,7 +12,7 @@ import pytest
 
 from ragstone.core.errors import InputError, StoreCorrupt, StoreError
 from ragstone.core.vectors import Isolation, Place, Point
-from ragstone.stores.vectors.milvus_rows import (
+from ragstone.stores.vectors.milvus.rows import (
     BATCH_BYTES,
     BATCH_ROWS,
     MOST_TERMS,

@@ -15,9 +15,8 @@ from ragstone.core.errors import ModelMismatch, SettingsError, StoreBusy, StoreE
 from ragstone.core.filters import parse_filter
 from ragstone.core.vectors import Place, Point
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.pinecone import PineconeProvider
-from ragstone.stores.vectors.pinecone_filters import metadata_filter
-from ragstone.stores.vectors.pinecone_records import MAX_METADATA, batches, point_of, record
+from ragstone.stores.vectors.pinecone.provider import PineconeProvider, metadata_filter
+from ragstone.stores.vectors.pinecone.records import MAX_METADATA, batches, point_of, record
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.pinecone_double import PineconeDouble
 from ragstone.testing.provider_cases import all_ids, id_of, make_points

@@ -12,7 +12,7 @@ from tests.unit.stores.vectors.qdrant.served import KEY, PLACE, Connect, Naps
 from ragstone.core.types import Json
 from ragstone.core.vectors import Isolation
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.qdrant import QdrantProvider
+from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import make_points
 from ragstone.testing.qdrant_double import QdrantDouble

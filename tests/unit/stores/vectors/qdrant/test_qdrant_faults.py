@@ -10,7 +10,7 @@ import pytest
 from tests.unit.stores.vectors.qdrant.served import KEY, PLACE, QUERY, Connect, Naps
 
 from ragstone.core.errors import StoreBusy, StoreError
-from ragstone.stores.vectors.qdrant import QdrantProvider
+from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import id_of, make_points
 from ragstone.testing.qdrant_double import QdrantDouble, error_reply

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragstone.core.filters import And, Equals, Filter, In, Not, Or, Range
-from ragstone.stores.vectors.qdrant_filters import Condition, all_of, can_translate, translate
+from ragstone.stores.vectors.qdrant.filters import Condition, all_of, can_translate, translate
 
 
 @pytest.mark.parametrize(

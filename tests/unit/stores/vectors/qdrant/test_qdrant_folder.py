@@ -14,8 +14,8 @@ import pytest
 from ragstone.core.errors import StoreBusy, StoreCorrupt, StoreError
 from ragstone.core.vectors import Place
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.qdrant import QdrantProvider
-from ragstone.stores.vectors.qdrant_points import collection_of
+from ragstone.stores.vectors.qdrant.points import collection_of
+from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import id_of, make_points, new_place
 

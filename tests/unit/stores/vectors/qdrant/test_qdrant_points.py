@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ragstone.core.errors import InputError, StoreCorrupt
 from ragstone.core.types import Json
 from ragstone.core.vectors import Place, Point
-from ragstone.stores.vectors.qdrant_points import (
+from ragstone.stores.vectors.qdrant.points import (
     GIVEN,
     LISTS,
     belongs,

@@ -16,7 +16,7 @@ from ragstone.core.errors import ModelMismatch, StoreError
 from ragstone.core.types import Json
 from ragstone.core.vectors import Isolation, Place, Point
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.qdrant import QdrantProvider
+from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import id_of, make_points, new_place
 from ragstone.testing.qdrant_double import QdrantDouble, error_reply

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from ragstone.core.errors import InputError, SettingsError
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.qdrant import QdrantProvider
+from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import new_place
 

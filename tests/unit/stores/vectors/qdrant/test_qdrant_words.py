@@ -15,7 +15,7 @@ from ragstone.core.filters import parse_filter
 from ragstone.core.vectors import Isolation, Place, Point, Words
 from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger.index_feed import NO_VECTOR
-from ragstone.stores.vectors.qdrant import QdrantProvider
+from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import id_of, make_points
 from ragstone.testing.qdrant_double import QdrantDouble

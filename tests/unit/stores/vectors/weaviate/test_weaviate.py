@@ -14,11 +14,9 @@ from ragstone.core.errors import ModelMismatch, SettingsError, StoreBusy, StoreE
 from ragstone.core.filters import In, Not, Range, parse_filter
 from ragstone.core.vectors import Isolation, Place, Point
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors import weaviate as module
-from ragstone.stores.vectors.weaviate import WeaviateProvider
-from ragstone.stores.vectors.weaviate_filters import can_translate, passing, within
-from ragstone.stores.vectors.weaviate_queries import literal
-from ragstone.stores.vectors.weaviate_schema import class_name, object_of
+from ragstone.stores.vectors.weaviate import provider as module
+from ragstone.stores.vectors.weaviate.provider import WeaviateProvider, literal
+from ragstone.stores.vectors.weaviate.schema import can_translate, class_name, object_of, passing, within
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.provider_cases import all_ids, id_of, make_points
 from ragstone.testing.rest_double import Refused
@@ -203,7 +201,7 @@ async def test_what_another_process_dropped_is_empty_and_can_be_made_again(weavi
 
 
 def make_class() -> Any:
-    from ragstone.stores.vectors.weaviate_schema import class_definition
+    from ragstone.stores.vectors.weaviate.schema import class_definition
     from ragstone.testing.weaviate_class import ClassDouble
 
     return ClassDouble(class_definition(Place("o", "o", 4), "filter") | {"class": "Other"})

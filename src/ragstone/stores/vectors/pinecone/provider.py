@@ -1,7 +1,7 @@
-"""Vectors in a serverless Pinecone index, by its REST API of version 2026-07.
+"""Filters in Pinecone's metadata query language.
 
-One index holds every tenant, each in the namespace `tenant_{tenant_id}`. Pinecone shows what was written after a
-while: each write has a number in the log of its namespace, and a write here is done when searches have reached it.
+Of that language only `$eq`, `$in`, `$nin`, `$and` and `$or` are used, and `$in` and `$nin` only on a list of texts that
+every record has: what the others mean for missing fields, lists and mixed types has changed in the past.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from ragstone.stores.vectors.checks import (
     seconds_option,
     unit,
 )
-from ragstone.stores.vectors.pinecone_filters import metadata_filter
-from ragstone.stores.vectors.pinecone_index import (
+from ragstone.stores.vectors.pinecone.index import (
     Index,
     api_key,
     find_index,
@@ -33,9 +32,28 @@ from ragstone.stores.vectors.pinecone_index import (
     make_index,
     mismatch,
 )
-from ragstone.stores.vectors.pinecone_records import batches, point_of, prefix_of
+from ragstone.stores.vectors.pinecone.records import batches, point_of, prefix_of
 from ragstone.stores.vectors.rest import Account, Answer, RestService, Sleep, numbers
-from ragstone.stores.vectors.terms import can_say
+from ragstone.stores.vectors.terms import All, Condition, Has, Lacks, Some, can_say, condition
+
+
+def metadata_filter(place: Place, where: Filter | None) -> Json:
+    """What a search of this place asks of every record's metadata."""
+    own = [{"tenant_id": {"$eq": place.tenant_id}}, {"space": {"$eq": place.space}}]
+    return {"$and": [*own, _expression(condition(where))] if where else own}
+
+
+def _expression(wanted: Condition) -> Json:
+    match wanted:
+        case Has(terms):
+            return {"terms": {"$in": list(terms)}}
+        case Lacks(terms):
+            return {"terms": {"$nin": list(terms)}}
+        case All(parts):
+            return {"$and": [_expression(part) for part in parts]}
+        case Some(parts):
+            return {"$or": [_expression(part) for part in parts]}
+
 
 API_VERSION = "2026-07"
 OPTIONS = ("cloud", "dimension", "environment", "index_name", "region", "timeout", "visible_within")

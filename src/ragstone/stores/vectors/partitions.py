@@ -1,14 +1,30 @@
-"""Whether a vector database still has anything of what was erased: it is asked itself, not through the ledger."""
+"""Where a Space's vectors live in a provider."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from ragstone.core.types import Space
 from ragstone.core.vectors import Place, VectorProvider
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger import index_feed
+from ragstone.stores.ledger.index_feed import Mark
 from ragstone.stores.vectors.checks import in_batches
-from ragstone.stores.vectors.places import place_of_mark
+
+
+def place_of(tenant_id: str, space: Space) -> Place:
+    """Of a Space."""
+    return _place(tenant_id, space.id, space.dimension)
+
+
+def place_of_mark(tenant_id: str, mark: Mark) -> Place:
+    """Of a Space that may be gone itself."""
+    return _place(tenant_id, mark.space_id, mark.dimension)
+
+
+def _place(tenant_id: str, space_id: int, dimension: int) -> Place:
+    return Place(tenant_id, f"s{space_id}", dimension)
+
 
 BATCH = 500
 READ_AT_MOST = 2_000

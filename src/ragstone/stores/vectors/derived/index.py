@@ -25,9 +25,9 @@ from ragstone.core.vectors import RESERVED, Place, VectorProvider
 from ragstone.stores.database import Connection
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.vectors.derived_follow import Follower
-from ragstone.stores.vectors.derived_writes import BATCH
-from ragstone.stores.vectors.places import place_of, place_of_mark
+from ragstone.stores.vectors.derived.follow import Follower
+from ragstone.stores.vectors.derived.writes import BATCH
+from ragstone.stores.vectors.partitions import place_of, place_of_mark
 
 __all__ = ["BATCH", "DerivedIndex", "fields_of", "place_of"]
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from ragstone.core.errors import StoreError
 from ragstone.core.vectors import Health
-from ragstone.stores.vectors.qdrant_engine import CollectionMissing
-from ragstone.stores.vectors.qdrant_resident import Resident, in_use
+from ragstone.stores.vectors.qdrant.engine import CollectionMissing
+from ragstone.stores.vectors.qdrant.resident import Resident, in_use
 
 if TYPE_CHECKING:
     from qdrant_client.local.qdrant_local import QdrantLocal

@@ -12,7 +12,7 @@ from typing import Any
 from ragstone.core.filters import FIELD, And, Equals, Filter, In, Not, Or, Range, Scalar
 from ragstone.core.types import Json
 from ragstone.core.vectors import RESERVED
-from ragstone.stores.vectors.qdrant_points import EXACT, LISTS, OWN
+from ragstone.stores.vectors.qdrant.points import EXACT, LISTS, OWN
 
 Condition = dict[str, Json]
 """A condition, or a filter of `must`, `should` and `must_not` that may stand in its place."""

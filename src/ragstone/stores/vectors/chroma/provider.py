@@ -18,8 +18,8 @@ from ragstone.core.types import Candidate, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import check_dimension, check_isolation, in_batches, real_ids, unit
-from ragstone.stores.vectors.chroma_client import ChromaClient, Client
-from ragstone.stores.vectors.chroma_filters import (
+from ragstone.stores.vectors.chroma.client import ChromaClient, Client
+from ragstone.stores.vectors.chroma.filters import (
     Where,
     belongs_to,
     can_translate,

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.vectors import Health, Isolation, Words
-from ragstone.stores.vectors.qdrant_filters import Condition, within
-from ragstone.stores.vectors.qdrant_points import DENSE, WORDS, Stored, apart, named
+from ragstone.stores.vectors.qdrant.filters import Condition, within
+from ragstone.stores.vectors.qdrant.points import DENSE, WORDS, Stored, apart, named
 
 M = 16
 EF_CONSTRUCT = 100

@@ -12,9 +12,9 @@ from ragstone.stores.ledger import index_feed, word_length
 from ragstone.stores.ledger.index_feed import Changes, Mark
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.reads import read_kbs, read_sequence
-from ragstone.stores.vectors.derived_writes import BATCH, Shelf
-from ragstone.stores.vectors.places import place_of
-from ragstone.stores.vectors.reconcile import reconcile
+from ragstone.stores.vectors.derived.reconcile import reconcile
+from ragstone.stores.vectors.derived.writes import BATCH, Shelf
+from ragstone.stores.vectors.partitions import place_of
 
 FAR_BEHIND = 10_000
 """A mark this far behind moves on even if nothing of its Space changed: the feed is not kept for ever."""

@@ -22,8 +22,7 @@ from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.partitions import part
 from ragstone.stores.residents import Residents
 from ragstone.stores.vectors.checks import unit
-from ragstone.stores.vectors.pgvector_indexes import Order, orders, serving, tend
-from ragstone.stores.vectors.pgvector_options import PgVectorOptions
+from ragstone.stores.vectors.pgvector.maintenance import Order, PgVectorOptions, orders, serving, tend
 
 SPARE = 50
 """How many more than asked for are looked at: some may be staged, and equals are told apart by their ids."""

@@ -1,14 +1,12 @@
-"""Vectors in Weaviate 1.27 or newer, by its REST interface v1 and its GraphQL queries.
-
-Tenants have a class each (`collection`), a tenant each in one multi-tenant class per dimension (`namespace`), or share
-a class per dimension (`filter`). Whichever it is, every call also names tenant and space in its condition.
-"""
+"""GraphQL for Weaviate. Everything that varies is ASCII text, a number or a fixed word, and is written by `literal`."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from ragstone.core.errors import ModelMismatch, StoreError
 from ragstone.core.filters import Filter
@@ -24,18 +22,55 @@ from ragstone.stores.vectors.checks import (
     unit,
 )
 from ragstone.stores.vectors.rest import Sleep, numbers
-from ragstone.stores.vectors.weaviate_filters import between, can_translate, one_of, passing, within
-from ragstone.stores.vectors.weaviate_queries import count_query, get_query
-from ragstone.stores.vectors.weaviate_schema import (
+from ragstone.stores.vectors.weaviate.schema import (
     SLOTS,
+    between,
+    can_translate,
     class_definition,
     class_name,
     dimension_of,
     object_of,
+    one_of,
+    passing,
     plain,
     point_of,
+    within,
 )
-from ragstone.stores.vectors.weaviate_server import Shelf, WeaviateServer
+from ragstone.stores.vectors.weaviate.server import Shelf, WeaviateServer
+
+VALUES = {"valueTextArray": "valueText"}
+"""Fields that GraphQL names otherwise than REST does."""
+
+
+def get_query(
+    name: str, fields: str, *, tenant: str, where: Json, limit: int, vector: Sequence[float] | None = None
+) -> str:
+    """Objects of a class: the nearest to a vector, or any."""
+    given: dict[str, Any] = {"limit": limit, "where": where}
+    if vector is not None:
+        given["nearVector"] = {"vector": list(vector)}
+    return f"{{ Get {{ {name}{_arguments(given, tenant)} {{ {fields} }} }} }}"
+
+
+def count_query(name: str, *, tenant: str, where: Json) -> str:
+    """How many objects of a class there are."""
+    return f"{{ Aggregate {{ {name}{_arguments({'where': where}, tenant)} {{ meta {{ count }} }} }} }}"
+
+
+def _arguments(given: dict[str, Any], tenant: str) -> str:
+    if tenant:
+        given = {"tenant": tenant} | given
+    return "(" + ", ".join(f"{key}: {literal(value)}" for key, value in given.items()) + ")"
+
+
+def literal(value: Json, key: str = "") -> str:
+    """A value as GraphQL writes it: like JSON, but with bare keys and bare words for operators."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{VALUES.get(k, k)}: {literal(v, k)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(literal(item) for item in value) + "]"
+    return str(value) if key == "operator" else json.dumps(value)
+
 
 BATCH = 256
 READ = 100

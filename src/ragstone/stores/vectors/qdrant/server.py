@@ -26,7 +26,7 @@ from ragstone.core.errors import SettingsError, StoreBusy, StoreError
 from ragstone.core.vectors import Health
 from ragstone.fetch.retry import passes, pause
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.qdrant_engine import CollectionMissing
+from ragstone.stores.vectors.qdrant.engine import CollectionMissing
 
 ATTEMPTS = 3
 GRPC_PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL", "UNKNOWN")

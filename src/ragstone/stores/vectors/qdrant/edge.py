@@ -18,10 +18,10 @@ import numpy as np
 from ragstone.core.errors import StoreError, StoreFull
 from ragstone.core.types import Json
 from ragstone.core.vectors import Health, Isolation, Words
-from ragstone.stores.vectors.qdrant_engine import CollectionMissing, Form, Page
-from ragstone.stores.vectors.qdrant_filters import Condition, within
-from ragstone.stores.vectors.qdrant_points import DENSE, WORDS, Stored, apart, named
-from ragstone.stores.vectors.qdrant_resident import REBUILD, Resident
+from ragstone.stores.vectors.qdrant.engine import CollectionMissing, Form, Page
+from ragstone.stores.vectors.qdrant.filters import Condition, within
+from ragstone.stores.vectors.qdrant.points import DENSE, WORDS, Stored, apart, named
+from ragstone.stores.vectors.qdrant.resident import REBUILD, Resident
 
 R = TypeVar("R")
 HALF_MADE, HALF_GONE = ".new", ".old"

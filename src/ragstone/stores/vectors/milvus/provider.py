@@ -24,21 +24,22 @@ from ragstone.stores.vectors.checks import (
     in_batches,
     real_ids,
 )
-from ragstone.stores.vectors.milvus_calls import Absent, MilvusCalls
-from ragstone.stores.vectors.milvus_filters import EVERYTHING, NOTHING, can_translate, expression
-from ragstone.stores.vectors.milvus_options import LARGEST_EF, read_options
-from ragstone.stores.vectors.milvus_rows import (
+from ragstone.stores.vectors.milvus.calls import Absent, MilvusCalls
+from ragstone.stores.vectors.milvus.filters import EVERYTHING, NOTHING, can_translate, expression
+from ragstone.stores.vectors.milvus.options import LARGEST_EF, read_options
+from ragstone.stores.vectors.milvus.rows import (
     BATCH_ROWS,
     Row,
     Scope,
     among,
     batches,
+    drop,
+    make,
     physical_id,
     point_of,
     row_of,
     scope_of,
 )
-from ragstone.stores.vectors.milvus_schema import drop, make
 
 PAGE = 16_384
 """Milvus returns no more rows for one call."""

@@ -19,7 +19,7 @@ from ragstone.stores.database import Connection
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.index_feed import LIVE, PER_STATEMENT
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.vectors.derived_writes import Shelf
+from ragstone.stores.vectors.derived.writes import Shelf
 
 BATCH = 500
 ID_BYTES = 16

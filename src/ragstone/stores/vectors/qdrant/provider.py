@@ -24,11 +24,11 @@ from ragstone.stores.vectors.checks import (
     real_ids,
     seconds_option,
 )
-from ragstone.stores.vectors.qdrant_engine import ClientEngine, CollectionMissing, Engine, Form
-from ragstone.stores.vectors.qdrant_filters import Condition, all_of, can_translate, equals, translate
-from ragstone.stores.vectors.qdrant_local import LocalCalls
-from ragstone.stores.vectors.qdrant_points import belongs, collection_of, physical_id, to_point, to_stored
-from ragstone.stores.vectors.qdrant_server import ServerCalls, Sleep
+from ragstone.stores.vectors.qdrant.engine import ClientEngine, CollectionMissing, Engine, Form
+from ragstone.stores.vectors.qdrant.filters import Condition, all_of, can_translate, equals, translate
+from ragstone.stores.vectors.qdrant.local import LocalCalls
+from ragstone.stores.vectors.qdrant.points import belongs, collection_of, physical_id, to_point, to_stored
+from ragstone.stores.vectors.qdrant.server import ServerCalls, Sleep
 
 T = TypeVar("T")
 BATCH = 256
@@ -247,7 +247,7 @@ def _embedded(adapter: Adapter, folder: Path) -> Engine:
         raise SettingsError("store.vectors.api_key is for a Qdrant server", hint="set store.vectors.url")
     if _choice(adapter, "engine", "local", ("local", "edge")) == "edge":
         _need("qdrant_edge")
-        from ragstone.stores.vectors.qdrant_edge import EdgeEngine
+        from ragstone.stores.vectors.qdrant.edge import EdgeEngine
 
         return EdgeEngine(folder)
     _need("qdrant_client")

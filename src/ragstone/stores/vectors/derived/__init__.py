@@ -1,0 +1,1 @@
+"""Vector databases outside the ledger: writing, catching up, reconciling."""
