@@ -22,7 +22,7 @@ from ragstone.core.types import SearchResult
 from ragstone.models import build_embedder
 from ragstone.query.request import SearchRequest
 from ragstone.settings.tree import EmbeddingSettings, Settings
-from ragstone.stores.opening import open_stores
+from ragstone.stores.factory import open_stores
 
 MODEL = "granite-embedding-30m-english"
 NOISE = 0.1

@@ -21,7 +21,7 @@ from ragstone.models import build_embedder
 from ragstone.query.context import DEADLINES_MS
 from ragstone.query.request import SearchRequest
 from ragstone.settings.tree import EmbeddingSettings, Settings
-from ragstone.stores.opening import Stores, open_stores
+from ragstone.stores.factory import Stores, open_stores
 
 CHUNKS = 10_000
 ROUNDS = 200

@@ -20,7 +20,7 @@ from ragstone.evaluate.metrics import score
 from ragstone.language.analyzer import analyze
 from ragstone.query.request import SearchRequest
 from ragstone.settings.tree import Settings
-from ragstone.stores.opening import Stores, open_stores
+from ragstone.stores.factory import Stores, open_stores
 
 WAVE = 256
 BEST_PEER = {

@@ -14,7 +14,7 @@ from bench.searching import pipeline_over
 from bench.synthetic import DIMENSION, SyntheticEmbedder, SyntheticText, fill
 from ragstone.query.request import SearchRequest
 from ragstone.settings.tree import Settings
-from ragstone.stores.opening import Stores, open_stores
+from ragstone.stores.factory import Stores, open_stores
 
 ROUNDS = 200
 MEMORY_LIMIT_MB = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ragstone.core.protocols import Embedder
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
-from ragstone.stores.opening import Stores
+from ragstone.stores.factory import Stores
 
 
 def pipeline_over(stores: Stores, embedder: Embedder) -> SearchPipeline:

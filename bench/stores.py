@@ -18,7 +18,7 @@ from bench.synthetic import SyntheticEmbedder, SyntheticText, fill
 from ragstone.core.filters import parse_filter
 from ragstone.query.request import SearchRequest
 from ragstone.settings.tree import Settings
-from ragstone.stores.opening import Stores, open_stores
+from ragstone.stores.factory import Stores, open_stores
 
 ROUNDS = 60
 KINDS = ("sqlite", "postgres", "chroma", "qdrant", "milvus", "milvus-lite")

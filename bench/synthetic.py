@@ -11,7 +11,7 @@ from ragstone.core.ids import content_hash, document_id
 from ragstone.core.model_types import EmbeddingModel, Embeddings
 from ragstone.core.types import Chunk, Matrix, NewVersion, Role
 from ragstone.language.analyzer import analyze
-from ragstone.stores.opening import Stores
+from ragstone.stores.factory import Stores
 
 DIMENSION = 384
 WORDS = 120

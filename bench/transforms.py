@@ -19,7 +19,7 @@ from ragstone.evaluate.metrics import paired_bootstrap
 from ragstone.evaluate.runner import Row as Scored
 from ragstone.evaluate.runner import evaluate
 from ragstone.settings.retrieval import RetrievalSettings, Transform
-from ragstone.stores.opening import open_stores
+from ragstone.stores.factory import open_stores
 
 PART = "transforms"
 MODEL = "granite-embedding-30m-english"

@@ -17,7 +17,7 @@ from bench.searching import pipeline_over
 from ragstone.evaluate.metrics import score
 from ragstone.query.request import SearchRequest
 from ragstone.settings.tree import Settings
-from ragstone.stores.opening import open_stores
+from ragstone.stores.factory import open_stores
 
 PART = "beside txtai"
 EXACT = {"components": "IDMap,Flat"}

@@ -21,17 +21,17 @@ from ragstone.core.errors import NotFoundError, RagstoneError
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place
 from ragstone.stores import activity_rows
+from ragstone.stores.health.abandoned_indexes import how_to_finish, left_stores
 from ragstone.stores.ledger import erasure
 from ragstone.stores.ledger import erasure as erasure_counts
 from ragstone.stores.ledger.erasure import Sample, Traces
-from ragstone.stores.left_stores import how_to_finish, left_stores
 from ragstone.stores.vectors.partitions import count_points, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from sqlite3 import Connection
 
-    from ragstone.stores.opening import Stores
+    from ragstone.stores.factory import Stores
 
 logger = logging.getLogger(__name__)
 LEDGER, FILES, VECTORS, ACTIVITY = "ledger", "files", "vectors", "activity"

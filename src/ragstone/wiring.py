@@ -16,8 +16,7 @@ from ragstone.parts import Closing, Parts
 from ragstone.settings.load import load_settings, read_profile
 from ragstone.settings.retrieval import RerankingStage
 from ragstone.settings.tree import EmbeddingSettings, Settings
-from ragstone.stores.opening import Stores, open_stores
-from ragstone.stores.reindex import reindex
+from ragstone.stores.factory import Stores, open_stores, reindex
 
 if TYPE_CHECKING:
     from ragstone.activity import Activity
@@ -256,9 +255,9 @@ def _corpora(
 ) -> CorpusBuilder:
     from ragstone.corpora.builder import CorpusBuilder
     from ragstone.corpora.pipeline import BuildPipelines
-    from ragstone.stores.corpus_upkeep import FileUpkeep
+    from ragstone.stores.corpus.upkeep import FileUpkeep
+    from ragstone.stores.index_cache import Residents
     from ragstone.stores.lexical.bm25 import ResidentBm25Index
-    from ragstone.stores.residents import Residents
 
     pipelines = BuildPipelines(settings, stores, embedders, llm, gate)
     bm25 = ResidentBm25Index(stores.ledger, Residents(settings.store.memory_mb))

@@ -13,13 +13,14 @@ from tests.conformance import postgres_server
 from ragstone.core.audit import AuditEntry, Outcome, acting_as
 from ragstone.core.errors import StoreBusy
 from ragstone.core.tenants import Quotas
-from ragstone.stores import audit_rows, batched
-from ragstone.stores.audit import SqlAuditTrail
+from ragstone.stores import batch_writer as batched
+from ragstone.stores.control import audit_rows
+from ragstone.stores.control.audit import SqlAuditTrail
+from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
-from ragstone.stores.tenants import SqlTenantBook
 from ragstone.testing.builders import make_version, put
 
 postgres_databases = postgres_server.postgres_databases

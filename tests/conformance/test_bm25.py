@@ -8,10 +8,10 @@ from tests.conformance import postgres_server
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
+from ragstone.stores.index_cache import Residents
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
-from ragstone.stores.residents import Residents
 from ragstone.testing.lexical_suite import LexicalSuite
 
 postgres_databases = postgres_server.postgres_databases

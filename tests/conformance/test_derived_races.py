@@ -15,10 +15,10 @@ from ragstone.core.notes import listening
 from ragstone.core.types import Candidate, KnowledgeBase, NewVersion, Vector
 from ragstone.core.vectors import Place, Point
 from ragstone.settings.tree import Adapter
+from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.writes import discard
-from ragstone.stores.tenants import SqlTenantBook
 from ragstone.stores.vectors.derived import follow as derived_follow
 from ragstone.stores.vectors.derived.index import CATCH_UP_SECONDS, REST_SECONDS
 from ragstone.stores.vectors.memory import MemoryProvider

@@ -15,9 +15,9 @@ from ragstone import Engine, Settings, open_engine
 from ragstone.core.errors import QuotaExceeded
 from ragstone.core.jobs import DocumentStatus
 from ragstone.core.tenants import Quotas, Usage
-from ragstone.stores.checkup import examine
+from ragstone.stores.factory import open_stores
+from ragstone.stores.health.check import examine
 from ragstone.stores.ledger import jobs as job_rows
-from ragstone.stores.opening import open_stores
 from ragstone.testing.fakes import FakeEmbedder
 
 postgres_databases = postgres_server.postgres_databases

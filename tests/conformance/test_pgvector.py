@@ -18,9 +18,9 @@ from ragstone.core.filters import Filter, parse_filter
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import VectorIndex
 from ragstone.core.types import Candidate, KnowledgeBase, Vector
+from ragstone.stores.index_cache import Residents
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.space_book import SqlSpaceBook
-from ragstone.stores.residents import Residents
 from ragstone.stores.vectors.pgvector import index as pgvector
 from ragstone.stores.vectors.pgvector.index import PgVectorIndex
 from ragstone.stores.vectors.pgvector.maintenance import PgVectorOptions

@@ -11,13 +11,13 @@ from tests.conformance import postgres_server
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
-from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.database import Connection
+from ragstone.stores.index_cache import Residents
+from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.lexical.postgres import PostgresLexicalIndex
 from ragstone.stores.lexical.postgres_fts import PostgresFtsIndex, any_of
 from ragstone.stores.lexical.postgres_writer import PostingsWriter
-from ragstone.stores.residents import Residents
+from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import delete, make_version, put
 from ragstone.testing.keyword_suite import KeywordSuite
 from ragstone.testing.lexical_suite import LexicalSuite

@@ -18,10 +18,10 @@ from ragstone.core.protocols import LexicalIndex
 from ragstone.core.types import KnowledgeBase
 from ragstone.language.analyzer import analyze_query
 from ragstone.settings.tree import Adapter
+from ragstone.stores.index_cache import Residents
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.transaction import SqlTransaction
 from ragstone.stores.lexical.qdrant import QdrantLexicalIndex
-from ragstone.stores.residents import Residents
 from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import DIMENSION, MODEL

@@ -8,9 +8,9 @@ import pytest
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex, VectorIndex
+from ragstone.stores.index_cache import Residents
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
-from ragstone.stores.residents import Residents
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 from ragstone.testing.ledger_suite import LedgerSuite
 from ragstone.testing.lexical_suite import LexicalSuite

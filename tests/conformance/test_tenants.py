@@ -12,13 +12,13 @@ from tests.conformance import postgres_server
 
 from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
 from ragstone.core.tenants import Quotas, Reservation, Stock
-from ragstone.stores import tenant_rows
-from ragstone.stores.database import Connection
+from ragstone.stores.control import tenant_rows
+from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
-from ragstone.stores.tenants import SqlTenantBook
+from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import delete, make_version, put
 from ragstone.testing.queue_suite import document_job
 

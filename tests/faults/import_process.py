@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ragstone.gate import Gate
 from ragstone.settings.tree import Settings
-from ragstone.stores.opening import open_stores
+from ragstone.stores.factory import open_stores
 from ragstone.transfer.mover import Mover
 
 

@@ -12,7 +12,7 @@ from tests.faults import corpus_process
 
 from ragstone import Ragstone
 from ragstone.core.collections import BuildRequest
-from ragstone.stores.chunk_metadata import load_metadata
+from ragstone.stores.corpus.files import load_metadata
 from ragstone.stores.lexical.bm25_file import load_index
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -24,16 +24,16 @@ BEFORE = {
     "embedding": "ragstone.ingest.embed:embed",
     "storing": "ragstone.ingest.pipeline:store",
     "the index": "ragstone.stores.lexical.bm25:save_index",
-    "the index half written": "ragstone.stores.whole_file:os.fsync",
-    "the metadata half written": "ragstone.stores.whole_file:os.fsync:3",
-    "the metadata written": "ragstone.stores.corpus_files:save_metadata+",
+    "the index half written": "ragstone.stores.corpus.atomic_file:os.fsync",
+    "the metadata half written": "ragstone.stores.corpus.atomic_file:os.fsync:3",
+    "the metadata written": "ragstone.stores.corpus.files:save_metadata+",
     "the old one removed": "ragstone.stores.ledger.writes:delete_kb+",
     "the new one renamed": "ragstone.stores.ledger.kb_names:rename_kb+",
 }
 AFTER = {
-    "the swap committed": "ragstone.stores.corpus_files:FilePair.install",
-    "the index in place": "ragstone.stores.corpus_files:put_in_place+",
-    "both files in place": "ragstone.stores.corpus_files:put_in_place:2+",
+    "the swap committed": "ragstone.stores.corpus.files:FilePair.install",
+    "the index in place": "ragstone.stores.corpus.files:put_in_place+",
+    "both files in place": "ragstone.stores.corpus.files:put_in_place:2+",
 }
 ELSEWHERE = ("storing", "the new one renamed", "the swap committed")
 CASES = [

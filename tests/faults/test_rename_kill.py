@@ -22,8 +22,8 @@ POINTS = {
     "what was asked moved": "ragstone.stores.ledger.kb_names:rename_kb",
     "the kb half renamed": "ragstone.stores.ledger.kb_names:rename_kb+",
     "the kb renamed": "ragstone.corpora.renaming:Renaming._follow",
-    "one file in place": "ragstone.stores.corpus_files:put_in_place+",
-    "the files in place": "ragstone.stores.corpus_files:FilePair.remove",
+    "one file in place": "ragstone.stores.corpus.files:put_in_place+",
+    "the files in place": "ragstone.stores.corpus.files:FilePair.remove",
     "all but the record": "ragstone.core.audit:_ended",
 }
 

@@ -181,7 +181,7 @@ async def test_files_of_the_same_bytes_are_each_tenants_own(engine: Engine) -> N
 async def test_ids_of_a_tenant_that_is_gone_are_nobody_s(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragstone.stores.tenant_rows.REST_SECONDS", 0)
+    monkeypatch.setattr("ragstone.stores.control.tenant_rows.REST_SECONDS", 0)
     documents = await engine.documents(tenant=VICTIM, kb=KB)
     chunks = await chunk_ids(engine, VICTIM)
     await engine.tenants.delete(VICTIM)

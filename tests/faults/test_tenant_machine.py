@@ -211,7 +211,7 @@ def _fake_model() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ragstone.wiring.build_embedder", lambda _: fake)
         # Here names change hands all the time: that they rest before they do is tested elsewhere.
-        patch.setattr("ragstone.stores.tenant_rows.REST_SECONDS", 0)
+        patch.setattr("ragstone.stores.control.tenant_rows.REST_SECONDS", 0)
         yield
 
 

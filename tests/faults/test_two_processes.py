@@ -12,9 +12,9 @@ from tests.faults import crash_writer
 from tests.faults.crash_writer import open_ledger, vectors_of, word_of
 
 from ragstone.core.ids import document_id
+from ragstone.stores.index_cache import Residents
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import SqliteLexicalIndex
-from ragstone.stores.residents import Residents
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 
 DOCUMENTS = 12

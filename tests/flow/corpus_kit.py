@@ -11,7 +11,7 @@ import pytest
 
 from ragstone import Item, Ragstone
 from ragstone.core.collections import BuildRequest, draft_prefix
-from ragstone.stores.chunk_metadata import load_metadata
+from ragstone.stores.corpus.files import load_metadata
 from ragstone.stores.lexical.bm25_file import load_index
 from ragstone.testing.fakes import FakeEmbedder
 

@@ -117,7 +117,7 @@ def test_a_session_of_a_script_searches_once(data_dir: Path, fake_model: FakeEmb
 async def test_who_takes_a_name_over_gets_nothing_of_who_had_it(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    monkeypatch.setattr("ragstone.stores.tenant_rows.REST_SECONDS", 0)  # as if ten minutes had passed
+    monkeypatch.setattr("ragstone.stores.control.tenant_rows.REST_SECONDS", 0)  # as if ten minutes had passed
     await engine.ingest_items([letter("ferry", "The ferry leaves at nine.")], tenant="acme")
     session, box = engine.session(tenant="acme"), Toolbox(engine, ["search_knowledge"], tenant="acme")
     await session.search("ferry")

@@ -31,8 +31,7 @@ from ragstone.core.errors import (
     StoreError,
 )
 from ragstone.core.types import KnowledgeBase
-from ragstone.stores.chunk_metadata import load_metadata
-from ragstone.stores.corpus_files import FilePair
+from ragstone.stores.corpus.files import FilePair, load_metadata
 from ragstone.stores.lexical.bm25_file import load_index, save_index
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -139,7 +138,7 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, place: str, error: BaseException) -
 FAULTS = {
     "while it is stored": "ragstone.ingest.pipeline.store",
     "while the index is written": "ragstone.stores.lexical.bm25.save_index",
-    "while the metadata is written": "ragstone.stores.corpus_files.save_metadata",
+    "while the metadata is written": "ragstone.stores.corpus.files.save_metadata",
     "while it is validated": "ragstone.corpora.builder.live_chunk_ids",
     "while it is swapped in": "ragstone.stores.ledger.kb_names.present",
 }

@@ -36,7 +36,7 @@ from ragstone.core.errors import (
 )
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.activity_rows import TABLES
-from ragstone.stores.corpus_files import FilePair
+from ragstone.stores.corpus.files import FilePair
 from ragstone.testing.fakes import FakeEmbedder
 
 postgres_databases = postgres_server.postgres_databases
@@ -255,7 +255,7 @@ def test_files_that_cannot_be_put_in_place_do_not_undo_a_build(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("ragstone.stores.corpus_files.put_in_place", full)
+        patch.setattr("ragstone.stores.corpus.files.put_in_place", full)
         result = stone.corpora.build(AGAIN)
     assert (result.total_chunks, result.metadata_path) == (3, "data/indices/chunks.json")
     assert "No space left on device" in caplog.text

@@ -21,11 +21,11 @@ from ragstone.core.types import KnowledgeBase, NewVersion
 from ragstone.core.vectors import Place
 from ragstone.erasure import Eraser
 from ragstone.settings.tree import Adapter, Settings
-from ragstone.stores import opening
+from ragstone.stores import factory as opening
 from ragstone.stores.blobs import Blobs
-from ragstone.stores.checkup import examine
+from ragstone.stores.factory import Stores, open_stores
+from ragstone.stores.health.check import examine
 from ragstone.stores.ledger import erasure as erasure_counts
-from ragstone.stores.opening import Stores, open_stores
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.testing.builders import make_version, put, unit_vectors
 from ragstone.testing.fakes import FakeEmbedder

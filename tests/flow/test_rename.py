@@ -13,7 +13,7 @@ from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.errors import CollectionExists, StoreBusy, StoreError, StoreFull
 from ragstone.core.model_types import Embeddings
 from ragstone.ingest import embed as belt
-from ragstone.stores.audit import SqlAuditTrail
+from ragstone.stores.control.audit import SqlAuditTrail
 from ragstone.testing.fakes import FakeEmbedder
 
 Meanwhile = Callable[[], Awaitable[object]]
@@ -115,7 +115,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, holder: Any, name: str, error: Exce
     [
         ("ragstone.corpora.renaming.merge_kb", StoreFull("no space left")),
         ("ragstone.stores.ledger.kb_names.rename_kb", StoreBusy("1 running jobs")),
-        ("ragstone.stores.audit.SqlAuditTrail.record", StoreFull("no space left")),
+        ("ragstone.stores.control.audit.SqlAuditTrail.record", StoreFull("no space left")),
     ],
 )
 async def test_a_renaming_that_is_refused_changes_nothing(

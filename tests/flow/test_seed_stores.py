@@ -26,13 +26,12 @@ from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import Preparer, Way
 from ragstone.ingest.verify import Verifier
 from ragstone.settings.tree import Adapter, ChunkingSettings, Settings
-from ragstone.stores.chunk_metadata import load_metadata
-from ragstone.stores.corpus_files import CorpusFiles
-from ragstone.stores.corpus_upkeep import FileUpkeep
+from ragstone.stores.corpus.files import CorpusFiles, load_metadata
+from ragstone.stores.corpus.upkeep import FileUpkeep
+from ragstone.stores.factory import Stores, open_provider, open_stores
+from ragstone.stores.index_cache import Residents
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.lexical.bm25_file import DEFAULT_PATH
-from ragstone.stores.opening import Stores, open_provider, open_stores
-from ragstone.stores.residents import Residents
 from ragstone.testing.builders import MODEL, make_version, put
 from ragstone.testing.fakes import FakeEmbedder
 

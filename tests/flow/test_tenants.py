@@ -25,7 +25,7 @@ from ragstone.core.tenants import Quotas
 from ragstone.core.types import Json, SearchResult
 from ragstone.corpora.builder import CorpusBuilder
 from ragstone.intake import Intake
-from ragstone.stores.tenant_rows import REST_SECONDS
+from ragstone.stores.control.tenant_rows import REST_SECONDS
 from ragstone.testing.fakes import FakeEmbedder
 
 

@@ -14,9 +14,9 @@ from ragstone.core.model_types import spent
 from ragstone.core.tenants import Quotas, Tenant
 from ragstone.gate import REMEMBERED, Gate
 from ragstone.settings.tree import Settings
+from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
-from ragstone.stores.tenants import SqlTenantBook
 from ragstone.testing.builders import make_version, put
 
 
@@ -232,7 +232,7 @@ async def test_a_tenant_has_settings_of_its_own(kit: Kit) -> None:
 
 
 async def test_a_seed_is_the_first_name(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragstone.stores.tenant_rows.REST_SECONDS", 0)
+    monkeypatch.setattr("ragstone.stores.control.tenant_rows.REST_SECONDS", 0)
     assert await kit.gate.seed("acme") == "acme"
     await kit.book.create("acme")
     await kit.book.rename("acme", "apex")

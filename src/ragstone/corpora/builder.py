@@ -44,15 +44,14 @@ from ragstone.corpora.renaming import Renaming
 from ragstone.gate import Gate
 from ragstone.ingest.sources.files.corpus import SOURCE_TYPE
 from ragstone.settings.tree import Settings
-from ragstone.stores.corpus_files import FilePair
-from ragstone.stores.corpus_rows import live_chunk_ids, tenant_id_of, vector_count
-from ragstone.stores.corpus_upkeep import FileUpkeep
+from ragstone.stores.corpus.files import FilePair
+from ragstone.stores.corpus.upkeep import FileUpkeep, live_chunk_ids, tenant_id_of, vector_count
 from ragstone.stores.vectors.partitions import place_of
 
 if TYPE_CHECKING:
     from ragstone.activity import Activity
     from ragstone.ingest.report import OnProgress
-    from ragstone.stores.opening import Stores
+    from ragstone.stores.factory import Stores
 
 logger = logging.getLogger(__name__)
 OVERWRITE = "add --overwrite, or name another collection with --kb NAME"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     # Only builds need these: whoever looks after files starts the sooner.
     from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.sources.files.walk import Found
-    from ragstone.stores.opening import Stores
+    from ragstone.stores.factory import Stores
 
 SOURCE = "corpus"
 MEGABYTE = 1024 * 1024

@@ -11,7 +11,7 @@ from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ids import check_name
 from ragstone.ingest.sources.files.walk import Found, as_text, real
 from ragstone.settings.tree import Settings
-from ragstone.stores.corpus_files import DATA, USUAL
+from ragstone.stores.corpus.files import DATA, USUAL
 
 CORPUS, CORPORA = "corpus", "corpora"
 """Folders in the data folder: of the default tenant, and with one folder for each other tenant."""

@@ -15,13 +15,13 @@ from ragstone.core.collections import check_kb_name
 from ragstone.core.errors import RagstoneError, unknown_kb
 from ragstone.core.types import KnowledgeBase
 from ragstone.gate import Gate
-from ragstone.stores.corpus_upkeep import FileUpkeep
+from ragstone.stores.corpus.upkeep import FileUpkeep
 from ragstone.stores.ledger.kb_names import name_taken
 from ragstone.stores.renamed_activity import merge_kb
 
 if TYPE_CHECKING:
     from ragstone.activity import Activity
-    from ragstone.stores.opening import Stores
+    from ragstone.stores.factory import Stores
 
 logger = logging.getLogger(__name__)
 RENAME = "kb.rename"

@@ -19,7 +19,7 @@ from ragstone.core.types import Hit, SearchResult
 from ragstone.language.analyzer import analyze, fold
 from ragstone.stores.activity import ActivityFiles
 from ragstone.stores.activity_rows import add_searches
-from ragstone.stores.batched import Batched
+from ragstone.stores.batch_writer import Batched
 
 logger = logging.getLogger(__name__)
 MOST_QUERY_CHARS = 2000

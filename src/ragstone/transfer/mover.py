@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ragstone.gate import Gate
 from ragstone.settings.tree import Adapter, Settings
+from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.source_book import SecretKeys
-from ragstone.stores.opening import Stores
 from ragstone.transfer.archive.read import import_archive
 from ragstone.transfer.archive.write import export_archive
 from ragstone.transfer.migrate.migrate import migrate

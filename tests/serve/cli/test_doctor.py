@@ -14,7 +14,7 @@ import pytest
 from tests.serve.cli.conftest import Cli
 
 from ragstone.settings.load import load_settings
-from ragstone.stores.opening import open_stores
+from ragstone.stores.factory import open_stores
 from ragstone.stores.vectors.partitions import place_of
 
 

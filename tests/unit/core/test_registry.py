@@ -9,7 +9,7 @@ import pytest
 from ragstone.core.errors import SettingsError
 from ragstone.core.registry import Registry, UnknownAdapter, nearest
 from ragstone.settings.tree import Settings, StoreSettings
-from ragstone.stores.opening import LEDGERS, LEXICAL, VECTORS, open_stores
+from ragstone.stores.factory import LEDGERS, LEXICAL, VECTORS, open_stores
 
 
 def test_a_factory_is_imported_when_it_is_asked_for() -> None:

@@ -17,9 +17,9 @@ from ragstone.ingest.prepare import Preparer, Way
 from ragstone.ingest.report import Progress
 from ragstone.ingest.verify import Verifier
 from ragstone.settings.tree import ChunkingSettings, EnrichSettings, LimitSettings
+from ragstone.stores.index_cache import Residents
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
-from ragstone.stores.residents import Residents
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 from ragstone.testing.fakes import FakeEmbedder
 

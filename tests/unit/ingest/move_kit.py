@@ -20,9 +20,9 @@ from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.reembed import Reembedder, ReembedReport
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
+from ragstone.stores.index_cache import Residents
 from ragstone.stores.ledger.space_book import SqlSpaceBook
 from ragstone.stores.lexical.sqlite import SqliteLexicalIndex
-from ragstone.stores.residents import Residents
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 from ragstone.testing.fakes import FakeEmbedder
 

@@ -12,7 +12,7 @@ from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Role
 from ragstone.ingest.embed import WAVE_CHUNKS
 from ragstone.models.embedders.fallback import FallbackEmbedder
-from ragstone.stores.residents import Residents
+from ragstone.stores.index_cache import Residents
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 from ragstone.testing.fakes import FakeEmbedder
 

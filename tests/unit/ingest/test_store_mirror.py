@@ -14,7 +14,7 @@ from ragstone.core.vectors import Place
 from ragstone.ingest import store as store_module
 from ragstone.ingest.prepare import Prepared
 from ragstone.settings.tree import Adapter
-from ragstone.stores.database import Connection
+from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.stores.vectors.memory import MemoryProvider
 

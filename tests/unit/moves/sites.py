@@ -13,7 +13,7 @@ from ragstone.core.types import KnowledgeBase, NewVersion
 from ragstone.gate import Gate
 from ragstone.ingest.sources import secret_keys
 from ragstone.settings.tree import Settings
-from ragstone.stores.opening import Stores, open_stores
+from ragstone.stores.factory import Stores, open_stores
 from ragstone.testing.builders import make_version, put, unit_vectors
 from ragstone.transfer.mover import Mover
 

@@ -15,9 +15,9 @@ from ragstone.core.errors import InputError, SettingsError, StoreBusy
 from ragstone.core.jobs import NewJob, Priority
 from ragstone.core.tenants import Quotas
 from ragstone.settings.tree import Adapter
-from ragstone.stores.database import Connection
+from ragstone.stores.control.tenant_state import Standing
 from ragstone.stores.ledger.space_book import SqlSpaceBook
-from ragstone.stores.standing import Standing
+from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import put, unit_vectors
 from ragstone.transfer.compare.ledger import plain
 from ragstone.transfer.migrate.ledger import compare_standing

@@ -11,7 +11,8 @@ import pytest
 from ragstone.core.activity import Feedback, GoldenQuery
 from ragstone.core.errors import InputError
 from ragstone.core.types import Hit, SearchResult
-from ragstone.stores import activity_rows, batched
+from ragstone.stores import activity_rows
+from ragstone.stores import batch_writer as batched
 from ragstone.stores.activity import ActivityFiles
 from ragstone.stores.activity_log import SearchLog
 

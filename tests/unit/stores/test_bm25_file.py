@@ -14,6 +14,7 @@ import pytest
 
 from ragstone.core.errors import InputError, NotFoundError, StoreCorrupt, StoreError
 from ragstone.core.types import KnowledgeBase
+from ragstone.stores.index_cache import Residents
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.lexical.bm25_file import (
@@ -25,7 +26,6 @@ from ragstone.stores.lexical.bm25_file import (
     load_index,
     save_index,
 )
-from ragstone.stores.residents import Residents
 from ragstone.testing.builders import delete, make_version, put
 
 CHUNKS = [(7, "a", "server map server"), (8, "b", "map"), (9, "c", ""), (12, "d", "shop map chat")]

@@ -18,12 +18,11 @@ from ragstone.core.errors import StoreBusy
 from ragstone.core.health import Finding
 from ragstone.core.vectors import Health, Place, Point
 from ragstone.settings.tree import Adapter, Settings
-from ragstone.stores import opening
-from ragstone.stores.checkup import examine
-from ragstone.stores.checkup_postgres import check_database
-from ragstone.stores.database import Connection
+from ragstone.stores import factory as opening
+from ragstone.stores.factory import Stores, open_stores
+from ragstone.stores.health.check import check_database, examine
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
-from ragstone.stores.opening import Stores, open_stores
+from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
 

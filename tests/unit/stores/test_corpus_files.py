@@ -12,8 +12,7 @@ from ragstone.core.collections import ChunkMetadata, draft_name, draft_prefix, i
 from ragstone.core.errors import NotFoundError, StoreBusy, StoreCorrupt, StoreError
 from ragstone.core.ids import check_name
 from ragstone.settings.tree import Settings
-from ragstone.stores.chunk_metadata import load_metadata, save_metadata
-from ragstone.stores.corpus_files import CorpusFiles, FilePair
+from ragstone.stores.corpus.files import CorpusFiles, FilePair, load_metadata, save_metadata
 from ragstone.stores.lexical.bm25_file import Origin, build_index, save_index
 
 CHUNKS = [

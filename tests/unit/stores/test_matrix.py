@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.core.types import Candidate
-from ragstone.stores.residents import Residents
+from ragstone.stores.index_cache import Residents
 from ragstone.stores.vectors.matrix import FIRST_CAPACITY, VectorMatrix
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.oracles import check_ranking

@@ -1,4 +1,4 @@
-"""The migrated databases are what `stores/schema.py` says."""
+"""The migrated databases are what `stores/sql/schema.py` says."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import MetaData, create_engine
 
-from ragstone.stores import migrations, schema
+from ragstone.stores import migrations
 from ragstone.stores.ledger.sqlite.file import SqliteFile
 from ragstone.stores.migrations import HEADS, Schema, create, is_current, upgrade
+from ragstone.stores.sql import schema
 
 SCHEMAS: list[tuple[Schema, MetaData]] = [("control", schema.control), ("tenant", schema.tenant)]
 OPEN_LEDGER = """

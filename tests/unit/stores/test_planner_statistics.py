@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 from tests.conformance import postgres_server
 
-from ragstone.stores import planner_statistics
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.lexical.postgres import PostgresLexicalIndex
 from ragstone.stores.lexical.postgres_fts import PostgresFtsIndex
-from ragstone.stores.partitions import part
-from ragstone.stores.planner_statistics import note_growth
+from ragstone.stores.sql import partitions as planner_statistics
+from ragstone.stores.sql.database import Connection
+from ragstone.stores.sql.partitions import note_growth, part
 from ragstone.testing.builders import make_version, put
 
 postgres_databases = postgres_server.postgres_databases

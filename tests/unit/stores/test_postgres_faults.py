@@ -28,12 +28,12 @@ from ragstone.core.errors import (
 )
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import KnowledgeBase
-from ragstone.stores.database import Connection
+from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.postgres import session as postgres_session
 from ragstone.stores.ledger.postgres.errors import translated
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.queue import SqlQueue
-from ragstone.stores.tenants import SqlTenantBook
+from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
 from ragstone.testing.queue_suite import T, document_job
 from ragstone.testing.queue_suite import put as enqueue
@@ -362,7 +362,7 @@ async def test_a_vector_of_any_dimension_is_kept(ledger: PostgresLedger) -> None
 async def test_a_deleted_tenant_leaves_nothing_and_its_name_is_free(
     ledger: PostgresLedger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragstone.stores.tenant_rows.REST_SECONDS", 0)
+    monkeypatch.setattr("ragstone.stores.control.tenant_rows.REST_SECONDS", 0)
     book = SqlTenantBook(ledger)
     for name in ("one", "two"):
         await put(ledger, make_version(tenant=name, vectors=unit_vectors(1)), tenant=name)

@@ -19,11 +19,11 @@ from tests.conformance import postgres_server
 from tests.conformance.postgres_server import EMPTY, VERSIONS, server
 
 from ragstone.core.errors import StoreError
-from ragstone.stores import schema
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.migrations import HEADS
 from ragstone.stores.migrations.postgres import SERVICE, ensure
 from ragstone.stores.migrations.postgres_shape import PARTITIONED, HalfVector, on_postgres
+from ragstone.stores.sql import schema
 from ragstone.testing.builders import make_version, put, unit_vectors
 
 postgres_databases = postgres_server.postgres_databases

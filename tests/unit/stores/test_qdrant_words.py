@@ -14,11 +14,11 @@ from ragstone.core.notes import listening
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place, Words
 from ragstone.settings.tree import Settings
-from ragstone.stores.checkup import examine
+from ragstone.stores.factory import Stores, open_stores
+from ragstone.stores.health.check import examine
 from ragstone.stores.ledger import word_length
 from ragstone.stores.ledger.spaces import read_spaces
 from ragstone.stores.lexical.qdrant import QdrantLexicalIndex
-from ragstone.stores.opening import Stores, open_stores
 from ragstone.stores.vectors.partitions import place_of
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import delete, make_version, put, unit_vectors

@@ -22,11 +22,11 @@ from ragstone.core.errors import (
     StoreError,
     StoreFull,
 )
+from ragstone.stores.index_cache import Residents
 from ragstone.stores.ledger.sqlite import file as sqlite_file
 from ragstone.stores.ledger.sqlite.file import translated
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
-from ragstone.stores.residents import Residents
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
 
 

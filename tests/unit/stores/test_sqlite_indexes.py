@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from ragstone.core.types import Candidate
-from ragstone.stores import schema
+from ragstone.stores.index_cache import Residents
 from ragstone.stores.ledger import versions as changes
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical import sqlite as lexical_module
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
-from ragstone.stores.residents import Residents
+from ragstone.stores.sql import schema
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
 

@@ -20,13 +20,13 @@ from ragstone.core.errors import (
     TenantGone,
 )
 from ragstone.core.tenants import Quotas
-from ragstone.stores import tenant_rows
+from ragstone.stores.control import tenant_rows
+from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sqlite import ledger as sqlite
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.sqlite.unit import TenantFile
 from ragstone.stores.lexical.sqlite import Fts5Writer
-from ragstone.stores.tenants import SqlTenantBook
 from ragstone.testing.builders import make_version, put
 
 

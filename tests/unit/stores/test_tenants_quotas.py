@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from ragstone.core.errors import InputError, QuotaExceeded
 from ragstone.core.tenants import QuotaName, Quotas, Reservation, Stock
+from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
-from ragstone.stores.tenants import SqlTenantBook
 from ragstone.testing.builders import delete, make_version, put
 from ragstone.testing.queue_suite import document_job
 
@@ -29,7 +29,7 @@ from pathlib import Path
 from ragstone.core.errors import QuotaExceeded
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
-from ragstone.stores.tenants import SqlTenantBook
+from ragstone.stores.control.tenants import SqlTenantBook
 
 async def main():
     ledger = SqliteLedger(Path(sys.argv[1]), [Fts5Writer()])

@@ -46,7 +46,7 @@ async def audit(session: Session, action: Action = None, since: Since = None, li
     import asyncio
 
     from ragstone.core.audit import audit_json
-    from ragstone.stores.opening import open_stores
+    from ragstone.stores.factory import open_stores
 
     settings = session.settings()
     if settings.store.ledger.kind == "sqlite" and not settings.data_dir.exists():

@@ -220,8 +220,8 @@ async def check_stores(session: Session, *, repair: bool, forget: str = "") -> l
     """Every store that the settings name: reachable, complete, and free of what nobody needs."""
     import asyncio
 
-    from ragstone.stores.checkup import examine
-    from ragstone.stores.opening import open_stores
+    from ragstone.stores.factory import open_stores
+    from ragstone.stores.health.check import examine
     from ragstone.wiring import secret_keys
 
     try:

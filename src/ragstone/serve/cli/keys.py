@@ -13,7 +13,7 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.stores.opening import Renewal
+    from ragstone.stores.factory import Renewal
 
 
 async def new_encryption_key(session: Session) -> None:
@@ -30,7 +30,7 @@ async def rotate_encryption(session: Session) -> int:
     Before: make the former `security.key` one of `security.old_keys`. It can go when nothing failed.
     """
     from ragstone.core.audit import Auditor
-    from ragstone.stores.opening import open_stores, renew_encryption
+    from ragstone.stores.factory import open_stores, renew_encryption
     from ragstone.wiring import secret_keys
 
     stores = await asyncio.to_thread(open_stores, session.settings(), secret_keys)

@@ -6,9 +6,9 @@ import math
 
 from ragstone.core.clock import canonical, now
 from ragstone.core.jobs import Job, JobKind, Lane
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger.job_reads import may_begin, of_lane, read_these
 from ragstone.stores.ledger.jobs import end_job
+from ragstone.stores.sql.database import Connection
 
 
 def claim(

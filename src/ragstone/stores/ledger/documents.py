@@ -9,9 +9,9 @@ from ragstone.core.clock import Reading
 from ragstone.core.documents import ChunkRecord, chunk_records
 from ragstone.core.model_types import model_name
 from ragstone.core.types import KnowledgeBase, LiveContent
-from ragstone.stores.database import Connection, in_parts, marks
 from ragstone.stores.ledger.reads import read_document_chunks
 from ragstone.stores.ledger.versions import publish
+from ragstone.stores.sql.database import Connection, in_parts, marks
 
 
 def set_recipe(

@@ -9,12 +9,12 @@ from typing import NamedTuple, TypeVar
 
 from ragstone.core.erasure import Target
 from ragstone.core.types import KnowledgeBase, Vector
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger.documents import family
 from ragstone.stores.ledger.job_reads import forget_notices
 from ragstone.stores.ledger.reads import read_kb, read_kbs
 from ragstone.stores.ledger.sqlite.file import SqliteDialect
 from ragstone.stores.ledger.writes import Indexes, delete_document
+from ragstone.stores.sql.database import Connection
 
 T = TypeVar("T")
 PER_STATEMENT = 500

@@ -11,10 +11,10 @@ import numpy as np
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, Json, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import Point
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger.reads import read_sequence
 from ragstone.stores.ledger.word_length import word_length
 from ragstone.stores.lexical.sparse import words_of
+from ragstone.stores.sql.database import Connection
 
 FACTS = (
     "c.seq, c.chunk_index, c.content, c.page, c.level, c.kind, d.id, d.source, d.external_id, "

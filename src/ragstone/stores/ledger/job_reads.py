@@ -10,7 +10,7 @@ from typing import Any
 from ragstone.core.clock import parse_moment
 from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Notice, Priority, UnderWay, read_of
 from ragstone.core.types import KnowledgeBase
-from ragstone.stores.database import Connection, in_parts, marks
+from ragstone.stores.sql.database import Connection, in_parts, marks
 
 JOB = (
     "SELECT j.id, j.kind, k.name, j.state, j.priority, j.document_id, j.source, j.external_id, j.uri, "

@@ -15,10 +15,10 @@ from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, JobProgress, JobState, NewJob, Ticket, read_of
 from ragstone.core.types import Json, KnowledgeBase, Metadata
-from ragstone.stores.database import Connection, in_parts, marks, next_number
 from ragstone.stores.ledger.documents import has_document
 from ragstone.stores.ledger.job_reads import JOB, job_of, read_job
 from ragstone.stores.ledger.originals import held, let_go
+from ragstone.stores.sql.database import Connection, in_parts, marks, next_number
 
 _TOLD = tuple(field.name for field in fields(JobProgress))
 KEPT_JOBS = 10_000

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from ragstone.core.errors import CollectionExists, StoreBusy
 from ragstone.core.types import KnowledgeBase
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger.reads import read_kb
 from ragstone.stores.ledger.writes import present
+from ragstone.stores.sql.database import Connection
 
 
 def rename_kb(connection: Connection, tenant_id: str, kb: KnowledgeBase, name: str) -> KnowledgeBase:

@@ -18,7 +18,6 @@ from ragstone.core.jobs import DocumentStatus, Job, UnderWay
 from ragstone.core.ledger import Mirror
 from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
 from ragstone.stores.blobs import Blobs
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger import documents, job_reads, originals, reads
 from ragstone.stores.ledger import documents as chunk_rows
 from ragstone.stores.ledger import reads as status
@@ -28,6 +27,7 @@ from ragstone.stores.ledger.documents import count_by_source_type
 from ragstone.stores.ledger.originals import Weighed
 from ragstone.stores.ledger.transaction import SqlTransaction, UnitOfWork
 from ragstone.stores.ledger.versions import short_hash
+from ragstone.stores.sql.database import Connection
 
 logger = logging.getLogger(__name__)
 P = ParamSpec("P")

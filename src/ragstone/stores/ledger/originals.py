@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ragstone.core.jobs import Job
-from ragstone.stores.database import Connection, in_parts, marks
 from ragstone.stores.ledger.reads import read_sequence
+from ragstone.stores.sql.database import Connection, in_parts, marks
 
 
 class Weighed(NamedTuple):

@@ -12,8 +12,8 @@ from ragstone.core.filters import Filter, Scalar
 from ragstone.core.jobs import DocumentStatus, JobState, Status
 from ragstone.core.model_types import model_name
 from ragstone.core.types import Chunk, Document, KnowledgeBase, LiveChunk, Metadata, Space, Stats, Vector
-from ragstone.stores.database import Connection, in_parts, last_number, marks
 from ragstone.stores.ledger.job_reads import newest_job
+from ragstone.stores.sql.database import Connection, in_parts, last_number, marks
 
 DOCUMENT = (
     "SELECT d.id, k.name, d.source, d.external_id, d.uri, d.title, d.content_hash, d.version, d.chunk_count, "

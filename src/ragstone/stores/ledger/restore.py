@@ -12,7 +12,6 @@ from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.ids import document_id, opaque_id
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.types import Json, KnowledgeBase, Matrix, NewVersion
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger.documents import has_document
 from ragstone.stores.ledger.originals import let_go
 from ragstone.stores.ledger.restore_spaces import Spaces
@@ -20,6 +19,7 @@ from ragstone.stores.ledger.snapshots import KeptFile, Key, WholeDocument
 from ragstone.stores.ledger.spaces import add_vectors
 from ragstone.stores.ledger.versions import publish
 from ragstone.stores.ledger.writes import discard, stage
+from ragstone.stores.sql.database import Connection
 
 
 def date_document(connection: Connection, tenant_id: str, identity: str, document: WholeDocument) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ragstone.core.types import KnowledgeBase, Space
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger.reads import read_kb
 from ragstone.stores.ledger.snapshots import SpaceFacts
 from ragstone.stores.ledger.writes import open_space
+from ragstone.stores.sql.database import Connection
 
 Spaces = Sequence[Space | None]
 """For each Space there was elsewhere the one that stands for it here, if any."""

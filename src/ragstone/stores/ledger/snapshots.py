@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.core.types import BlockKind, Chunk, Json, KnowledgeBase, Metadata, SpaceState
-from ragstone.stores.database import Connection
+from ragstone.stores.sql.database import Connection
 
 Halves = NDArray[np.float16]
 """One row per chunk; a row of zeros stands for a chunk without a vector."""

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from ragstone.core.jobs import Shortfall, SourceRecord
 from ragstone.core.types import KnowledgeBase, Metadata
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger import sources
 from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
+from ragstone.stores.sql.database import Connection
 from ragstone.stores.vault import Owner, Vault
 
 SecretKeys = Callable[[str], Collection[str]]

@@ -13,7 +13,7 @@ from ragstone.core.errors import InputError, LeaseLost, NotFoundError
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, Shortfall, SourceRecord
 from ragstone.core.types import Failure, Json, KnowledgeBase, Metadata
-from ragstone.stores.database import Connection, marks
+from ragstone.stores.sql.database import Connection, marks
 
 OF_SOURCE = "= (SELECT kb_id, name FROM sources WHERE tenant_id = ? AND id = ?)"
 LAST = (

@@ -12,9 +12,9 @@ from ragstone.core.clock import canonical, now, parse_moment
 from ragstone.core.errors import ModelMismatch, NotFoundError
 from ragstone.core.spaces import Lacking, Rows, SpaceRecord, Stored
 from ragstone.core.types import KnowledgeBase, Matrix, Space
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger.reads import read_kb
 from ragstone.stores.ledger.versions import publish
+from ragstone.stores.sql.database import Connection
 
 PER_STATEMENT = 500
 DROPPED_TOGETHER = 2000

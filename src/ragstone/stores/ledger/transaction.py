@@ -16,8 +16,7 @@ from ragstone.core.jobs import Job, JobProgress, NewJob, Ticket
 from ragstone.core.spaces import Lacking, Rows
 from ragstone.core.types import Json, KnowledgeBase, LiveContent, Matrix, NewVersion, Space
 from ragstone.stores.blobs import Blobs
-from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.database import Connection
+from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger import (
     documents,
     erasure,
@@ -34,6 +33,7 @@ from ragstone.stores.ledger import reads as status
 from ragstone.stores.ledger import unfinished as checkpoints
 from ragstone.stores.ledger import unfinished as leftovers
 from ragstone.stores.ledger import writes as batches
+from ragstone.stores.sql.database import Connection
 
 P = ParamSpec("P")
 T = TypeVar("T")

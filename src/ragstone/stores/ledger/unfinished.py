@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from ragstone.core.clock import canonical
-from ragstone.stores.database import Connection, marks
 from ragstone.stores.ledger.reads import read_kbs
 from ragstone.stores.ledger.writes import Indexes, delete_document, discard
+from ragstone.stores.sql.database import Connection, marks
 
 
 def save(

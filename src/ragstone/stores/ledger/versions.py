@@ -10,7 +10,7 @@ from ragstone.core.clock import canonical
 from ragstone.core.errors import ModelMismatch, NotFoundError
 from ragstone.core.ids import chunk_id, content_hash
 from ragstone.core.types import Chunk, Json, KnowledgeBase, NewVersion
-from ragstone.stores.database import Connection, next_number
+from ragstone.stores.sql.database import Connection, next_number
 
 SHORTEN_EVERY = 50_000
 KEPT_CHANGES = 100_000

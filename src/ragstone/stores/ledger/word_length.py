@@ -6,8 +6,8 @@ written down here for every process, until the chunks have become so much longer
 
 from __future__ import annotations
 
-from ragstone.stores.database import Connection, last_number
-from ragstone.stores.feed import LIVE
+from ragstone.stores.index_cache import LIVE
+from ragstone.stores.sql.database import Connection, last_number
 
 USUAL, AS_MANY_AS = 100.0, 5
 """What is taken for the average before there are chunks, and how many of them it counts for when there are few."""

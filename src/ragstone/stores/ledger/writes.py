@@ -11,8 +11,7 @@ from ragstone.core.errors import ModelMismatch, NotFoundError, kb_gone
 from ragstone.core.jobs import Job, JobProgress, NewJob, Ticket
 from ragstone.core.model_types import model_name
 from ragstone.core.types import Json, KnowledgeBase, NewVersion
-from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.database import Connection
+from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger.documents import family
 from ragstone.stores.ledger.job_reads import forget_notices
 from ragstone.stores.ledger.jobs import Weigh, complete_held, enqueue, forget_document
@@ -26,6 +25,7 @@ from ragstone.stores.ledger.versions import (
     write_chunks,
     write_vectors,
 )
+from ragstone.stores.sql.database import Connection
 
 Indexes = Sequence[ColocatedIndex]
 

@@ -16,15 +16,14 @@ from ragstone.core.errors import InputError
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.language.analyzer import analyze_query
-from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.database import Connection
-from ragstone.stores.feed import LIVE, allowed_numbers, catch_up
+from ragstone.stores.index_cache import LIVE, Following, Residents, allowed_numbers, catch_up
+from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.reads import read_sequence
 from ragstone.stores.lexical.beside import KeptBeside
 from ragstone.stores.lexical.bm25_file import DEFAULT_PATH, Origin, load_index, save_index
 from ragstone.stores.lexical.postings import PostingsMatrix
-from ragstone.stores.residents import Following, Residents
+from ragstone.stores.sql.database import Connection
 
 MAX_TERMS = 64
 LOAD_ROWS = 10_000

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ragstone.core.errors import NotFoundError, StoreCorrupt, StoreError
 from ragstone.language.analyzer import FINGERPRINT
+from ragstone.stores.corpus.atomic_file import write_whole
 from ragstone.stores.lexical.postings import PackedPostings, PostingsMatrix
-from ragstone.stores.whole_file import write_whole
 
 DEFAULT_PATH = Path("data/indices/bm25_index.pkl")
 MAGIC = b"ragstone bm25 index 1\n"

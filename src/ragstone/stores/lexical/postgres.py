@@ -12,13 +12,12 @@ from typing import Any
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.language.analyzer import analyze_query
-from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.database import Connection
-from ragstone.stores.feed import LIVE
+from ragstone.stores.index_cache import LIVE, Residents
+from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.lexical.postgres_writer import PostingsWriter, rebuild_postings
-from ragstone.stores.partitions import part
-from ragstone.stores.residents import Residents
+from ragstone.stores.sql.database import Connection
+from ragstone.stores.sql.partitions import part
 
 MAX_TERMS = 64
 K1 = 1.2

@@ -11,13 +11,12 @@ from typing import Any
 
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase
-from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.database import Connection
-from ragstone.stores.feed import LIVE
+from ragstone.stores.index_cache import LIVE, Residents
+from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.lexical.beside import KeptBeside
-from ragstone.stores.partitions import part
-from ragstone.stores.residents import Residents
+from ragstone.stores.sql.database import Connection
+from ragstone.stores.sql.partitions import part
 
 MAX_TERMS = 64
 MAX_CHARS = 8_000

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragstone.stores.database import Connection
-from ragstone.stores.feed import LIVE
-from ragstone.stores.planner_statistics import note_growth
+from ragstone.stores.index_cache import LIVE
+from ragstone.stores.sql.database import Connection
+from ragstone.stores.sql.partitions import note_growth
 
 ADD = """
 INSERT INTO postings (tenant_id, kb_id, term, chunk_seq, count, length)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.core.types import Candidate
-from ragstone.stores.ranking import best_first, largest
+from ragstone.stores.indexes import best_first, largest
 
 K1 = 1.2
 B = 0.75

@@ -14,15 +14,15 @@ from ragstone.core.notes import remark
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place, WordProvider, Words
 from ragstone.language.analyzer import analyze_query
-from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.database import Connection
+from ragstone.stores.index_cache import Residents
+from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.sqlite.file import SqliteDialect
 from ragstone.stores.lexical import postgres_fts
 from ragstone.stores.lexical.beside import KeptBeside
 from ragstone.stores.lexical.sparse import words_asked
 from ragstone.stores.lexical.sqlite import search_fts
-from ragstone.stores.residents import Residents
+from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.index import DerivedIndex
 
 MAX_TERMS = 64

@@ -16,14 +16,13 @@ from typing import Any, cast
 from ragstone.core.filters import Filter, Scalar
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.language.analyzer import analyze_query
-from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.database import Connection
-from ragstone.stores.feed import LIVE, allowed_numbers, behind, catch_up
-from ragstone.stores.filter_sqlite import condition
+from ragstone.stores.index_cache import LIVE, Following, Residents, allowed_numbers, behind, catch_up
+from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.sqlite.unit import TenantFile
 from ragstone.stores.lexical.postings import PostingsMatrix
-from ragstone.stores.residents import Following, Residents
+from ragstone.stores.sql.database import Connection
+from ragstone.stores.sql.sqlite_filters import condition
 
 logger = logging.getLogger(__name__)
 MAX_TERMS = 64

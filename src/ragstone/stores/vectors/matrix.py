@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.core.types import Candidate, Matrix, Vector
-from ragstone.stores.ranking import best_first, largest
+from ragstone.stores.indexes import best_first, largest
 
 Product = Callable[[Matrix, Vector], Vector]
 TINY = 2 * 1024 * 1024

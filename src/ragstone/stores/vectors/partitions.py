@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 
 from ragstone.core.types import Space
 from ragstone.core.vectors import Place, VectorProvider
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.index_feed import Mark
+from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.checks import in_batches
 
 

@@ -16,11 +16,10 @@ from ragstone.core.errors import ModelMismatch
 from ragstone.core.filters import Filter
 from ragstone.core.model_types import model_name
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
-from ragstone.stores.database import Connection
-from ragstone.stores.feed import LIVE, allowed_numbers, catch_up
+from ragstone.stores.index_cache import LIVE, Following, Residents, allowed_numbers, catch_up
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.sqlite.unit import TenantFile
-from ragstone.stores.residents import Following, Residents
+from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.matrix import VectorMatrix
 
 LOAD_ROWS = 4096

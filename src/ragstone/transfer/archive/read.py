@@ -22,10 +22,10 @@ from ragstone.core.jobs import SourceRecord
 from ragstone.core.tenants import Admission
 from ragstone.ingest.sources.files.archives import check_member, damage_named, open_zip
 from ragstone.settings.tree import LimitSettings
+from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.snapshots import Halves, WholeDocument
 from ragstone.stores.ledger.source_book import SecretKeys
 from ragstone.stores.ledger.sqlite.file import translated
-from ragstone.stores.opening import Stores
 from ragstone.transfer.archive.format import (
     AGAIN,
     MANIFEST,

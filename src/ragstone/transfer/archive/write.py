@@ -24,11 +24,11 @@ from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.blobs import Blobs
-from ragstone.stores.database import Connection
+from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.reads import read_kbs, read_stats
 from ragstone.stores.ledger.snapshots import KbFacts, WholeDocument, read_kb_facts
 from ragstone.stores.ledger.sqlite.file import translated
-from ragstone.stores.opening import Stores
+from ragstone.stores.sql.database import Connection
 from ragstone.transfer.archive.format import (
     MANIFEST,
     ArchivedKb,

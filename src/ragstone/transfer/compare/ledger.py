@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ragstone.core.types import Json, KnowledgeBase, Vector
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.snapshots import START, Head, WholeDocument, read_heads, read_kb_facts, read_whole
+from ragstone.stores.sql.database import Connection
 from ragstone.transfer.compare.searches import Samples
 from ragstone.transfer.reports import NONE, Differences, OnMove
 

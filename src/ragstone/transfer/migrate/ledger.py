@@ -10,12 +10,12 @@ from ragstone.core.errors import InputError, NotFoundError, StoreBusy
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.blobs import Blobs
+from ragstone.stores.control.quotas import SLACK
+from ragstone.stores.control.tenant_state import Standing, read_standing, write_standing
+from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
 from ragstone.stores.ledger.originals import is_untouched
 from ragstone.stores.ledger.snapshots import START, Head, WholeDocument, read_heads, read_kb_facts, read_whole
-from ragstone.stores.opening import Stores
-from ragstone.stores.quota_rows import SLACK
-from ragstone.stores.standing import Standing, read_standing, write_standing
 from ragstone.transfer.compare.ledger import DOCUMENTS, compare_kb, grouped, plain
 from ragstone.transfer.compare.searches import Agreement, K, Samples, agree, judged
 from ragstone.transfer.migrate.restore import OpenedKb, Restorer, put_source

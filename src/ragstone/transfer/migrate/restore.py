@@ -15,7 +15,7 @@ from ragstone.core.tenants import Admission
 from ragstone.core.types import Json, KnowledgeBase
 from ragstone.ingest.jobs.schedule import next_run
 from ragstone.language.analyzer import analyze
-from ragstone.stores.database import Connection
+from ragstone.stores.factory import Stores
 from ragstone.stores.ledger import restore
 from ragstone.stores.ledger import restore as restore_facts
 from ragstone.stores.ledger.ledger import SqlLedger
@@ -25,7 +25,7 @@ from ragstone.stores.ledger.restore_spaces import Spaces, restore_spaces
 from ragstone.stores.ledger.snapshots import KbFacts, Key, WholeDocument
 from ragstone.stores.ledger.source_book import SecretKeys
 from ragstone.stores.ledger.transaction import SqlTransaction
-from ragstone.stores.opening import Stores
+from ragstone.stores.sql.database import Connection
 from ragstone.transfer.reports import SHOWN
 
 Files = Callable[[WholeDocument], bytes | None]

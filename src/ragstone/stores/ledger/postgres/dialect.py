@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ragstone.core.errors import InputError
 from ragstone.core.filters import Filter
 from ragstone.core.types import Json, Vector
-from ragstone.stores.database import Connection
-from ragstone.stores.filter_postgres import condition
+from ragstone.stores.sql.database import Connection
+from ragstone.stores.sql.postgres_filters import condition
 
 HEAD = struct.Struct("!HH")
 

@@ -15,10 +15,10 @@ from ragstone.core.clock import now
 from ragstone.core.errors import SettingsError
 from ragstone.core.ids import check_name
 from ragstone.stores.blobs import Blobs
-from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.database import Connection
+from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger.folders import count_files, remove_folder
 from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, UnknownTenant, Work, erasing
+from ragstone.stores.sql.database import Connection
 from ragstone.stores.vault import Vault
 
 try:

@@ -8,14 +8,14 @@ from typing import TypeVar
 
 from ragstone.core.audit import actor
 from ragstone.core.errors import StoreError
-from ragstone.stores import tenant_rows
 from ragstone.stores.blobs import Blobs
-from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.database import Connection
+from ragstone.stores.control import tenant_rows
+from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger.erasure import count_tenant
 from ragstone.stores.ledger.ledger import UnknownTenant
 from ragstone.stores.ledger.postgres.lanes import Lane
 from ragstone.stores.ledger.postgres.session import Session
+from ragstone.stores.sql.database import Connection
 
 GUARDED = (
     "SELECT relname FROM pg_class WHERE relnamespace = 'ragstone'::regnamespace AND relkind = 'r' "

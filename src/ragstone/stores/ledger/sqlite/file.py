@@ -35,9 +35,9 @@ from ragstone.core.errors import (
 from ragstone.core.filters import Filter
 from ragstone.core.reader_pool import Readers, closed
 from ragstone.core.types import Json, Vector
-from ragstone.stores.database import Connection
-from ragstone.stores.filter_sqlite import condition
 from ragstone.stores.migrations import Schema, create, is_current, upgrade
+from ragstone.stores.sql.database import Connection
+from ragstone.stores.sql.sqlite_filters import condition
 
 
 class SqliteDialect:

@@ -14,15 +14,15 @@ from ragstone.core.audit import actor
 from ragstone.core.clock import now
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.ids import check_name
-from ragstone.stores import tenant_rows
 from ragstone.stores.blobs import Blobs
-from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.database import Connection
+from ragstone.stores.control import tenant_rows
+from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger.folders import count_files, remove_folder
 from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, UnknownTenant, Work, erasing
 from ragstone.stores.ledger.sqlite.file import BUSY_SECONDS, SqliteFile, translated
 from ragstone.stores.ledger.sqlite.scrub import scrub
 from ragstone.stores.ledger.sqlite.unit import SqliteUnit, TenantFile
+from ragstone.stores.sql.database import Connection
 from ragstone.stores.vault import Vault
 
 PARTS = ("tenants", "documents")

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from ragstone.core.errors import StoreError
 from ragstone.stores.blobs import Blobs
-from ragstone.stores.colocated import ColocatedIndex
-from ragstone.stores.database import Connection
+from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger.sqlite.file import SqliteConnection, SqliteFile
+from ragstone.stores.sql.database import Connection
 from ragstone.stores.vault import Vault
 
 T = TypeVar("T")

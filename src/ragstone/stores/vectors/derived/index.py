@@ -22,9 +22,9 @@ from ragstone.core.model_types import model_name
 from ragstone.core.notes import remark
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import RESERVED, Place, VectorProvider
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.follow import Follower
 from ragstone.stores.vectors.derived.writes import BATCH
 from ragstone.stores.vectors.partitions import place_of, place_of_mark

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.core.vectors import Place, VectorProvider
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.index_feed import LIVE, PER_STATEMENT
 from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.writes import Shelf
 
 BATCH = 500

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from ragstone.core.errors import NotFoundError
 from ragstone.core.types import Space
 from ragstone.core.vectors import Place, Point, VectorProvider
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.checks import in_batches
 
 BATCH = 512

@@ -16,11 +16,10 @@ from ragstone.core.errors import ModelMismatch, StoreBusy
 from ragstone.core.filters import Filter
 from ragstone.core.model_types import model_name
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
-from ragstone.stores.database import Connection
-from ragstone.stores.feed import LIVE
+from ragstone.stores.index_cache import LIVE, Residents
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
-from ragstone.stores.partitions import part
-from ragstone.stores.residents import Residents
+from ragstone.stores.sql.database import Connection
+from ragstone.stores.sql.partitions import part
 from ragstone.stores.vectors.checks import unit
 from ragstone.stores.vectors.pgvector.maintenance import Order, PgVectorOptions, orders, serving, tend
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from ragstone.core.errors import SettingsError
-from ragstone.stores.database import Connection
-from ragstone.stores.partitions import part
-from ragstone.stores.planner_statistics import refresh
+from ragstone.stores.sql.database import Connection
+from ragstone.stores.sql.partitions import part, refresh
 
 Kind = Literal["hnsw", "ivfflat", "none"]
 LARGEST_INDEXED = 4_000

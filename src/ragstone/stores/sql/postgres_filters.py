@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from ragstone.core.filters import Filter, Range, Scalar
-from ragstone.stores.filter_walk import bounds_of, column_of, walked
+from ragstone.stores.sql.filters import bounds_of, column_of, walked
 
 NUMBERS = ("c.page", "c.level")
 """Columns that hold numbers; the others hold text."""

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from ragstone.core.audit import AuditEntry
 from ragstone.core.clock import now
 from ragstone.core.errors import RagstoneError
-from ragstone.stores import audit_rows
-from ragstone.stores.batched import Batched
-from ragstone.stores.database import Connection
+from ragstone.stores.batch_writer import Batched
+from ragstone.stores.control import audit_rows
 from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.sql.database import Connection
 
 logger = logging.getLogger(__name__)
 PRUNED_EVERY = timedelta(hours=1)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from ragstone.core.health import Finding
 from ragstone.core.tenants import Tenant
-from ragstone.stores.database import Connection
+from ragstone.stores.sql.database import Connection
 
 if TYPE_CHECKING:
-    from ragstone.stores.opening import Stores
+    from ragstone.stores.factory import Stores
 
 FLEETING = "memory"
 """Ends with its process, and takes along what it was given."""

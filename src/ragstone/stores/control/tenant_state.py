@@ -9,8 +9,9 @@ from datetime import datetime
 from ragstone.core.tenants import Quotas, TenantState
 from ragstone.core.types import Metadata
 from ragstone.settings.tenants import packed_settings
-from ragstone.stores import quota_rows, tenant_rows
-from ragstone.stores.database import Connection
+from ragstone.stores.control import quotas as quota_rows
+from ragstone.stores.control import tenant_rows
+from ragstone.stores.sql.database import Connection
 
 
 @dataclass(frozen=True, slots=True)

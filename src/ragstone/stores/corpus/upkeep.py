@@ -1,4 +1,4 @@
-"""Keeping the files of collections true to what is live, and clearing away what builds left behind."""
+"""What a collection has in the ledger, to hold its files and its vectors against."""
 
 from __future__ import annotations
 
@@ -9,10 +9,35 @@ from contextlib import suppress
 from ragstone.core.collections import ChunkMetadata, is_draft, is_draft_of
 from ragstone.core.errors import RagstoneError, StoreBusy, TenantGone
 from ragstone.core.types import KnowledgeBase
-from ragstone.stores.corpus_files import CorpusFiles, FilePair
-from ragstone.stores.corpus_rows import live_chunk_ids, tenant_id_of
+from ragstone.stores.corpus.files import CorpusFiles, FilePair
+from ragstone.stores.index_cache import LIVE
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
+from ragstone.stores.sql.database import Connection
+
+
+def tenant_id_of(_: Connection, tenant_id: str) -> str:
+    """The id that a tenant's rows carry."""
+    return tenant_id
+
+
+def live_chunk_ids(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> set[str]:
+    """The chunks that can be found."""
+    rows = connection.execute(
+        f"SELECT c.id FROM chunks c {LIVE} WHERE c.tenant_id = ? AND c.kb_id = ?", (tenant_id, kb.id)
+    )
+    return {chunk_id for (chunk_id,) in rows}
+
+
+def vector_count(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> int:
+    """How many vectors there are in the live Space."""
+    if kb.space is None:
+        return 0
+    row = connection.execute(
+        "SELECT count(*) FROM vectors WHERE tenant_id = ? AND space_id = ?", (tenant_id, kb.space.id)
+    ).fetchone()
+    return int(row[0])
+
 
 logger = logging.getLogger(__name__)
 PAGE = 500

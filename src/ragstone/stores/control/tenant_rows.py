@@ -14,8 +14,8 @@ from ragstone.core.errors import InputError, TenantGone
 from ragstone.core.ids import check_name, opaque_id
 from ragstone.core.tenants import Quotas, Tenant, checked_quotas
 from ragstone.core.types import Json
-from ragstone.stores import audit_rows
-from ragstone.stores.database import Connection
+from ragstone.stores.control import audit_rows
+from ragstone.stores.sql.database import Connection
 
 TENANT = (
     "SELECT id, name, state, created_at, quotas, retention_days, settings, coalesce(seed, name) FROM tenants"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ragstone.core.filters import Filter, Range, Scalar
-from ragstone.stores.filter_walk import bounds_of, column_of, walked
+from ragstone.stores.sql.filters import bounds_of, column_of, walked
 
 
 def condition(where: Filter, parameters: list[Scalar], *, chunks: bool = True) -> str:

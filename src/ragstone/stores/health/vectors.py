@@ -10,13 +10,13 @@ from ragstone.core.health import REPAIR, Finding
 from ragstone.core.tenants import Tenant
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.core.vectors import Place, VectorProvider, WordProvider
-from ragstone.stores.database import Connection
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.reads import read_kbs
+from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.partitions import place_of, place_of_mark
 
 if TYPE_CHECKING:
-    from ragstone.stores.opening import Stores
+    from ragstone.stores.factory import Stores
     from ragstone.stores.vectors.derived.index import DerivedIndex
 
 

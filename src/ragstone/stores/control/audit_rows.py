@@ -9,7 +9,7 @@ from typing import Any
 
 from ragstone.core.audit import DETAIL_CHARS, NAME_CHARS, TARGET_CHARS, AuditEntry, Kind
 from ragstone.core.clock import canonical
-from ragstone.stores.database import PER_STATEMENT, Connection
+from ragstone.stores.sql.database import PER_STATEMENT, Connection
 
 MOST = 1_000_000
 """Of what was looked at, and of what was refused, the newest: a flood of questions does not fill the disk."""

@@ -5,33 +5,35 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from ragstone.core.errors import SettingsError
+from ragstone.core.errors import NotFoundError, SettingsError
 from ragstone.core.jobs import Queue
 from ragstone.core.protocols import LexicalIndex, VectorIndex
 from ragstone.core.registry import Registry
+from ragstone.core.types import KnowledgeBase
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores.activity import ActivityFiles
-from ragstone.stores.audit import SqlAuditTrail
-from ragstone.stores.corpus_files import CorpusFiles
+from ragstone.stores.control.audit import SqlAuditTrail
+from ragstone.stores.control.tenants import SqlTenantBook
+from ragstone.stores.corpus.files import CorpusFiles
+from ragstone.stores.index_cache import Residents
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.source_book import SecretKeys, SqlSourceBook
 from ragstone.stores.ledger.space_book import SqlSpaceBook
-from ragstone.stores.residents import Residents
-from ragstone.stores.tenants import SqlTenantBook
 from ragstone.stores.vault import Vault
 
 if TYPE_CHECKING:
     from ragstone.stores.vectors.derived.index import DerivedIndex
 
+
 LEDGERS = Registry(
     "ledger",
     {
-        "sqlite": "ragstone.stores.opening:open_sqlite",
-        "postgres": "ragstone.stores.opening:open_postgres",
+        "sqlite": "ragstone.stores.factory:open_sqlite",
+        "postgres": "ragstone.stores.factory:open_postgres",
     },
 )
 COLOCATED = {
@@ -226,3 +228,24 @@ def _refuse_unused(settings: Settings) -> None:
             f"store.lexical: {WORDS} lies in the points of store.vectors: {WORDS}, and that is {store.vectors.kind}",
             hint=f"set store.vectors: {WORDS}, or another store.lexical",
         )
+
+
+@runtime_checkable
+class Rebuildable(Protocol):
+    """An index that can be made anew from the ledger while it answers."""
+
+    async def rebuild(self, tenant: str, kb: KnowledgeBase) -> Any:
+        """Whatever is true if there was something to make."""
+        ...
+
+
+async def reindex(stores: Stores, tenant: str, name: str) -> list[str]:
+    """Make a kb's indexes anew; which of them, `vectors` and `lexical`, there was something to make of."""
+    kb = await stores.ledger.kb(tenant, name)
+    if kb is None:
+        raise NotFoundError(f"there is no knowledge base '{name}'", hint="list them with: ragstone kb list")
+    rebuilt = []
+    for part, index in (("vectors", stores.vectors), ("lexical", stores.lexical)):
+        if isinstance(index, Rebuildable) and await index.rebuild(tenant, kb):
+            rebuilt.append(part)
+    return rebuilt

@@ -1,16 +1,38 @@
-"""Cutting a score array down to its best, the same way in every index: best first, ties by id."""
+"""The seam between a ledger and an index in the same database, and what all indexes share."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.core.types import Candidate
+from ragstone.stores.sql.database import Connection
+
+
+class ColocatedIndex(Protocol):
+    """Kept in step by the ledger. All methods run on the writer's thread, inside a transaction."""
+
+    def open(self, connection: Connection, kb_id: int) -> None:
+        """Make what a new kb needs."""
+        ...
+
+    def add(self, connection: Connection, kb_id: int, rows: Sequence[tuple[int, str]]) -> None:
+        """Index (chunk number, analysed text) pairs that go live."""
+        ...
+
+    def remove(self, connection: Connection, kb_id: int, rows: Sequence[tuple[int, str]]) -> None:
+        """Take out (chunk number, analysed text) pairs that are live no more."""
+        ...
+
+    def drop(self, connection: Connection, kb_id: int) -> None:
+        """Remove everything of a kb."""
+        ...
+
 
 # A tenth of the time that the class takes to make one; there are hundreds in each search.
 _candidate = partial(tuple.__new__, Candidate)

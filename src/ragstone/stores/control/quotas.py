@@ -13,7 +13,7 @@ from ragstone.core.clock import canonical
 from ragstone.core.errors import InputError, QuotaExceeded
 from ragstone.core.ids import opaque_id
 from ragstone.core.tenants import QUOTA_NAMES, STOCK, QuotaName, Reservation, Stock, Tenant
-from ragstone.stores.database import Connection
+from ragstone.stores.sql.database import Connection
 
 LAPSES = timedelta(hours=1)
 """How long a promise holds when whoever it was made to is not heard of any more."""

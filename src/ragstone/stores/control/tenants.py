@@ -27,10 +27,11 @@ from ragstone.core.tenants import (
 )
 from ragstone.core.types import Metadata
 from ragstone.settings.tenants import packed_settings
-from ragstone.stores import audit_rows, quota_rows, tenant_rows
-from ragstone.stores.database import Connection
+from ragstone.stores.control import audit_rows, tenant_rows
+from ragstone.stores.control import quotas as quota_rows
 from ragstone.stores.ledger.ledger import SqlLedger, erasing
 from ragstone.stores.ledger.reads import read_sequence
+from ragstone.stores.sql.database import Connection
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

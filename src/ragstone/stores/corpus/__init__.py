@@ -1,0 +1,1 @@
+"""Corpus files of a collection, kept beside the ledger."""

@@ -1,0 +1,269 @@
+"""Check that what is stored is whole: files, keys, corpora, PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ragstone.core.clock import canonical, now
+from ragstone.core.collections import is_draft
+from ragstone.core.errors import RagstoneError
+from ragstone.core.health import REPAIR, Finding
+from ragstone.core.tenants import Tenant
+from ragstone.stores.corpus.upkeep import FileUpkeep, live_chunk_ids
+from ragstone.stores.health.abandoned_indexes import check_left_stores
+from ragstone.stores.health.vectors import check_vectors
+from ragstone.stores.index_cache import Residents
+from ragstone.stores.ledger import originals
+from ragstone.stores.ledger.sqlite.file import SqliteDialect
+from ragstone.stores.ledger.unfinished import staged_leftovers
+from ragstone.stores.lexical.bm25 import ResidentBm25Index
+from ragstone.stores.sql import schema
+from ragstone.stores.sql.database import Connection
+
+if TYPE_CHECKING:
+    from ragstone.stores.factory import Stores
+
+
+MEMORY_MB = 64
+
+
+async def check_corpora(stores: Stores, tenants: Sequence[Tenant], *, repair: bool) -> list[Finding]:
+    """All that can be said of collections that were built from a corpus."""
+    upkeep = FileUpkeep(stores.ledger, stores.corpora, ResidentBm25Index(stores.ledger, Residents(MEMORY_MB)))
+    findings = []
+    built = 0
+    for tenant in tenants:
+        pairs = await asyncio.to_thread(stores.corpora.all_of, tenant.name, tenant.id)
+        built += len(pairs)
+        untrue = await _untrue(stores, tenant)
+        if repair:
+            await upkeep.refresh(tenant.name, drafts=True)
+            left = await _untrue(stores, tenant)
+            findings += [_finding(tenant, one, repaired=one not in left) for one in untrue]
+        else:
+            findings += [_finding(tenant, one, repaired=False) for one in untrue]
+        findings += [
+            Finding(
+                "collections",
+                "builds",
+                "warn",
+                f"tenant '{tenant.name}': '{kb.name}' is being built, or its build was cut short",
+                f"the next build of its collection removes it, or: ragstone kb delete {kb.name}",
+            )
+            for kb in await stores.ledger.kbs(tenant.name)
+            if is_draft(kb.name)
+        ]
+    said = (
+        f"{built} built from a corpus, files as they should be" if built else "none was built from a corpus"
+    )
+    return findings or [Finding("collections", "files", "ok", said)]
+
+
+async def _untrue(stores: Stores, tenant: Tenant) -> list[str]:
+    """Collections whose files are not those of what is live."""
+    found = []
+    for pair in await asyncio.to_thread(stores.corpora.all_of, tenant.name, tenant.id):
+        kb = await stores.ledger.kb(tenant.name, pair.collection)
+        live = await stores.ledger.read(tenant.name, live_chunk_ids, kb) if kb else None
+        if live is None or await asyncio.to_thread(pair.ids) != (live, live):
+            found.append(pair.collection)
+    return found
+
+
+def _finding(tenant: Tenant, collection: str, *, repaired: bool) -> Finding:
+    detail = f"tenant '{tenant.name}': those of collection '{collection}' are not what is live"
+    if repaired:
+        return Finding("collections", "files", "ok", detail, "written anew", repaired=True)
+    return Finding("collections", "files", "warn", detail, REPAIR)
+
+
+WHAT = "encryption"
+MISSING_KEY = "set that key as security.key, or add it to security.old_keys"
+
+
+async def check_encryption(stores: Stores, store: str, tenants: Sequence[Tenant]) -> list[Finding]:
+    """Files and secrets under a key that is not configured. Of files only the beginning is read."""
+    findings: list[Finding] = []
+    for tenant in tenants:
+        blobs = await stores.ledger.blobs(tenant.name)
+        missing = await asyncio.to_thread(blobs.missing_keys)
+        findings += [
+            Finding(
+                store,
+                WHAT,
+                "fail",
+                f"tenant '{tenant.name}': original files under key {key_id}, which is not configured: {files}",
+                MISSING_KEY,
+            )
+            for key_id, files in sorted(missing.items())
+        ]
+        try:
+            await stores.book.all(tenant.name)
+        except RagstoneError as error:
+            findings.append(
+                Finding(store, WHAT, "fail", f"tenant '{tenant.name}': secrets of {error}", error.hint)
+            )
+    return findings or [Finding(store, WHAT, "ok", "everything stored can be opened")]
+
+
+STORE = "postgres"
+GUARDED = sorted({*schema.tenant.tables, *schema.postgres.tables})
+UNGUARDED = (
+    "SELECT c.relname FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid "
+    "LEFT JOIN pg_class p ON p.oid = i.inhparent WHERE c.relnamespace = 'ragstone'::regnamespace "
+    "AND c.relkind IN ('r', 'p') AND coalesce(p.relname, c.relname) = ANY(?) "
+    "AND NOT (c.relrowsecurity AND c.relforcerowsecurity) ORDER BY c.relname"
+)
+
+
+def check_database(connection: Connection) -> list[Finding]:
+    """Version, extension, role and row-level security."""
+    (version,) = connection.execute("SELECT current_setting('server_version')").fetchone()
+    return [
+        Finding(STORE, "reachable", "ok", f"PostgreSQL {version}"),
+        _extension(connection),
+        _role(connection),
+        _security(connection),
+    ]
+
+
+def _extension(connection: Connection) -> Finding:
+    row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+    if row is None:
+        repair = "CREATE EXTENSION vector; as the owner of the database, or as a superuser"
+        return Finding(STORE, "extension", "fail", "vector is not installed", repair)
+    return Finding(STORE, "extension", "ok", f"vector {row[0]}")
+
+
+def _role(connection: Connection) -> Finding:
+    name, is_above = connection.execute(
+        "SELECT rolname, rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+    ).fetchone()
+    if is_above:
+        repair = "connect as a role with NOSUPERUSER NOBYPASSRLS"
+        return Finding(STORE, "role", "fail", f"{name} sees the rows of all tenants", repair)
+    return Finding(STORE, "role", "ok", f"{name} is under row-level security")
+
+
+def _security(connection: Connection) -> Finding:
+    open_tables = [name for (name,) in connection.execute(UNGUARDED, (GUARDED,)).fetchall()]
+    if open_tables:
+        repair = f"ALTER TABLE ragstone.{open_tables[0]} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"
+        return Finding(STORE, "row-level security", "fail", f"not forced on {', '.join(open_tables)}", repair)
+    return Finding(STORE, "row-level security", "ok", "forced on every table of tenants")
+
+
+EXPIRED = "FROM reservations WHERE expires_at < ?"
+
+
+async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> list[Finding]:
+    """All that can be said of the stores; with `repair` also after putting right what is wrong.
+
+    `forget` names a vector database that was left and emptied by hand.
+    """
+    try:
+        kind, findings = await stores.ledger.control_read(_database, _nothing())
+        tenants = await stores.tenants.all()
+    except RagstoneError as error:
+        return [_failed("ledger", "reachable", error)]
+    if not findings:
+        return [Finding("ledger", "reachable", "ok", "nothing has been written yet")]
+    present = [tenant for tenant in tenants if tenant.state != "deleting"]
+    checks: list[Callable[[], Awaitable[list[Finding]]]] = [
+        lambda: _deletions(stores, kind, tenants, repair),
+        lambda: _reservations(stores, kind, repair),
+        lambda: _leftovers(stores, kind, present, repair),
+        lambda: _originals(stores, kind, present, repair),
+        lambda: check_encryption(stores, kind, present),
+        lambda: check_vectors(stores, present, repair=repair),
+        lambda: check_corpora(stores, present, repair=repair),
+        lambda: check_left_stores(stores, present, forget if repair else ""),
+    ]
+    for check in checks:
+        try:
+            findings += await check()
+        except RagstoneError as error:
+            findings.append(_failed(kind, "checked", error))
+    return findings
+
+
+def _nothing() -> tuple[str, list[Finding]]:
+    return "ledger", []
+
+
+def _database(connection: Connection) -> tuple[str, list[Finding]]:
+    if isinstance(connection.dialect, SqliteDialect):
+        version = connection.execute("SELECT sqlite_version()").fetchone()[0]
+        return "sqlite", [Finding("sqlite", "reachable", "ok", f"SQLite {version}")]
+
+    return "postgres", check_database(connection)
+
+
+async def _deletions(stores: Stores, store: str, tenants: Sequence[Tenant], repair: bool) -> list[Finding]:
+    begun = [tenant.name for tenant in tenants if tenant.state == "deleting"]
+    if not begun:
+        return [Finding(store, "deletions", "ok", "none is unfinished")]
+    finished = await stores.tenants.finish_deletions() if repair else []
+    return [
+        Finding(store, "deletions", "ok", f"tenant '{name}' was being deleted", "finished", repaired=True)
+        if name in finished
+        else Finding(store, "deletions", "warn", f"tenant '{name}' is being deleted", REPAIR)
+        for name in begun
+    ]
+
+
+async def _reservations(stores: Stores, store: str, repair: bool) -> list[Finding]:
+    moment = canonical(now())
+    found = await stores.ledger.control_read(
+        lambda db: int(db.execute(f"SELECT count(DISTINCT id) {EXPIRED}", (moment,)).fetchone()[0]), 0
+    )
+    if not found:
+        return [Finding(store, "reservations", "ok", "none has lapsed")]
+    # They count for nothing, and go with the next one: no more than a remark.
+    detail = f"{found} of quotas have lapsed"
+    if not repair:
+        return [Finding(store, "reservations", "warn", detail, REPAIR)]
+    await stores.ledger.control_write(lambda db: db.execute(f"DELETE {EXPIRED}", (moment,)))
+    return [Finding(store, "reservations", "ok", detail, "removed", repaired=True)]
+
+
+async def _leftovers(stores: Stores, store: str, tenants: Sequence[Tenant], repair: bool) -> list[Finding]:
+    """What crashes left: staged versions, and files that nobody needs."""
+    findings = []
+    for tenant in tenants:
+        staged = len(await stores.ledger.read(tenant.name, staged_leftovers, now()))
+        files = sum(len(names) for names in (await stores.ledger.strays(tenant.name)).values())
+        if not staged and not files:
+            continue
+        detail = f"tenant '{tenant.name}': staged versions: {staged}, files that nobody needs: {files}"
+        if repair:
+            await stores.ledger.sweep(tenant.name)
+            findings.append(Finding(store, "leftovers", "ok", detail, "removed", repaired=True))
+        else:
+            findings.append(Finding(store, "leftovers", "warn", detail, REPAIR))
+    return findings or [Finding(store, "leftovers", "ok", "no crash has left anything")]
+
+
+async def _originals(stores: Stores, store: str, tenants: Sequence[Tenant], repair: bool) -> list[Finding]:
+    """Whether quotas count original files with the sizes they have."""
+    findings = []
+    for tenant in tenants:
+        wrong = await stores.ledger.miscounted(tenant.name)
+        if not wrong:
+            continue
+        gone = sum(not size for _, size in wrong)
+        detail = (
+            f"tenant '{tenant.name}': counted with another size: {len(wrong)} files, of them gone: {gone}"
+        )
+        if repair:
+            await stores.ledger.write(tenant.name, originals.correct, wrong)
+            findings.append(Finding(store, "originals", "ok", detail, "counted anew", repaired=True))
+        else:
+            findings.append(Finding(store, "originals", "warn", detail, REPAIR))
+    return findings or [Finding(store, "originals", "ok", "counted as they are")]
+
+
+def _failed(store: str, what: str, error: RagstoneError) -> Finding:
+    return Finding(store, what, "fail", str(error), error.hint)
