@@ -10,7 +10,7 @@ from pathlib import Path
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.chroma.provider import ChromaProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import make_points, new_place
+from ragstone.testing.suites.provider_cases import make_points, new_place
 
 
 async def write_and_count(provider: ChromaProvider) -> None:

@@ -13,10 +13,10 @@ import grpc
 from qdrant_client import grpc as protocol
 from qdrant_client.conversions.conversion import GrpcToRest, payload_to_grpc
 from qdrant_client.grpc import collections_service_pb2_grpc, points_service_pb2_grpc, qdrant_pb2_grpc
+from tests.doubles.qdrant import VERSION, QdrantDouble
+from tests.doubles.web import Request
 
 from ragstone.core.types import Json
-from ragstone.testing.qdrant_double import VERSION, QdrantDouble
-from ragstone.testing.web_double import Request
 
 CODES = {
     400: grpc.StatusCode.INVALID_ARGUMENT,

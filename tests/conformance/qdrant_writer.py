@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
-from ragstone.testing.provider_persistence_suite import write_until_killed
+from ragstone.testing.suites.provider_persistence import write_until_killed
 
 if __name__ == "__main__":
     adapter = Adapter(kind="qdrant", options={"engine": sys.argv[2]})

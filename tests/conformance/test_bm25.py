@@ -12,7 +12,7 @@ from ragstone.stores.index_cache import Residents
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
-from ragstone.testing.lexical_suite import LexicalSuite
+from ragstone.testing.suites.lexical import LexicalSuite
 
 postgres_databases = postgres_server.postgres_databases
 

@@ -13,8 +13,8 @@ from tests.conformance.chroma_server import chroma_server
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.chroma.provider import ChromaProvider
-from ragstone.testing.provider_persistence_suite import ProviderPersistenceSuite
-from ragstone.testing.provider_suite import ProviderSuite
+from ragstone.testing.suites.provider_persistence import ProviderPersistenceSuite
+from ragstone.testing.suites.providers import ProviderSuite
 
 ISOLATIONS: tuple[Isolation, ...] = ("collection", "filter")
 REFUSED = frozenset({"range of texts", "not of a range"})

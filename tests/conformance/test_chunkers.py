@@ -15,7 +15,7 @@ from ragstone.core.protocols import Chunker
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.settings.tree import ChunkingSettings, Strategy
-from ragstone.testing.chunker_suite import ChunkerSuite
+from ragstone.testing.suites.chunkers import ChunkerSuite
 
 CASES = [
     *product(get_args(Strategy), ("tokens", "chars"), ("0",)),

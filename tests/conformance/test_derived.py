@@ -21,7 +21,7 @@ from ragstone.stores.vectors.chroma.provider import ChromaProvider
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
-from ragstone.testing.vector_suite import VectorSuite
+from ragstone.testing.suites.vectors import VectorSuite
 
 
 def memory(folder: Path) -> MemoryProvider:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import pytest
 from safetensors.numpy import save_file
+from tests.doubles.openai import OpenAIDouble, Reply, Request, json_reply
 from tests.unit.models.tiny import tiny_tensors, tiny_tokenizer
 
 from ragstone.core.protocols import Embedder
@@ -18,9 +19,8 @@ from ragstone.models.embedders.local import LocalEmbedder
 from ragstone.models.embedders.remote import RemoteEmbedder
 from ragstone.models.embedders.static import StaticEmbedder
 from ragstone.settings.tree import RemoteModel
-from ragstone.testing.embedder_suite import EmbedderSuite
 from ragstone.testing.fakes import FakeEmbedder
-from ragstone.testing.openai_double import OpenAIDouble, Reply, Request, json_reply
+from ragstone.testing.suites.embedders import EmbedderSuite
 
 
 @pytest.fixture(scope="session")

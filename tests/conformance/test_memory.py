@@ -7,7 +7,7 @@ from pathlib import Path
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.memory import MemoryProvider
-from ragstone.testing.provider_suite import ProviderSuite
+from ragstone.testing.suites.providers import ProviderSuite
 
 
 class TestMemoryProvider(ProviderSuite):

@@ -20,8 +20,15 @@ from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.milvus.provider import MilvusProvider
 from ragstone.stores.vectors.milvus.rows import scope_of
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import all_ids, check_nearest, id_of, make_points, new_place, stored
-from ragstone.testing.provider_suite import ProviderSuite
+from ragstone.testing.suites.provider_cases import (
+    all_ids,
+    check_nearest,
+    id_of,
+    make_points,
+    new_place,
+    stored,
+)
+from ragstone.testing.suites.providers import ProviderSuite
 
 pytestmark = pytest.mark.skipif(
     not MADE_HERE, reason="no package of the Milvus server is made for this platform"
@@ -161,7 +168,7 @@ from ragstone.settings.tree import Adapter
 from ragstone.core.vectors import Place
 from ragstone.stores.vectors.milvus.provider import MilvusProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import id_of
+from ragstone.testing.suites.provider_cases import id_of
 
 place = Place(sys.argv[2], sys.argv[3], int(sys.argv[4]))
 provider = MilvusProvider(Adapter(kind="milvus", url=sys.argv[1]), Path("unused"), "filter")

@@ -13,9 +13,9 @@ from ragstone.core.filters import Filter
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.milvus.provider import MilvusProvider
-from ragstone.testing.filter_cases import COMMON, filters
-from ragstone.testing.provider_persistence_suite import ProviderPersistenceSuite
-from ragstone.testing.provider_suite import ProviderSuite
+from ragstone.testing.suites.filter_cases import COMMON, filters
+from ragstone.testing.suites.provider_persistence import ProviderPersistenceSuite
+from ragstone.testing.suites.providers import ProviderSuite
 
 
 def embedded(folder: Path, isolation: Isolation) -> VectorProvider:

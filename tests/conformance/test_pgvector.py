@@ -25,7 +25,7 @@ from ragstone.stores.vectors.pgvector import index as pgvector
 from ragstone.stores.vectors.pgvector.index import PgVectorIndex
 from ragstone.stores.vectors.pgvector.maintenance import PgVectorOptions
 from ragstone.testing.builders import make_version, put, unit_vectors
-from ragstone.testing.vector_suite import VectorSuite
+from ragstone.testing.suites.vectors import VectorSuite
 
 postgres_databases = postgres_server.postgres_databases
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
+from tests.doubles.pinecone import PineconeDouble
 
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.pinecone.provider import PineconeProvider
-from ragstone.testing.pinecone_double import PineconeDouble
-from ragstone.testing.provider_suite import ProviderSuite
+from ragstone.testing.suites.providers import ProviderSuite
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from ragstone.core.ledger import Ledger
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.source_book import SqlSourceBook
-from ragstone.testing import source_suite
-from ragstone.testing.ledger_suite import LedgerSuite
-from ragstone.testing.queue_suite import QueueSuite, Stores
+from ragstone.testing.suites import sources as source_suite
+from ragstone.testing.suites.ledgers import LedgerSuite
+from ragstone.testing.suites.queues import QueueSuite, Stores
 
 postgres_databases = postgres_server.postgres_databases
 

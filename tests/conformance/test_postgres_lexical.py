@@ -19,8 +19,8 @@ from ragstone.stores.lexical.postgres_fts import PostgresFtsIndex, any_of
 from ragstone.stores.lexical.postgres_writer import PostingsWriter
 from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import delete, make_version, put
-from ragstone.testing.keyword_suite import KeywordSuite
-from ragstone.testing.lexical_suite import LexicalSuite
+from ragstone.testing.suites.keywords import KeywordSuite
+from ragstone.testing.suites.lexical import LexicalSuite
 
 postgres_databases = postgres_server.postgres_databases
 

@@ -11,8 +11,8 @@ from tests.conformance import qdrant_writer
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
-from ragstone.testing.provider_persistence_suite import ProviderPersistenceSuite
-from ragstone.testing.provider_suite import ProviderSuite
+from ragstone.testing.suites.provider_persistence import ProviderPersistenceSuite
+from ragstone.testing.suites.providers import ProviderSuite
 
 
 class TestQdrantEdge(ProviderSuite, ProviderPersistenceSuite):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
+from tests.doubles.qdrant import QdrantDouble
 
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
-from ragstone.testing.provider_suite import ProviderSuite
-from ragstone.testing.qdrant_double import QdrantDouble
+from ragstone.testing.suites.providers import ProviderSuite
 
 KEY = "key-of-the-double"
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.conformance.qdrant_grpc import grpc_in_front_of
+from tests.doubles.qdrant import QdrantDouble
 
 from ragstone.core.filters import Filter
 from ragstone.core.ledger import Ledger
@@ -25,9 +26,8 @@ from ragstone.stores.lexical.qdrant import QdrantLexicalIndex
 from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import DIMENSION, MODEL
-from ragstone.testing.lexical_suite import LexicalSuite, texts_of
 from ragstone.testing.oracles import K1, B, bm25
-from ragstone.testing.qdrant_double import QdrantDouble
+from ragstone.testing.suites.lexical import LexicalSuite, texts_of
 
 OVERLAP = 0.9
 

@@ -10,8 +10,8 @@ from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.source_book import SqlSourceBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
-from ragstone.testing import source_suite
-from ragstone.testing.queue_suite import QueueSuite, Stores
+from ragstone.testing.suites import sources as source_suite
+from ragstone.testing.suites.queues import QueueSuite, Stores
 
 
 class TestSqlQueue(QueueSuite):

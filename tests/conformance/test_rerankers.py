@@ -14,7 +14,7 @@ from ragstone.core.model_types import Message
 from ragstone.models.rerankers.cross_encoder import CrossEncoder
 from ragstone.models.rerankers.llm import LLMReranker
 from ragstone.testing.fakes import FakeReranker
-from ragstone.testing.reranker_suite import RerankerSuite
+from ragstone.testing.suites.rerankers import RerankerSuite
 
 
 class TestFakeReranker(RerankerSuite):

@@ -10,7 +10,7 @@ from tests.conformance.postgres_server import server
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.space_book import SqlSpaceBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
-from ragstone.testing.space_suite import SpaceSuite, Stores
+from ragstone.testing.suites.spaces import SpaceSuite, Stores
 
 postgres_databases = postgres_server.postgres_databases
 

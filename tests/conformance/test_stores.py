@@ -12,9 +12,9 @@ from ragstone.stores.index_cache import Residents
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
-from ragstone.testing.ledger_suite import LedgerSuite
-from ragstone.testing.lexical_suite import LexicalSuite
-from ragstone.testing.vector_suite import VectorSuite
+from ragstone.testing.suites.ledgers import LedgerSuite
+from ragstone.testing.suites.lexical import LexicalSuite
+from ragstone.testing.suites.vectors import VectorSuite
 
 
 def open_ledger(folder: Path) -> SqliteLedger:

@@ -20,7 +20,7 @@ from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import delete, make_version, put
-from ragstone.testing.queue_suite import document_job
+from ragstone.testing.suites.queues import document_job
 
 postgres_databases = postgres_server.postgres_databases
 

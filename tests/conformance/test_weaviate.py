@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
+from tests.doubles.weaviate import WeaviateDouble
 
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.weaviate.provider import WeaviateProvider
-from ragstone.testing.provider_suite import ProviderSuite
-from ragstone.testing.weaviate_double import WeaviateDouble
+from ragstone.testing.suites.providers import ProviderSuite
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.doubles.web import WebDouble, html, redirect
 
 import ragstone
 from ragstone.core.errors import AddressRefused, FetchError
 from ragstone.fetch import Fetcher
 from ragstone.settings.tree import FetchSettings
-from ragstone.testing.web_double import WebDouble, html, redirect
 
 LOOPBACK = [
     "127.0.0.1", "127.0.0.2", "127.1", "127.0.1", "127.255.255.254", "127.0.0.1.", "2130706433", "2130706434",

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.doubles.openai import OpenAIDouble, chat_reply
 
 from ragstone import Ragstone
 from ragstone.agents.agent import Agent
@@ -16,7 +17,6 @@ from ragstone.core.errors import InputError
 from ragstone.samples import corpus_path
 from ragstone.serve.cli.main import main
 from ragstone.settings.tree import LLMSettings
-from ragstone.testing.openai_double import OpenAIDouble, chat_reply
 
 
 @pytest.mark.req("R-TOL-07")

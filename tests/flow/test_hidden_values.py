@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from tests.doubles.web import WebDouble, html, xml
 
 from ragstone import Engine, Settings, open_engine
 from ragstone.ingest.sources.secrets import Veil
 from ragstone.testing.fakes import FakeEmbedder
-from ragstone.testing.web_double import WebDouble, html, xml
 
 SECRET = "canary-4711"
 FEED = """<rss version="2.0"><channel><item><title>Tides</title><guid>7</guid>

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
+from tests.doubles.openai import OpenAIDouble, chat_reply
+from tests.doubles.rest import RestDouble
+from tests.doubles.weaviate import WeaviateDouble
+from tests.doubles.web import json_reply
 
 from ragstone import Engine, Item, open_engine
 from ragstone.core.errors import StoreError
 from ragstone.settings.load import known_keys, load_settings
-from ragstone.testing.openai_double import OpenAIDouble, chat_reply
-from ragstone.testing.rest_double import RestDouble
-from ragstone.testing.weaviate_double import WeaviateDouble
-from ragstone.testing.web_double import json_reply
 
 FIRST = {"store": "canary-store-1", "web": "canary-web-1", "llm": "canary-llm-1"}
 SECOND = {"store": "canary-store-2", "web": "canary-web-2", "llm": "canary-llm-2"}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.doubles.openai import OpenAIDouble, chat_reply
 
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.errors import ModelError, QuotaExceeded
@@ -17,7 +18,6 @@ from ragstone.core.model_types import Embeddings, spent
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import Role
 from ragstone.testing.fakes import FakeEmbedder
-from ragstone.testing.openai_double import OpenAIDouble, chat_reply
 
 
 @pytest.fixture

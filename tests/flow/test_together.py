@@ -9,6 +9,7 @@ from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
+from tests.doubles.openai import OpenAIDouble, Reply, Request, json_reply
 
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.model_types import Embeddings
@@ -16,7 +17,6 @@ from ragstone.core.types import Role
 from ragstone.settings.load import load_settings
 from ragstone.settings.tree import EmbeddingSettings, RemoteModel
 from ragstone.testing.fakes import FakeEmbedder
-from ragstone.testing.openai_double import OpenAIDouble, Reply, Request, json_reply
 
 MAILS = 70
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.doubles.rest import RestDouble
+from tests.doubles.web import Reply, json_reply
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
 from ragstone.core.errors import InputError, TenantSuspended
 from ragstone.core.wire import search_json
 from ragstone.testing.fakes import FakeEmbedder
-from ragstone.testing.rest_double import RestDouble
-from ragstone.testing.web_double import Reply, json_reply
 
 LETTER = Item("letters", "1", "letters/1", "The ferry leaves the north pier at nine.", title="Ferry")
 PAGE = {

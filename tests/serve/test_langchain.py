@@ -15,6 +15,7 @@ from langchain_tests.integration_tests import RetrieversIntegrationTests, ToolsI
 from langchain_tests.unit_tests import ToolsUnitTests
 from langgraph.graph import END, StateGraph
 from langgraph.graph.message import add_messages
+from tests.doubles.openai import OpenAIDouble, Reply, Request, chat_reply, json_reply
 
 from ragstone import Ragstone
 from ragstone.agents.agent import asking_node, should_use_tools
@@ -22,7 +23,6 @@ from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import TOOLS
 from ragstone.serve.langchain import RagstoneChat, RagstoneRetriever, langchain_tools, tool_node
 from ragstone.settings.tree import LLMSettings
-from ragstone.testing.openai_double import OpenAIDouble, Reply, Request, chat_reply, json_reply
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     "search_knowledge": {"query": "hooks", "top_k": 2},

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress as Bars
 from rich.progress import TextColumn
+from tests.doubles.web import Reply, WebDouble, html
 
 from ragstone.core.errors import ModelError
 from ragstone.core.jobs import STAGES
@@ -17,7 +18,6 @@ from ragstone.ingest.report import Progress
 from ragstone.serve.cli.ingest_report import together
 from ragstone.serve.cli.progress import IngestBars
 from ragstone.testing.fakes import FakeEmbedder
-from ragstone.testing.web_double import Reply, WebDouble, html
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from rich.console import Console
+from tests.doubles.web import Reply, WebDouble, html
 from tests.serve.cli.conftest import watched
 
 from ragstone.core.errors import InputError
 from ragstone.core.registry import UnknownAdapter
 from ragstone.ingest.sources import KINDS
 from ragstone.serve.cli.source_settings import kinds, read_settings
-from ragstone.testing.web_double import Reply, WebDouble, html
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli

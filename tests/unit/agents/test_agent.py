@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from tests.doubles.openai import OpenAIDouble, Request, chat_reply, json_reply
 
 from ragstone.agents.agent import Agent, asking_node, should_use_tools
 from ragstone.agents.chat import OpenAIChat, Reply, ToolCall, Turn
@@ -13,7 +14,6 @@ from ragstone.agents.toolbox import Toolbox
 from ragstone.core.errors import RemoteError
 from ragstone.engine import Engine
 from ragstone.settings.tree import LLMSettings
-from ragstone.testing.openai_double import OpenAIDouble, Request, chat_reply, json_reply
 
 
 @dataclass

@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
+from tests.doubles.web import WebDouble
 
 from ragstone.fetch import Fetcher
 from ragstone.settings.tree import FetchSettings
-from ragstone.testing.web_double import WebDouble
 
 MakeFetcher = Callable[..., Fetcher]
 

@@ -9,13 +9,13 @@ from datetime import timedelta
 from email.utils import format_datetime
 
 import pytest
+from tests.doubles.web import Reply, WebDouble, html, redirect
 from tests.unit.fetch.conftest import MakeFetcher, Patience
 
 from ragstone.core.clock import now
 from ragstone.core.errors import AddressRefused, FetchError
 from ragstone.fetch import Fetcher
 from ragstone.settings.tree import FetchSettings
-from ragstone.testing.web_double import Reply, WebDouble, html, redirect
 
 SECRET = "canary-5f2a"
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 import threading
 
 import pytest
+from tests.doubles.web import Reply, WebDouble, html
 from tests.unit.fetch.conftest import MakeFetcher, Patience
 
 from ragstone.core.errors import AddressRefused, FetchError
 from ragstone.fetch import PoliteFetcher
 from ragstone.fetch import polite as robots
 from ragstone.fetch.polite import MAX_BYTES, Disallowed, Robots, Rules, read_rules
-from ragstone.testing.web_double import Reply, WebDouble, html
 
 SITE = "http://example.com"
 RULES = """\ufeff

@@ -9,10 +9,10 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.doubles.web import Reply, WebDouble
 
 from ragstone import Settings, open_engine
 from ragstone.testing.fakes import FakeEmbedder
-from ragstone.testing.web_double import Reply, WebDouble
 
 
 @pytest.mark.req("R-ING-20", "R-ING-21", "R-REL-07")

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from tests.doubles.openai import OpenAIDouble, Reply, chat_reply, json_reply, stream_reply
 
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message, billed
 from ragstone.models.llm.client import OpenAILLM
 from ragstone.settings.tree import LLMSettings, RemoteModel
-from ragstone.testing.openai_double import OpenAIDouble, Reply, chat_reply, json_reply, stream_reply
 
 TALK = [Message("system", "Be brief."), Message("user", "Why?")]
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from tests.doubles.openai import OpenAIDouble, Reply, Request, json_reply
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.models.embedders.remote import RemoteEmbedder
 from ragstone.models.llm import openai_client
 from ragstone.settings.tree import RemoteModel
 from ragstone.testing.fakes import FakeEmbedder
-from ragstone.testing.openai_double import OpenAIDouble, Reply, Request, json_reply
 
 BEHIND = FakeEmbedder(dimension=1536)
 SECRET = "sk-canary-1234567890"

@@ -16,7 +16,7 @@ from ragstone.core.documents import clean_metadata
 from ragstone.core.filters import MAX_TERMS, MAX_VALUES, Filter, Scalar, matches, parse_filter
 from ragstone.stores.ledger.postgres.session import PostgresConnection, adapt
 from ragstone.stores.sql.postgres_filters import condition
-from ragstone.testing import filter_cases
+from ragstone.testing.suites import filter_cases
 
 SHOWN = (
     "FROM (SELECT ?::text AS id, ?::text AS title, ?::text AS modified_at, ?::jsonb AS metadata) d, "

@@ -12,7 +12,7 @@ from ragstone.stores.ledger import jobs
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
-from ragstone.testing.queue_suite import T, document_job, names, put, take
+from ragstone.testing.suites.queues import T, document_job, names, put, take
 
 
 @pytest.mark.parametrize("hours", [-1, 1, 24 * 365])

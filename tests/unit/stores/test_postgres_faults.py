@@ -35,8 +35,8 @@ from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
-from ragstone.testing.queue_suite import T, document_job
-from ragstone.testing.queue_suite import put as enqueue
+from ragstone.testing.suites.queues import T, document_job
+from ragstone.testing.suites.queues import put as enqueue
 
 postgres_databases = postgres_server.postgres_databases
 WRITE_AND_WAIT = """
@@ -62,7 +62,7 @@ import asyncio, sys
 from pathlib import Path
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.queue import SqlQueue
-from ragstone.testing.queue_suite import take
+from ragstone.testing.suites.queues import take
 
 async def main():
     ledger = PostgresLedger(sys.argv[1], Path(sys.argv[2]))

@@ -20,7 +20,7 @@ from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.testing.builders import delete, make_version, put
-from ragstone.testing.queue_suite import document_job
+from ragstone.testing.suites.queues import document_job
 
 NOON = datetime(2026, 3, 31, 12, 0, 20, tzinfo=UTC)
 RACE = """

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.doubles.rest import RestDouble
+from tests.doubles.web import Reply, Request, json_reply
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import WebSearch
 from ragstone.core.web import WebResult
 from ragstone.settings.web import WebSettings
-from ragstone.testing.rest_double import RestDouble
-from ragstone.testing.web_double import Reply, Request, json_reply
 from ragstone.websearch import build_web_search
 
 KEY = "k-secret"

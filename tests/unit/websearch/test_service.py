@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+from tests.doubles.rest import RestDouble
+from tests.doubles.web import Reply, json_reply
 
 from ragstone.core.errors import RateLimited, RemoteError
 from ragstone.settings.web import WebSettings
-from ragstone.testing.rest_double import RestDouble
-from ragstone.testing.web_double import Reply, json_reply
 from ragstone.websearch import service
 from ragstone.websearch.service import SearchService
 

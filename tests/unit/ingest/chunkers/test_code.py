@@ -12,7 +12,7 @@ from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers import CodeChunker, Limits
 from ragstone.ingest.chunkers.code import common
 from ragstone.ingest.parsers.code.parser import parse_code
-from ragstone.testing.chunker_suite import document_of
+from ragstone.testing.suites.chunkers import document_of
 
 SOURCE = '''import os
 import sys

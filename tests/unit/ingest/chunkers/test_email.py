@@ -8,7 +8,7 @@ from ragstone.core.types import Chunk
 from ragstone.ingest.chunkers.email import EmailChunker
 from ragstone.ingest.chunkers.measure import Limits
 from ragstone.ingest.parsers.mail.parser import parse_mail
-from ragstone.testing.chunker_suite import ChunkerSuite, document_of
+from ragstone.testing.suites.chunkers import ChunkerSuite, document_of
 
 FORWARD = """\
 Hi Bo,

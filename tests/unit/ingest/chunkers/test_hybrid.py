@@ -13,7 +13,7 @@ from ragstone.core.protocols import Chunker
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.language.sentences import sentence_spans
 from ragstone.settings.tree import ChunkingSettings
-from ragstone.testing.chunker_suite import document_of, table_of
+from ragstone.testing.suites.chunkers import document_of, table_of
 
 
 def sentences(subject: str, count: int) -> str:

@@ -7,7 +7,7 @@ import pytest
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import BlockKind, Parsed
 from ragstone.ingest.chunkers import Limits, MarkdownChunker
-from ragstone.testing.chunker_suite import document_of
+from ragstone.testing.suites.chunkers import document_of
 
 
 def chunker(size: int = 100, overlap: int = 0, min_size: int = 0, *, context: bool = True) -> MarkdownChunker:

@@ -10,7 +10,7 @@ from ragstone.ingest.chunkers import Limits, PaperChunker
 from ragstone.ingest.chunkers.paper import with_sections
 from ragstone.ingest.parsers.draft import broken_rules
 from ragstone.ingest.parsers.text.text import parse_text
-from ragstone.testing.chunker_suite import document_of
+from ragstone.testing.suites.chunkers import document_of
 
 FLAT = """Tides of small harbours
 A. Author and B. Writer

@@ -12,7 +12,7 @@ from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Chunk, Parsed, TableHead
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.settings.tree import ChunkingSettings
-from ragstone.testing.chunker_suite import document_of, table_of
+from ragstone.testing.suites.chunkers import document_of, table_of
 
 STRATEGIES = ["code", "email", "hybrid", "markdown", "paragraph", "recursive", "semantic", "sentence"]
 SENTENCES = [f"On page {number} there is one short sentence." for number in range(1, 6)]

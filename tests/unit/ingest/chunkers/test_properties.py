@@ -15,7 +15,7 @@ from ragstone.core.types import BlockKind, Parsed
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.chunkers.measure import Ruler
 from ragstone.settings.tree import ChunkingSettings, Strategy
-from ragstone.testing.chunker_suite import document_of
+from ragstone.testing.suites.chunkers import document_of
 
 WORDS = st.sampled_from(
     [

@@ -9,7 +9,7 @@ import pytest
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Chunk
 from ragstone.ingest.chunkers import Limits, RecursiveChunker
-from ragstone.testing.chunker_suite import document_of
+from ragstone.testing.suites.chunkers import document_of
 
 EXAMPLE = document_of(
     ("heading", "# Introduction"),

@@ -19,7 +19,7 @@ from ragstone.ingest.chunkers import build_chunker, topics
 from ragstone.ingest.chunkers.outline import Unit, by_section, units
 from ragstone.ingest.chunkers.topics import find_topics, segments
 from ragstone.settings.tree import ChunkingSettings
-from ragstone.testing.chunker_suite import document_of, table_of
+from ragstone.testing.suites.chunkers import document_of, table_of
 
 
 def sentences(subject: str, count: int) -> str:

@@ -15,7 +15,7 @@ from ragstone.core.protocols import Chunker
 from ragstone.ingest.chunkers import Limits, build_chunker
 from ragstone.language.sentences import sentence_spans
 from ragstone.settings.tree import ChunkingSettings, Strategy
-from ragstone.testing.chunker_suite import document_of
+from ragstone.testing.suites.chunkers import document_of
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 PROSE = " ".join(f"Sentence number {n} has some words, e.g. these." for n in range(60))

@@ -14,7 +14,7 @@ from ragstone.core.types import Block
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.chunkers.outline import header_of
 from ragstone.settings.tree import ChunkingSettings
-from ragstone.testing.chunker_suite import document_of, table_of
+from ragstone.testing.suites.chunkers import document_of, table_of
 
 KEEPING = ["markdown", "paragraph", "recursive", "semantic", "hybrid", "code"]
 PROSE = " ".join(f"Sentence {number} says a thing." for number in range(6))

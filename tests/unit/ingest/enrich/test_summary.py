@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 
 import pytest
+from tests.doubles.openai import OpenAIDouble, Reply, chat_reply, json_reply
 from tests.unit.ingest.enrich.texts import document, reading
 
 from ragstone.core.errors import RemoteError
@@ -12,7 +13,6 @@ from ragstone.ingest.enrich.summary import MAX_CHARS, Summary, extract, summariz
 from ragstone.models.llm.client import OpenAILLM
 from ragstone.settings.tree import RemoteModel
 from ragstone.testing.fakes import FakeLLM
-from ragstone.testing.openai_double import OpenAIDouble, Reply, chat_reply, json_reply
 
 FERRY = (
     "The ferry line links Port Arden with the islands of Sula and Hennay.",

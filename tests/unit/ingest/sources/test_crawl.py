@@ -6,6 +6,7 @@ import threading
 from collections.abc import AsyncIterator
 
 import pytest
+from tests.doubles.web import Reply, Request, html, redirect
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
@@ -13,7 +14,6 @@ from ragstone.fetch import Fetched
 from ragstone.ingest.sources import paging as page_turns
 from ragstone.ingest.sources.web import crawl
 from ragstone.ingest.sources.web.crawl import CrawlConfig, CrawlSource, Links
-from ragstone.testing.web_double import Reply, Request, html, redirect
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from tests.doubles.web import Reply, html, xml
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
 from ragstone.ingest.sources.web.feeds import FeedsConfig, FeedsSource
 from ragstone.settings.tree import LimitSettings
-from ragstone.testing.web_double import Reply, html, xml
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+from tests.doubles.web import Reply, Request, WebDouble, json_reply
 
 from ragstone.core.errors import FetchError, SourceError
 from ragstone.core.types import Failure, Item, Page
@@ -20,7 +21,6 @@ from ragstone.ingest.sources import paging as page_tokens
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.mail.gmail import GmailConfig, GmailSource
 from ragstone.settings.tree import FetchSettings, LimitSettings
-from ragstone.testing.web_double import Reply, Request, WebDouble, json_reply
 
 ME = "/gmail/v1/users/me"
 UNAUTHORIZED = json_reply({"error": {"code": 401, "status": "UNAUTHENTICATED"}}, 401)

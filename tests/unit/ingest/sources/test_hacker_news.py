@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 
 import pytest
+from tests.doubles.web import Reply, Request, html, json_reply
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
 from ragstone.ingest.sources.web.hacker_news import HackerNewsConfig, HackerNewsSource
-from ragstone.testing.web_double import Reply, Request, html, json_reply
 
 START = 1_700_000_000
 

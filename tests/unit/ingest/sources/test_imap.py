@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from tests.doubles.imap import ImapDouble, MailboxDouble
 
 from ragstone.core.errors import AddressRefused, FetchError, SourceError
 from ragstone.core.types import Failure, Item, Page
@@ -14,7 +15,6 @@ from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.mail.imap import ImapConfig, ImapSource
 from ragstone.ingest.sources.mail.imap_session import encode_mailbox
 from ragstone.settings.tree import FetchSettings, LimitSettings
-from ragstone.testing.imap_double import ImapDouble, MailboxDouble
 
 INBOX = "INBOX"
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from tests.doubles.imap import ImapDouble, MailboxDouble
 
 from ragstone.core.errors import FetchError, RagstoneError, SourceError
 from ragstone.fetch import Fetcher
@@ -17,7 +18,6 @@ from ragstone.ingest.sources.mail import imap_session as imap_connection
 from ragstone.ingest.sources.mail.imap import ImapConfig, ImapSource
 from ragstone.ingest.sources.mail.imap_session import ImapSession, Mailbox
 from ragstone.settings.tree import FetchSettings, LimitSettings
-from ragstone.testing.imap_double import ImapDouble, MailboxDouble
 
 READY = b"* OK ready\r\n"
 

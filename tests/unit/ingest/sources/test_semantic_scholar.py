@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 from pydantic import ValidationError
+from tests.doubles.web import Reply, Request, json_reply, redirect
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
 from ragstone.ingest.sources.papers import semantic_scholar
 from ragstone.ingest.sources.papers.semantic_scholar import SemanticScholarConfig, SemanticScholarSource
-from ragstone.testing.web_double import Reply, Request, json_reply, redirect
 
 PATH = "/graph/v1/paper/search/bulk"
 KEY = "canary-key-91"

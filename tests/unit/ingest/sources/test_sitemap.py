@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator
 
 import pytest
+from tests.doubles.web import Reply, html, xml
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
@@ -14,7 +15,6 @@ from ragstone.ingest.sources import paging as page_turns
 from ragstone.ingest.sources.web import safe_xml, sitemap
 from ragstone.ingest.sources.web.safe_xml import Records, read_records
 from ragstone.ingest.sources.web.sitemap import SitemapConfig, SitemapSource
-from ragstone.testing.web_double import Reply, html, xml
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 
 import pytest
+from tests.doubles.web import html, xml
 from tests.unit.ingest.sources.source_kit import context
 from tests.unit.ingest.sources.web_kit import Run, Site, open_site
 
@@ -13,7 +14,6 @@ from ragstone.core.errors import FetchError, SettingsError
 from ragstone.ingest.sources import build_source
 from ragstone.ingest.sources.secrets import Veil
 from ragstone.ingest.sources.web.source import WebSource
-from ragstone.testing.web_double import html, xml
 
 SECRET = "canary-4711"
 FEED = """<rss version="2.0"><channel><item><title>Tides</title><guid>7</guid>

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from tests.doubles.web import WebDouble
+
 from ragstone.core.protocols import Source
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch import Fetcher
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.settings.tree import FetchSettings, LimitSettings
-from ragstone.testing.web_double import WebDouble
 
 
 @dataclass(frozen=True)

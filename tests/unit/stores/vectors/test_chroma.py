@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 from pydantic import SecretStr
 from tests.conformance import chroma_fork
+from tests.doubles.web import Reply, WebDouble, json_reply
 
 from ragstone.core.errors import SettingsError, StoreBusy, StoreCorrupt, StoreError
 from ragstone.core.vectors import Isolation, Place
@@ -21,8 +22,7 @@ from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.chroma.client import ATTEMPTS, ChromaClient
 from ragstone.stores.vectors.chroma.provider import ChromaProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import id_of, make_points, new_place
-from ragstone.testing.web_double import Reply, WebDouble, json_reply
+from ragstone.testing.suites.provider_cases import id_of, make_points, new_place
 
 KEY = "sesame-open"
 HEARTBEAT = "/api/v2/heartbeat"

@@ -22,7 +22,7 @@ from ragstone.stores.vectors.chroma.filters import (
 )
 from ragstone.stores.vectors.chroma.provider import ChromaProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import make_points, new_place
+from ragstone.testing.suites.provider_cases import make_points, new_place
 
 NONE: dict[str, Any] = {"a": {"in": []}}
 

@@ -12,7 +12,7 @@ from ragstone.core.vectors import Point
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import id_of, make_points, new_place
+from ragstone.testing.suites.provider_cases import id_of, make_points, new_place
 
 
 @pytest.mark.parametrize(

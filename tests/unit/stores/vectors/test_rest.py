@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.doubles.rest import RestDouble
+from tests.doubles.web import Reply, json_reply
 
 from ragstone.core.errors import InputError, SettingsError, StoreBusy, StoreError
 from ragstone.settings.tree import Adapter
@@ -22,8 +24,6 @@ from ragstone.stores.vectors.rest import (
     service_url,
     shown,
 )
-from ragstone.testing.rest_double import RestDouble
-from ragstone.testing.web_double import Reply, json_reply
 
 SECRET = "canary-key-1234"
 

@@ -23,7 +23,7 @@ from ragstone.stores.vectors.terms import (
     most_lacking,
     terms_of,
 )
-from ragstone.testing.filter_cases import COMMON, filters, payloads, sample_payloads
+from ragstone.testing.suites.filter_cases import COMMON, filters, payloads, sample_payloads
 
 
 def holds(wanted: Condition, terms: set[str]) -> bool:

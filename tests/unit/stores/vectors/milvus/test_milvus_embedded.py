@@ -18,7 +18,7 @@ from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.milvus import provider as milvus
 from ragstone.stores.vectors.milvus.provider import MilvusProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import id_of, make_points, new_place
+from ragstone.testing.suites.provider_cases import id_of, make_points, new_place
 
 
 def embedded(folder: Path) -> MilvusProvider:

@@ -22,7 +22,7 @@ from ragstone.stores.vectors.milvus.filters import (
     ranges_of,
     terms_of,
 )
-from ragstone.testing.filter_cases import COMMON, filters, payloads, sample_payloads
+from ragstone.testing.suites.filter_cases import COMMON, filters, payloads, sample_payloads
 
 SAFE = re.compile(
     r"""(?: array_contains(_any)? | terms | ranges | exists | and | or | not | id

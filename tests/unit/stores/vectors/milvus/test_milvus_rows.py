@@ -24,7 +24,7 @@ from ragstone.stores.vectors.milvus.rows import (
     scope_of,
 )
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import HOSTILE
+from ragstone.testing.suites.provider_cases import HOSTILE
 
 PLACE = Place("a1", "b2", 8)
 VECTOR = unit_vectors(1, 8)[0]

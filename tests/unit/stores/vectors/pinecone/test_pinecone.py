@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from pydantic import SecretStr
+from tests.doubles.pinecone import PineconeDouble
+from tests.doubles.rest import Refused
+from tests.doubles.web import Reply, json_reply
 
 from ragstone.core.errors import ModelMismatch, SettingsError, StoreBusy, StoreError
 from ragstone.core.filters import parse_filter
@@ -18,10 +21,7 @@ from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.pinecone.provider import PineconeProvider, metadata_filter
 from ragstone.stores.vectors.pinecone.records import MAX_METADATA, batches, point_of, record
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.pinecone_double import PineconeDouble
-from ragstone.testing.provider_cases import all_ids, id_of, make_points
-from ragstone.testing.rest_double import Refused
-from ragstone.testing.web_double import Reply, json_reply
+from ragstone.testing.suites.provider_cases import all_ids, id_of, make_points
 
 PLACE = Place("acme", "s1", 4)
 INDEX = "ma-rag-rpg-index"
@@ -368,7 +368,7 @@ def test_the_key_of_the_environment_goes_to_pinecone_alone(monkeypatch: pytest.M
     ],
 )
 def test_the_double_refuses_filters_that_pinecone_or_this_project_does_not_know(where: Any) -> None:
-    from ragstone.testing.pinecone_namespace import passing
+    from tests.doubles.pinecone import passing
 
     with pytest.raises(Refused):
         passing(where)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
+from tests.doubles.qdrant import QdrantDouble
 from tests.unit.stores.vectors.qdrant.served import KEY, PLACE, Connect, Naps
 
 from ragstone.core.types import Json
@@ -14,8 +15,7 @@ from ragstone.core.vectors import Isolation
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import make_points
-from ragstone.testing.qdrant_double import QdrantDouble
+from ragstone.testing.suites.provider_cases import make_points
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ import socket
 from contextlib import suppress
 
 import pytest
+from tests.doubles.qdrant import QdrantDouble, error_reply
+from tests.doubles.web import Reply, json_reply
 from tests.unit.stores.vectors.qdrant.served import KEY, PLACE, QUERY, Connect, Naps
 
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import id_of, make_points
-from ragstone.testing.qdrant_double import QdrantDouble, error_reply
-from ragstone.testing.web_double import Reply, json_reply
+from ragstone.testing.suites.provider_cases import id_of, make_points
 
 
 def refused_words(error: StoreError, url: str) -> str:

@@ -17,7 +17,7 @@ from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant.points import collection_of
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import id_of, make_points, new_place
+from ragstone.testing.suites.provider_cases import id_of, make_points, new_place
 
 REFUSED = 77
 engines = pytest.mark.parametrize("engine", ["local", "edge"])

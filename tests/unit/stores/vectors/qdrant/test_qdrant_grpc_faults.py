@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 from tests.conformance.qdrant_grpc import grpc_in_front_of
+from tests.doubles.qdrant import QdrantDouble, error_reply
 from tests.unit.stores.vectors.qdrant.served import KEY, PLACE, QUERY, Connect, Naps
 
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import make_points
-from ragstone.testing.qdrant_double import QdrantDouble, error_reply
+from ragstone.testing.suites.provider_cases import make_points
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pydantic import SecretStr
+from tests.doubles.qdrant import QdrantDouble, error_reply
+from tests.doubles.qdrant_points import Collection
 from tests.unit.stores.vectors.qdrant.served import KEY, PLACE, QUERY, Connect
 
 from ragstone.core.errors import ModelMismatch, StoreError
@@ -18,9 +20,7 @@ from ragstone.core.vectors import Isolation, Place, Point
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import id_of, make_points, new_place
-from ragstone.testing.qdrant_double import QdrantDouble, error_reply
-from ragstone.testing.qdrant_double_points import Collection
+from ragstone.testing.suites.provider_cases import id_of, make_points, new_place
 
 SCOPED = ("query", "delete", "count", "scroll")
 

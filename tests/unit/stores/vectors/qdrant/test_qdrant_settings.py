@@ -13,7 +13,7 @@ from ragstone.core.errors import InputError, SettingsError
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import new_place
+from ragstone.testing.suites.provider_cases import new_place
 
 URL = "http://localhost:6333"
 

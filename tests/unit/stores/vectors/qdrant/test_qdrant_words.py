@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
+from tests.doubles.qdrant import QdrantDouble
 from tests.unit.stores.vectors.qdrant.served import KEY, PLACE, QUERY, Connect
 
 from ragstone.core.errors import SettingsError, StoreError
@@ -17,8 +18,7 @@ from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger.index_feed import NO_VECTOR
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import id_of, make_points
-from ragstone.testing.qdrant_double import QdrantDouble
+from ragstone.testing.suites.provider_cases import id_of, make_points
 
 BOTH = Point(id_of(0), unit_vectors(1)[0], {"lang": "de"}, Words([7, 4_294_967_295], [1.5, 0.5]))
 WORDS_ONLY = Point(id_of(1), NO_VECTOR, {"lang": "en"}, Words([7], [1.0]))

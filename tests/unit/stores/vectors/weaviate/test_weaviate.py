@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
+from tests.doubles.rest import Refused
+from tests.doubles.weaviate import WeaviateDouble
+from tests.doubles.weaviate_graphql import Word, parse_query
+from tests.doubles.web import Reply, json_reply
 
 from ragstone.core.errors import ModelMismatch, SettingsError, StoreBusy, StoreError
 from ragstone.core.filters import In, Not, Range, parse_filter
@@ -18,11 +22,7 @@ from ragstone.stores.vectors.weaviate import provider as module
 from ragstone.stores.vectors.weaviate.provider import WeaviateProvider, literal
 from ragstone.stores.vectors.weaviate.schema import can_translate, class_name, object_of, passing, within
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.provider_cases import all_ids, id_of, make_points
-from ragstone.testing.rest_double import Refused
-from ragstone.testing.weaviate_double import WeaviateDouble
-from ragstone.testing.weaviate_graphql import Word, parse_query
-from ragstone.testing.web_double import Reply, json_reply
+from ragstone.testing.suites.provider_cases import all_ids, id_of, make_points
 
 PLACE = Place("acme", "s1", 4)
 SECRET = "canary-key-1234"
@@ -201,8 +201,9 @@ async def test_what_another_process_dropped_is_empty_and_can_be_made_again(weavi
 
 
 def make_class() -> Any:
+    from tests.doubles.weaviate_class import ClassDouble
+
     from ragstone.stores.vectors.weaviate.schema import class_definition
-    from ragstone.testing.weaviate_class import ClassDouble
 
     return ClassDouble(class_definition(Place("o", "o", 4), "filter") | {"class": "Other"})
 

@@ -12,10 +12,11 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
+from tests.doubles.qdrant_points import DEFAULT, Collection, point_id, shape
+from tests.doubles.rest import Refused, RestDouble
+from tests.doubles.web import Reply, Request, json_reply
+
 from ragstone.core.types import Json
-from ragstone.testing.qdrant_double_points import DEFAULT, Collection, point_id, shape
-from ragstone.testing.rest_double import Refused, RestDouble
-from ragstone.testing.web_double import Reply, Request, json_reply
 
 VERSION = "1.17.0"
 NAME = re.compile(r'[^<>:"/\\|?*\x00\x1f]{1,255}')

@@ -1,6 +1,6 @@
 """What every `Queue` must keep to, as tests to inherit.
 
-    from ragstone.testing.queue_suite import QueueSuite
+    from ragstone.testing.suites.queues import QueueSuite
 
     class TestMyQueue(QueueSuite):
         async def open(self, folder):
@@ -21,7 +21,7 @@ import pytest
 from ragstone.core.clock import Reading, now
 from ragstone.core.errors import LeaseLost
 from ragstone.core.jobs import JobProgress, NewJob, Priority, Ticket
-from ragstone.testing.queue_claims_suite import (
+from ragstone.testing.suites.queue_claims import (
     LONG,
     OVER,
     QueueClaimsSuite,

@@ -1,6 +1,6 @@
 """What every index that finds by word must do, whatever its scores mean, as tests to inherit.
 
-    from ragstone.testing.keyword_suite import KeywordSuite
+    from ragstone.testing.suites.keywords import KeywordSuite
 
     class TestMyIndex(KeywordSuite):
         async def open(self, folder):

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from tests.doubles.rest import Refused, check_fields
 
 from ragstone.core.types import Json, Vector
-from ragstone.testing.rest_double import Refused, check_fields
 
 CLAUSES = ("must", "should", "must_not")
 BOUNDS: Mapping[str, Callable[[Any, Any], bool]] = {

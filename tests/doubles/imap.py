@@ -30,7 +30,7 @@ class ImapDouble:
 
     mailboxes: dict[str, MailboxDouble]
     user: str = "anna"
-    password: str = "secret"  # noqa: S105 - of a server that exists in tests only
+    password: str = "secret"
     capabilities: str = "IMAP4rev1 AUTH=PLAIN"
     uid_behind: bool = False
     """Whether a message's number is told behind its content."""

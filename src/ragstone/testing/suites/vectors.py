@@ -1,6 +1,6 @@
 """What every vector index must do, as tests to inherit.
 
-    from ragstone.testing.vector_suite import VectorSuite
+    from ragstone.testing.suites.vectors import VectorSuite
 
     class TestMyIndex(VectorSuite):
         async def open(self, folder):

@@ -1,6 +1,6 @@
 """What a provider that keeps its data on this machine must keep to when processes end, as tests to inherit.
 
-    from ragstone.testing.provider_persistence_suite import ProviderPersistenceSuite
+    from ragstone.testing.suites.provider_persistence import ProviderPersistenceSuite
 
     class TestMyProviderOnDisk(ProviderPersistenceSuite):
         async def open(self, folder, isolation):
@@ -29,7 +29,7 @@ import pytest
 from ragstone.core.errors import StoreError
 from ragstone.core.vectors import Place, Point, VectorProvider
 from ragstone.testing.builders import DIMENSION, unit_vectors
-from ragstone.testing.provider_cases import (
+from ragstone.testing.suites.provider_cases import (
     OpensProvider,
     all_ids,
     id_of,

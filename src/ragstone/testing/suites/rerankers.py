@@ -1,6 +1,6 @@
 """What every `Reranker` must keep to, as tests to inherit.
 
-    from ragstone.testing.reranker_suite import RerankerSuite
+    from ragstone.testing.suites.rerankers import RerankerSuite
 
     class TestMyReranker(RerankerSuite):
         def make_reranker(self):

@@ -1,6 +1,6 @@
 """What every BM25 index must do, as tests to inherit.
 
-    from ragstone.testing.lexical_suite import LexicalSuite
+    from ragstone.testing.suites.lexical import LexicalSuite
 
     class TestMyIndex(LexicalSuite):
         async def open(self, folder):
@@ -18,8 +18,8 @@ from ragstone.core.protocols import LexicalIndex
 from ragstone.core.types import KnowledgeBase
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.testing.builders import delete, make_version, put
-from ragstone.testing.keyword_suite import KeywordSuite, Stores, some_documents
 from ragstone.testing.oracles import bm25, check_ranking
+from ragstone.testing.suites.keywords import KeywordSuite, Stores, some_documents
 
 TOLERANCE = 1e-4
 QUERIES = ["server", "ban player module", "role chat token nothing", "hook hook hook", "the role of a map"]

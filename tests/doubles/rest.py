@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
 
-from ragstone.testing.web_double import Reply, Request
+from tests.doubles.web import Reply, Request
 
 Handler = Callable[[Request], Reply]
 

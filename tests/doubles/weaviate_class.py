@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from tests.doubles.rest import Refused, check_fields
+from tests.doubles.weaviate_graphql import Word
 
 from ragstone.core.types import Json, Vector
-from ragstone.testing.rest_double import Refused, check_fields
-from ragstone.testing.weaviate_graphql import Word
 
 NAME = re.compile(r"[A-Z][_0-9A-Za-z]{0,254}")
 PROPERTY = re.compile(r"[_A-Za-z][_0-9A-Za-z]{0,230}")

@@ -1,6 +1,6 @@
 """What every `VectorProvider` must keep to, as tests to inherit.
 
-    from ragstone.testing.provider_suite import ProviderSuite
+    from ragstone.testing.suites.providers import ProviderSuite
 
     class TestMyProvider(ProviderSuite):
         isolations = ("collection", "filter")
@@ -25,8 +25,8 @@ from ragstone.core.errors import ModelMismatch
 from ragstone.core.types import Matrix
 from ragstone.core.vectors import Isolation, Place, Point, VectorProvider
 from ragstone.testing.builders import DIMENSION, unit_vectors
-from ragstone.testing.filter_cases import COMMON, sample_payloads
-from ragstone.testing.provider_cases import (
+from ragstone.testing.suites.filter_cases import COMMON, sample_payloads
+from ragstone.testing.suites.provider_cases import (
     HOSTILE,
     RECALL,
     TOLERANCE,
@@ -39,7 +39,7 @@ from ragstone.testing.provider_cases import (
     passing,
     stored,
 )
-from ragstone.testing.provider_filter_suite import ProviderFilterSuite
+from ragstone.testing.suites.provider_filters import ProviderFilterSuite
 
 
 class ProviderSuite(ProviderFilterSuite):

@@ -14,8 +14,8 @@ from ragstone.core.filters import And, Equals, Filter, Not, Or, matches, parse_f
 from ragstone.core.types import Json, Matrix
 from ragstone.core.vectors import RESERVED, Isolation, VectorProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.filter_cases import COMMON, filters, payloads, sample_payloads
-from ragstone.testing.provider_cases import (
+from ragstone.testing.suites.filter_cases import COMMON, filters, payloads, sample_payloads
+from ragstone.testing.suites.provider_cases import (
     HOSTILE,
     OpensProvider,
     check_nearest,

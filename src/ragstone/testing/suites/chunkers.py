@@ -1,6 +1,6 @@
 """What every `Chunker` must keep to, as tests to inherit.
 
-    from ragstone.testing.chunker_suite import ChunkerSuite
+    from ragstone.testing.suites.chunkers import ChunkerSuite
 
     class TestMyChunker(ChunkerSuite):
         def make_chunker(self, size, overlap):

@@ -14,11 +14,12 @@ import json
 import re
 from collections.abc import Mapping
 
+from tests.doubles.rest import Refused, RestDouble, check_fields
+from tests.doubles.weaviate_class import ClassDouble, Stored
+from tests.doubles.weaviate_graphql import Query, parse_query
+from tests.doubles.web import Reply, Request, json_reply
+
 from ragstone.core.types import Json
-from ragstone.testing.rest_double import Refused, RestDouble, check_fields
-from ragstone.testing.weaviate_class import ClassDouble, Stored
-from ragstone.testing.weaviate_graphql import Query, parse_query
-from ragstone.testing.web_double import Reply, Request, json_reply
 
 MOST = 10_000
 """QUERY_MAXIMUM_RESULTS: what one query finds or one call removes at most."""

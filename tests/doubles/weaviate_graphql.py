@@ -7,8 +7,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tests.doubles.rest import Refused
+
 from ragstone.core.types import Json
-from ragstone.testing.rest_double import Refused
 
 TOKEN = re.compile(
     r"""[\s,]*(?:(?P<mark>[{}()\[\]:])|(?P<text>"(?:[^"\\\n]|\\.)*")"""

@@ -1,6 +1,6 @@
 """What every `Embedder` must keep to, as tests to inherit.
 
-    from ragstone.testing.embedder_suite import EmbedderSuite
+    from ragstone.testing.suites.embedders import EmbedderSuite
 
     class TestMyEmbedder(EmbedderSuite):
         def make_embedder(self):

@@ -1,6 +1,6 @@
 """What every `SourceBook` must say of how its sources do, as tests to inherit.
 
-from ragstone.testing.source_suite import SourceSuite
+from ragstone.testing.suites.sources import SourceSuite
 
 class TestMyBook(SourceSuite):
     async def open(self, folder):
@@ -18,7 +18,7 @@ from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, Queue, Shortfall, Sou
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import Failure
 from ragstone.core.wire_jobs import source_state
-from ragstone.testing.queue_claims_suite import T, document_job, put, take
+from ragstone.testing.suites.queue_claims import T, document_job, put, take
 
 Stores = tuple[Ledger, Queue, SourceBook]
 GONE = Failure("https://a.example/x", "fetch_failed", "nobody answers", "try later")

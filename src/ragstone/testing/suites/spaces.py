@@ -1,6 +1,6 @@
 """What every book of Spaces must do, as tests to inherit.
 
-from ragstone.testing.space_suite import SpaceSuite
+from ragstone.testing.suites.spaces import SpaceSuite
 
 class TestMySpaces(SpaceSuite):
     async def open(self, folder):

@@ -1,0 +1,1 @@
+"""Conformance suites that every adapter must pass."""
