@@ -57,7 +57,7 @@ class Answerer:
         parts: Sequence[Part] = (),
         earlier: Sequence[Turn] = (),
     ) -> Answer:
-        """Sentences that answer the question, each with the words of a hit it stands on."""
+        """Return sentences that answer the question, each with the words of a hit it stands on."""
         events = self.events(question, hits, degraded=degraded, parts=parts, earlier=earlier, streaming=False)
         async for event in events:
             if isinstance(event, AnswerReady):
@@ -65,7 +65,7 @@ class Answerer:
         raise AssertionError("the last event is the answer")
 
     async def recall(self, question: str) -> Answer | None:
-        """What the LLM knows by itself, where `answer.confident` allows that and it is so sure; never with a source."""
+        """Return an answer from the LLM's own knowledge if `answer.confident` allows it; it never has a source."""
         own, least = self._llm_settings, self._settings.confident
         if self._llm is None or least is None:
             return None
@@ -92,7 +92,7 @@ class Answerer:
         earlier: Sequence[Turn] = (),
         streaming: bool = True,
     ) -> AsyncGenerator[AnswerEvent]:
-        """The answer while it is made: each sentence once it is checked, then the citations, then all of it.
+        """Yield each sentence once it is checked, then the citations, then the whole answer.
 
         Each of the `parts` of a compound question is answered by itself, in their order. An LLM is told of the
         `earlier` turns of the conversation.
@@ -121,7 +121,7 @@ class Answerer:
         judge: Judge,
         streaming: bool,
     ) -> AsyncGenerator[tuple[Part, Statement]]:
-        """The statements on each part; together they are no more than the settings allow, but one a part."""
+        """Yield the statements on each part, at least one a part and together no more than the settings allow."""
         most = max(1, self._settings.max_sentences // len(parts))
         for part in parts:
             said = self._statements(part, earlier, most, notes, judge, streaming)
@@ -138,7 +138,7 @@ class Answerer:
         judge: Judge,
         streaming: bool,
     ) -> AsyncGenerator[Statement]:
-        """What a model says and its passages support; where that is nothing, the words of the passages."""
+        """Yield the model's sentences that their passages support, or else sentences of the passages."""
         if self._llm and part.hits:
             count = 0
             composition = self._composition(self._llm, part.hits, earlier, most, judge)

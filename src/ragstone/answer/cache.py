@@ -54,7 +54,7 @@ class _Kept:
     vector: Vector
     answer: Answer
     evidence: Mapping[str, str]
-    """What each passage was, by chunk id."""
+    """Hash of each passage, by chunk id."""
 
 
 class AnswerCache:
@@ -66,7 +66,7 @@ class AnswerCache:
         self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
 
     async def find(self, asked: Asked) -> Answer | None:
-        """The answer to nearly the same question; None when there is none, or its evidence has changed."""
+        """Return the answer to nearly the same question, or None without one or when its evidence has changed."""
         place = _place(asked)
         near = [(key, kept) for key, kept in self._kept.items() if key[0] == place]
         if not near:
@@ -108,19 +108,19 @@ class AnswerCache:
 
 
 def says_the_same(known: str, new: str) -> bool:
-    """Whether the words of two questions allow one answer."""
+    """Return whether the words of two questions allow one answer."""
     return _words(known) == _words(new) and _names(known) == _names(new)
 
 
 def _words(question: str) -> list[str]:
-    """The words that say something, in order; signs within or before a word, as in C++ or -5, belong to it."""
+    """Return the significant words in order; signs within or before a word, as in C++ or -5, belong to it."""
     written = unicodedata.normalize("NFC", question).replace("’", "'").casefold()
     words = (word.strip(PUNCTUATION) for word in written.split())
     return [word for word in words if word and word not in SAYS_NOTHING]
 
 
 def _names(question: str) -> list[str]:
-    """What is written like a name, in order: Polish is not polish, and the WHO is nobody's who."""
+    """Return the words written like names, in order: Polish is not polish, and the WHO is not who."""
     return [
         word
         for place, word in enumerate(WORD.findall(question))

@@ -1,4 +1,4 @@
-"""Whether a sentence that a model wrote may be said: it must cite passages that were given, and they must say it."""
+"""Checks sentences that a model wrote: each must cite passages that were given, and they must say it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NEGATION = re.compile(
 
 
 def unsupported(sentence: str, quotes: Sequence[str], passages: str) -> str:
-    """Why the sentence does not stand on its sources; empty when it does.
+    """Return why the sentence is not supported by its sources, or "" if it is.
 
     `quotes` are the sentences it stands on most, `passages` all the text around them.
     """
@@ -60,7 +60,7 @@ def unsupported(sentence: str, quotes: Sequence[str], passages: str) -> str:
 
 
 def _refused(part: str, quotes: Sequence[str], passages: str) -> str:
-    """What the checks of claims hold against one statement of a sentence."""
+    """Return the objection of the claim checks to one statement of a sentence, or ""."""
     if not any(_tells_all_figures(part, quote) for quote in quotes):
         # It puts figures of several quotes together: no quote alone can bear them out or refute them.
         conflicts = check(part, "\n".join(quotes), passages, passages).conflicts
@@ -77,14 +77,14 @@ def _tells_all_figures(part: str, quote: str) -> bool:
 
 
 def _nearest(part: str, quotes: Sequence[str]) -> list[str]:
-    """The quotes that share most terms with a statement."""
+    """Return the quotes that share most terms with a statement."""
     terms = set(analyze_query(part))
     shared = [len(terms.intersection(analyze(quote))) for quote in quotes]
     return [quote for quote, count in zip(quotes, shared, strict=True) if count == max(shared)]
 
 
 def nearest_clauses(sentence: str, quotes: Sequence[str]) -> list[str]:
-    """The clauses of the quotes that share most terms with the sentence: a "not" elsewhere does not count."""
+    """Return the clauses of the quotes that share most terms with the sentence: a "not" elsewhere does not count."""
     terms = set(analyze_query(sentence))
     clauses = [clause for quote in quotes for clause in _CLAUSE_END.split(quote)]
     shared = [len(terms.intersection(analyze(clause))) for clause in clauses]
@@ -92,19 +92,19 @@ def nearest_clauses(sentence: str, quotes: Sequence[str]) -> list[str]:
 
 
 def opposed(sentence: str, clause: str) -> bool:
-    """Whether one side of a pair such as higher and lower stands in the sentence and the other in the clause."""
+    """Return whether sentence and clause hold the two sides of a pair such as higher and lower."""
     return opposites(sentence, clause)
 
 
 def term_share(sentence: str, passages: str) -> float:
-    """Share of the sentence's distinct terms that occur in the passages."""
+    """Return share of the sentence's distinct terms that occur in the passages."""
     terms = analyze_query(sentence)
     known = set(analyze(passages))
     return sum(term in known for term in terms) / len(terms) if terms else 0.0
 
 
 def numbers(text: str) -> set[str]:
-    """The numbers a text states, in digits or as words, written one way."""
+    """Return the numbers a text states, in digits or as words, written one way."""
     words = {word.lower() for word in _WORD.findall(text)}
     return {_normal(number) for number in _NUMBER.findall(text)} | {
         _DIGITS[word] for word in words & _DIGITS.keys()
@@ -119,7 +119,7 @@ def _normal(number: str) -> str:
 
 
 def negated(text: str) -> bool:
-    """Whether the text denies something; two denials make none."""
+    """Return whether the text denies something; two denials cancel out."""
     return len(_NEGATION.findall(text)) % 2 == 1
 
 
@@ -141,7 +141,7 @@ class Judge:
         self.notes: list[str] = []
 
     async def relations(self, premises: Sequence[str], hypothesis: str) -> Sequence[Relation] | None:
-        """What each premise means for the hypothesis; None when nobody can say."""
+        """Return the relation of each premise to the hypothesis, or None without a working entailer."""
         if self._entailer is None or not premises:
             return None
         try:
@@ -167,11 +167,11 @@ class Checker:
 
     @property
     def dropped(self) -> list[str]:
-        """What was left out and why."""
+        """Return how many sentences were left out, by reason."""
         return [f"{count} left out: {reason}" for reason, count in self._left_out.most_common()]
 
     async def check(self, sentence: CitedSentence) -> Statement | None:
-        """The sentence with the words it stands on, or None when it may not be said."""
+        """Return the sentence with the words it stands on, or None when it may not be said."""
         reason, quotes = grounds(sentence, self._hits)
         if not reason:
             reason = await self._unsupported(sentence, quotes)
@@ -183,7 +183,7 @@ class Checker:
         return None
 
     async def _unsupported(self, sentence: CitedSentence, quotes: Sequence[Quote]) -> str:
-        """Why its sources do not bear it out; a failed explicit check is not outvoted by a model."""
+        """Return why its sources do not support it, or ""; a model does not overrule a failed explicit check."""
         cited = [self._hits[number] for number in sentence.numbers]
         if reason := refused(sentence.text, cited, quotes):
             return reason
@@ -196,7 +196,7 @@ class Checker:
 
 
 def grounds(sentence: CitedSentence, hits: Mapping[int, Hit]) -> tuple[str, tuple[Quote, ...]]:
-    """Why a sentence has nothing to stand on at all, or the quotes it may stand on."""
+    """Return why a sentence cannot rest on any passage, or the quotes that it may rest on."""
     if has_link(sentence.text) or "](" in sentence.raw:
         return "it holds a link or markup", ()
     if not sentence.numbers:
@@ -211,7 +211,7 @@ def grounds(sentence: CitedSentence, hits: Mapping[int, Hit]) -> tuple[str, tupl
 
 
 def refused(sentence: str, cited: Sequence[Hit], quotes: Sequence[Quote]) -> str:
-    """What the explicit checks hold against a sentence that stands on quotes of these passages; empty when nothing."""
+    """Return the objection of the explicit checks to a sentence that rests on quotes of these passages, or ""."""
     around = "\n".join(all_words(hit) for hit in cited)
     reason = unsupported(sentence, [quote.text for quote in quotes], around)
     if not reason and _adds_too_much(sentence, around):
@@ -220,7 +220,7 @@ def refused(sentence: str, cited: Sequence[Hit], quotes: Sequence[Quote]) -> str
 
 
 def _other_row(part: str, cited: Sequence[Hit]) -> str:
-    """What the rows about the same thing hold against a statement whose figure stands in another row or column."""
+    """Return the objection of the rows on the same thing to a figure from another row or column, or ""."""
     terms = frozenset(analyze_query(part))
     about = in_claim([row for hit in cited for row in rows(hit).values() if row], part, terms)
     found = [check_row(part, row, terms, f"{row.hit.title}\n{row.hit.section}").conflicts for row in about]
@@ -228,13 +228,13 @@ def _other_row(part: str, cited: Sequence[Hit]) -> str:
 
 
 def _adds_too_much(sentence: str, around: str) -> bool:
-    """Whether a short sentence has words of its own: one of two terms is half of what it says."""
+    """Return whether a short sentence has words of its own: one of two terms is half of what it says."""
     terms, known = set(analyze_query(sentence)), set(analyze(around))
     return len(terms) < _SHORT and len(terms - known) > len(terms) // 3
 
 
 def best_quotes(sentence: str, hit: Hit) -> list[Quote]:
-    """The sentences of a passage that hold most of a sentence's terms, in reading order."""
+    """Return the sentences of a passage that hold most of a sentence's terms, in reading order."""
     wanted = set(analyze_query(sentence))
     candidates = [
         (Quote(hit, start, end), wanted.intersection(analyze(hit.text[start:end])))

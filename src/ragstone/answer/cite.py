@@ -24,7 +24,7 @@ class Quote:
     start: int
     end: int
     head: Quote | None = None
-    """What names the columns, where it is a row of a table."""
+    """The header of its table, if it is a row of one."""
 
     @property
     def text(self) -> str:
@@ -32,16 +32,16 @@ class Quote:
 
     @property
     def place(self) -> tuple[str, int, int]:
-        """Where it stands in its document: passages that overlap give one place."""
+        """Return its place in its document, the same for overlapping passages."""
         return (self.hit.document_id, self.hit.start + self.start, self.hit.start + self.end)
 
     @property
     def page(self) -> int | None:
-        """The page that it begins on, which need not be the first of its passage."""
+        """Return the page that it begins on, which need not be the first of its passage."""
         return page_at(self.hit.start + self.start, self.hit.page, self.hit.page_starts)
 
     def citation(self, n: int) -> Citation:
-        """It under a number, with all that is known about its place."""
+        """Return the citation of the quote under a number."""
         hit = self.hit
         document_id, start, end = self.place
         return Citation(
@@ -69,7 +69,7 @@ class Statement:
 
 
 def check_format(citation_format: str) -> str:
-    """The format, or a `SettingsError` when marks made with it would carry no number."""
+    """Return the format, or a `SettingsError` when marks made with it would carry no number."""
     if INDEX not in citation_format:
         raise SettingsError(
             f"answer.citation_format {citation_format!r} has no {INDEX}",
@@ -86,14 +86,14 @@ def mark_pattern(citation_format: str) -> re.Pattern[str]:
 
 
 def extract_marks(text: str, citation_format: str = DEFAULT_FORMAT) -> list[int]:
-    """The numbers of the citation marks in a text, in order, repeats kept."""
+    """Return the numbers of the citation marks in a text, in order, repeats kept."""
     return [int(number) for number in mark_pattern(citation_format).findall(text)]
 
 
 def cited_sources(
     text: str, citations: Iterable[Citation], citation_format: str = DEFAULT_FORMAT
 ) -> Mapping[int, Citation]:
-    """The source behind each mark of an answer, by number; marks without one are left out."""
+    """Return the source behind each mark of an answer, by number; marks without one are left out."""
     by_number = {citation.n: citation for citation in citations}
     marks = dict.fromkeys(extract_marks(text, citation_format))
     return {n: by_number[n] for n in marks if n in by_number}
@@ -102,6 +102,6 @@ def cited_sources(
 def dangling_marks(
     text: str, citations: Iterable[Citation], citation_format: str = DEFAULT_FORMAT
 ) -> list[int]:
-    """The marks of an answer that point to no citation."""
+    """Return the marks of an answer that point to no citation."""
     known = {citation.n for citation in citations}
     return [n for n in dict.fromkeys(extract_marks(text, citation_format)) if n not in known]

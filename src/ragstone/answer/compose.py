@@ -19,7 +19,7 @@ from ragstone.core.protocols import LLM
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a model may write, and for how long."""
+    """Limits on the length and time of a model's reply."""
 
     sentences: int
     tokens: int
@@ -27,7 +27,7 @@ class Limits:
 
 
 class Composition:
-    """What is left of one reply: iterate over `statements`, then see whether the model declined."""
+    """The supported part of one reply: iterate over `statements`, then see whether the model declined."""
 
     def __init__(
         self,
@@ -46,11 +46,11 @@ class Composition:
 
     @property
     def dropped(self) -> Sequence[str]:
-        """What was left out and why."""
+        """Return how many sentences were left out, by reason."""
         return self._checker.dropped
 
     async def statements(self, question: str, *, streaming: bool = False) -> AsyncGenerator[Statement]:
-        """The sentences that hold, each as soon as it has been checked. Raises `RemoteError`, also when slow."""
+        """Yield the supported sentences, each once it is checked. Raises `RemoteError`, also when slow."""
         messages = build_messages(question, self.passages, self._limits.sentences, self._earlier)
         seen: set[str] = set()
         async with aclosing(self._sentences(messages, streaming)) as sentences:

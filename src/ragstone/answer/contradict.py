@@ -45,7 +45,7 @@ class _Other:
 async def contradictions(
     statements: Sequence[Statement], hits: Sequence[Hit], judge: Judge
 ) -> list[Contradiction]:
-    """What the hits hold against the statements, in the order of the statements and then of the hits."""
+    """Return the contradictions between hits and statements, in the order of statements, then of hits."""
     others = list(_others(hits))
     found: dict[tuple[str, int, int], Contradiction] = {}
     for statement in statements:
@@ -80,7 +80,7 @@ async def _against(
 
 
 def _disagreement(sentence: str, words: frozenset[str], other: _Other) -> str:
-    """In which way two sentences about the same matter disagree; empty when they do not."""
+    """Return in which way two sentences about the same matter disagree; empty when they do not."""
     text = other.quote.text
     said = restated(sentence, text)  # 1500 kg are no other number than 1.5 tonnes
     if said != sentence:
@@ -103,7 +103,7 @@ def _disagreement(sentence: str, words: frozenset[str], other: _Other) -> str:
 
 
 def _differing_numbers(sentence: str, text: str) -> bool:
-    """Whether exactly one number is another one, and neither of them is part of a name."""
+    """Return whether exactly one number is another one, and neither of them is part of a name."""
     here, there = numbers(sentence), numbers(text)
     only_here, only_there = here - there, there - here
     if len(only_here) != 1 or len(only_there) != 1:
@@ -112,7 +112,7 @@ def _differing_numbers(sentence: str, text: str) -> bool:
 
 
 def _differing_dates(sentence: str, text: str) -> bool:
-    """Whether the same is told of another time; with other numbers in it, it is not the same."""
+    """Return whether both say the same of different times; with other numbers they do not say the same."""
     if numbers(sentence) != numbers(text):
         return False
     told = [compare_moment(moment, text) for moment in moments(sentence)]
@@ -128,7 +128,7 @@ def _back(theirs: frozenset[str], ours: frozenset[str]) -> float:
 
 
 def _words(text: str) -> frozenset[str]:
-    """The terms of a text that are neither numbers nor dates."""
+    """Return the terms of a text that are neither numbers nor dates."""
     undated, end = "", 0
     for (start, stop), _ in date_spans(text):
         undated, end = undated + text[end:start], stop
@@ -146,7 +146,7 @@ def _others(hits: Sequence[Hit]) -> Iterator[_Other]:
 
 
 def _among(quote: Quote, quotes: Sequence[Quote]) -> bool:
-    """Whether it is one of the quotes, or a part of one that another passage has too."""
+    """Return whether it is one of the quotes, or a part of one that another passage has too."""
     document, start, end = quote.place
     places = (one.place for one in quotes)
     return any(document == one[0] and start < one[2] and one[1] < end for one in places)

@@ -1,4 +1,4 @@
-"""How far a sentence answers a question, on a scale that means the same with every embedding model.
+"""Strength of a sentence as an answer to a question, on one scale for all embedding models.
 
 A cosine says little by itself: two unrelated sentences have about 0.55 with one model and 0.05 with another.
 So each question is also compared with a few sentences that are about nothing in particular. Their median
@@ -43,9 +43,9 @@ COVERAGE_WEIGHT = 0.5
 MIN_EVIDENCE = 0.75
 """Closeness and weighted coverage together that the best sentence must have for a question to be answered."""
 UNKNOWN_NAME = 0.25
-"""How much more it must have when the question names something that no passage names."""
+"""Additional strength needed when the question names something that no passage names."""
 MIN_COVERAGE = 0.6
-"""What it must cover where no model can be asked."""
+"""Coverage needed without a model."""
 
 _WORD = re.compile(r"\w+")
 _NAME = re.compile(r"(?<=[\w,;:)] )[A-Z][\w-]*")
@@ -69,31 +69,31 @@ class Evidence:
 
     @property
     def strength(self) -> float:
-        """Comparable across questions and embedding models."""
+        """Return a measure that is comparable across questions and embedding models."""
         if self.closeness is None:
             return self.coverage
         return self.closeness + COVERAGE_WEIGHT * self.coverage
 
     def enough(self, *, unknown_name: bool = False) -> bool:
-        """Whether it may be given as an answer."""
+        """Return whether it may be given as an answer."""
         least = MIN_COVERAGE if self.closeness is None else MIN_EVIDENCE
         return self.strength >= least + UNKNOWN_NAME * unknown_name
 
 
 def closeness(question: Vector, sentences: Matrix, unrelated: Matrix) -> list[float]:
-    """Where each sentence stands between unrelated (0) and identical (1) to the question."""
+    """Return where each sentence stands between unrelated (0) and identical (1) to the question."""
     background = float(np.median(unrelated @ question))
     return [(float(cosine) - background) / max(1.0 - background, 1e-6) for cosine in sentences @ question]
 
 
 def asked_terms(question: str) -> list[str]:
-    """What a question names; all of its terms where it names nothing."""
+    """Return the terms that a question names, or all of its terms."""
     asked = analyze_query(question)
     return [term for term in asked if term not in ASKING] or asked
 
 
 def coverage(question: str, quotes: Sequence[Quote], read: Sequence[str] = ()) -> list[float]:
-    """The weighted share of the question's terms in each sentence or the headings above it.
+    """Return the weighted share of the question's terms in each sentence or the headings above it.
 
     `read` is what each sentence is read as, where that is more than its own words.
     """
@@ -119,7 +119,7 @@ def coverage(question: str, quotes: Sequence[Quote], read: Sequence[str] = ()) -
 
 
 def names_unknown(question: str, hits: Iterable[Hit]) -> bool:
-    """Whether the question has a capitalised name of which no part occurs in any hit."""
+    """Return whether the question has a capitalised name of which no part occurs in any hit."""
     words = _WORD.findall(question)
     names = [name for name in _NAME.findall(question) if len(name) > 1]
     if 2 * len(names) > len(words):
@@ -129,5 +129,5 @@ def names_unknown(question: str, hits: Iterable[Hit]) -> bool:
 
 
 def all_words(hit: Hit) -> str:
-    """A passage with the headings over it."""
+    """Return a passage with the headings over it."""
     return "\n".join((hit.title, hit.section, hit.table_head.text if hit.table_head else "", hit.text))

@@ -22,7 +22,7 @@ from ragstone.language.sentences import sentence_spans
 KEEP = 0.85
 """Share of the best sentence's score that a further one needs to be said too."""
 SHORTLIST = 32
-"""How many sentences the model compares; more cost time and find nothing better."""
+"""Most sentences that the model compares; more cost time and find nothing better."""
 _HIT_WEIGHT = 0.25
 _SAME = 0.8
 """Share of common terms from which two sentences say the same."""
@@ -109,12 +109,12 @@ class Extractor:
 
 
 def _statement(quote: Quote) -> Statement:
-    """A row of a table stands on the names of its columns, too."""
+    """Return a row of a table stands on the names of its columns, too."""
     return Statement(quote.text, "quoted", (quote, quote.head) if quote.head else (quote,))
 
 
 def candidates(hits: Sequence[Hit], *, addresses: bool) -> list[Quote]:
-    """The sentences and rows of the hits that could be said, each place once, in order of hit and text."""
+    """Return the sentences and rows of the hits that could be said, each place once, in order of hit and text."""
     quotes: dict[tuple[str, int, int], Quote] = {}
     for hit in hits:
         for quote in _sentences(hit):
@@ -124,7 +124,7 @@ def candidates(hits: Sequence[Hit], *, addresses: bool) -> list[Quote]:
 
 
 def _within(place: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
-    """Whether a passage was cut so that it holds only part of a sentence that another holds whole."""
+    """Return whether a passage was cut so that it holds only part of a sentence that another holds whole."""
     return place != other and place[0] == other[0] and other[1] <= place[1] and place[2] <= other[2]
 
 
@@ -143,7 +143,7 @@ def _sentences(hit: Hit) -> Iterator[Quote]:
 
 
 def is_sentence(text: str) -> bool:
-    """Whether a span states something: not a question, a crumb of a table, code or an image."""
+    """Return whether a span states something: not a question, a crumb of a table, code or an image."""
     if len(text) > _MAX_CHARS or text.endswith(("?", "？")) or text.startswith("|") or has_image(text):
         return False
     words = len(_WORD.findall(text)) + len(_CJK.findall(text)) // 2
@@ -154,7 +154,7 @@ def is_sentence(text: str) -> bool:
 
 
 def _shortlist(quotes: Sequence[Quote], covered: Sequence[float]) -> list[int]:
-    """Places of the candidates worth a model's time, in order."""
+    """Return places of the candidates worth a model's time, in order."""
     ranked = sorted(
         range(len(quotes)),
         key=lambda place: covered[place] + _HIT_WEIGHT * quotes[place].hit.score,
@@ -164,7 +164,7 @@ def _shortlist(quotes: Sequence[Quote], covered: Sequence[float]) -> list[int]:
 
 
 def choose(evidence: Sequence[Evidence], max_sentences: int, *, unknown_name: bool = False) -> list[Quote]:
-    """The best sentences that say different things, best first; none without evidence."""
+    """Return the best sentences that say different things, best first; none without evidence."""
     good = [item for item in evidence if item.enough(unknown_name=unknown_name)]
     ranked = sorted(good, key=_score, reverse=True)
     chosen: list[Quote] = []
@@ -188,7 +188,7 @@ def _same(one: Quote, other: Quote) -> bool:
 
 
 def as_read(question: str, quotes: Sequence[Quote]) -> list[str]:
-    """The words by which each sentence is judged: behind those it leans on, where it adds to them what is asked for.
+    """Return the words by which each sentence is judged, with the sentence before it where it depends on that one.
 
     Of several that lean on each other ("It … It …"), all lean on the one before the first.
     """
@@ -204,13 +204,13 @@ def as_read(question: str, quotes: Sequence[Quote]) -> list[str]:
 
 
 def _only_on(shared: AbstractSet[str], question: str, words: str) -> bool:
-    """Whether words have of a question only what other questions have too."""
+    """Return whether words have of a question only what other questions have too."""
     found, asked = set(analyze(words)), set(asked_terms(question))
     return not found.isdisjoint(shared & asked) and found.isdisjoint(asked - shared) and not asked <= shared
 
 
 def with_leads(chosen: Sequence[Quote], quotes: Sequence[Quote], max_sentences: int) -> list[Quote]:
-    """A sentence that leans on the one before it ("After that they …") brings that one along."""
+    """Return a sentence that leans on the one before it ("After that they …") brings that one along."""
     complete = list(chosen)
     for quote in (quote for quote in chosen if _LEANING.match(quote.text)):
         place = quotes.index(quote)
@@ -221,13 +221,13 @@ def with_leads(chosen: Sequence[Quote], quotes: Sequence[Quote], max_sentences: 
 
 
 def _beside(before: Quote, after: Quote) -> bool:
-    """Whether one sentence follows the other in the same paragraph."""
+    """Return whether one sentence follows the other in the same paragraph."""
     between = after.hit.text[before.end : after.start]
     return before.hit is after.hit and not between.strip() and between.count("\n") < 2
 
 
 def with_items(chosen: Sequence[Quote], quotes: Sequence[Quote], max_sentences: int) -> list[Quote]:
-    """A sentence that announces a list ("in two ways:") brings the items behind it along."""
+    """Return a sentence that announces a list ("in two ways:") brings the items behind it along."""
     complete = list(chosen)
     for lead in (quote for quote in chosen if quote.text.endswith(":")):
         following = quotes[quotes.index(lead) + 1 :]
@@ -246,6 +246,6 @@ def _line_before(quote: Quote) -> str:
 
 
 def in_reading_order(quotes: Sequence[Quote]) -> list[Quote]:
-    """Documents in order of their best sentence, sentences in order of the document."""
+    """Return documents in order of their best sentence, sentences in order of the document."""
     documents = list(dict.fromkeys(quote.hit.document_id for quote in quotes))
     return sorted(quotes, key=lambda quote: (documents.index(quote.hit.document_id), quote.place))

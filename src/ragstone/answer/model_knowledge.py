@@ -1,4 +1,4 @@
-"""An answer from what a language model knows by itself: only when it is sure, and never as if it had a source.
+"""An answer from what a language model knows by itself: only if it is sure, and never with a source.
 
 Nothing is looked up for such an answer. Each of its sentences is labelled as unsupported, and none has a citation.
 """
@@ -39,7 +39,7 @@ about anything that changes, about sources or quotations, or when you would have
 async def recalled(
     question: str, llm: LLM, *, least: float, sentences: int, max_tokens: int, seconds: float
 ) -> Answer | None:
-    """What a model says by itself when it is at least so sure; None otherwise. Raises `RemoteError`."""
+    """Return what a model knows if it is at least that sure, else None. Raises `RemoteError`."""
     if len(question) > QUESTION_CHARS:
         return None
     messages = [
@@ -54,13 +54,13 @@ async def recalled(
 
 
 def unsourced(question: str, texts: list[str]) -> Answer:
-    """Sentences as an answer that claims no support for any of them."""
+    """Return sentences as an answer that claims no support for any of them."""
     kept = tuple(Sentence(text, "unsupported", ()) for text in texts)
     return Answer(question, " ".join(map(_shown, kept)), kept, (), "without_sources")
 
 
 def events_of(answer: Answer) -> Iterator[AnswerEvent]:
-    """Such an answer as a stream gives it."""
+    """Yield such an answer as a stream gives it."""
     for sentence in answer.sentences:
         yield SentenceReady(sentence, _shown(sentence))
     yield CitationsReady(())
@@ -68,7 +68,7 @@ def events_of(answer: Answer) -> Iterator[AnswerEvent]:
 
 
 def _leads_elsewhere(sentence: CitedSentence) -> bool:
-    """Whether it names an address or has markup of one: nobody could say where that is from."""
+    """Return whether it names an address or has markup of one, whose origin would be unknown."""
     return has_link(sentence.text) or "](" in sentence.raw or bool(named_places(sentence.text))
 
 

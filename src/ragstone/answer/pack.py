@@ -53,7 +53,7 @@ def _passage(number: int, hit: Hit, text: str, tokenizer: Tokenizer) -> Passage:
 
 
 def _shortened(hit: Hit, limit: int, tokenizer: Tokenizer) -> Passage | None:
-    """The longest run of whole sentences from the start of the hit that fits, found by halving."""
+    """Return the longest run of whole sentences from the start of the hit that fits, found by halving."""
     ends = [end for _, end in sentence_spans(hit.text)]
     best = None
     low, high = 0, len(ends) - 1
@@ -68,7 +68,7 @@ def _shortened(hit: Hit, limit: int, tokenizer: Tokenizer) -> Passage | None:
 
 
 def _facts(hit: Hit) -> list[tuple[str, str]]:
-    """What a model should know about where a passage is from."""
+    """Return what a model should know about where a passage is from."""
     named = {"title": hit.title, "section": hit.section, "page": "" if hit.page is None else str(hit.page)}
     others = {
         name: str(value)
@@ -88,6 +88,6 @@ def _value(value: str) -> str:
 
 
 def _as_data(text: str) -> str:
-    """Text that cannot end its passage, pose as a citation mark or hide anything."""
+    """Return text that cannot end its passage, pose as a citation mark or hide anything."""
     visible = unlink(strip_hidden(text))
     return _OWN_MARK.sub(r"(\1)", _DELIMITER.sub("‹", visible))

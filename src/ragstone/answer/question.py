@@ -37,7 +37,7 @@ class Part:
 
 
 class Tally:
-    """Which parts of a question have been answered, and by which sentences."""
+    """The parts of a question that have been answered, and the sentences that answer them."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts
@@ -46,12 +46,12 @@ class Tally:
 
     @property
     def unanswered(self) -> tuple[str, ...]:
-        """The parts without an answer; none where the question as a whole has none."""
+        """Return the parts without an answer; none where the question as a whole has none."""
         open_parts = [part.question for part in self._parts if part.question not in self._answered]
         return tuple(open_parts) if self._answered else ()
 
     def is_new(self, part: Part, sentence: str) -> bool:
-        """Whether a sentence on a part was not said before; one that was must have words that this part adds."""
+        """Return whether a sentence is new for a part; one said before must have words that this part adds."""
         new = sentence not in self._said
         if new or self._adds_to(part, sentence):
             self._answered.add(part.question)
@@ -66,7 +66,7 @@ class Tally:
 
 
 def standalone(question: str, parts: Sequence[str]) -> tuple[str, ...]:
-    """The parts of a question with what "it" stands for in place of it; none where they are not questions of their own.
+    """Return the parts of a question with their pronouns resolved; empty if they are not separate questions.
 
     What is asked with "or" is one question: its parts exclude each other.
     """
@@ -83,7 +83,7 @@ def standalone(question: str, parts: Sequence[str]) -> tuple[str, ...]:
 async def look_up(
     questions: Sequence[str], search: Search, passages: Passages, found: SearchResult
 ) -> tuple[Part, ...]:
-    """Each question with its own passages first, then those that were found for all of them."""
+    """Return each question with its own passages first, then those that were found for all of them."""
     results = await asyncio.gather(*map(search, questions))
     return tuple(
         Part(
@@ -97,23 +97,23 @@ async def look_up(
 
 
 def _shared(question: str, questions: Sequence[str]) -> frozenset[str]:
-    """The terms of a question that others of them have too."""
+    """Return the terms of a question that others of them have too."""
     others = {term for one in questions if one != question for term in asked_terms(one)}
     return frozenset(others.intersection(asked_terms(question)))
 
 
 def asks(question: str) -> bool:
-    """Whether it begins as a question does."""
+    """Return whether it begins as a question does."""
     return _ASKS.match(question) is not None
 
 
 def points_back(question: str) -> bool:
-    """Whether a word in it stands for something that was named before."""
+    """Return whether a word in it stands for something that was named before."""
     return bool(_POINTING.search(question) or _OWNING.search(question))
 
 
 def each_once(hits: Iterable[Hit]) -> tuple[Hit, ...]:
-    """The hits in order, without those whose passage came before."""
+    """Return the hits in order, without those whose passage came before."""
     first: dict[str, Hit] = {}
     for hit in hits:
         first.setdefault(hit.chunk_id, hit)
@@ -121,7 +121,7 @@ def each_once(hits: Iterable[Hit]) -> tuple[Hit, ...]:
 
 
 def with_topic(part: str, topic: str) -> str:
-    """The part with its topic in place of the first word that points back to it; as it is where there is none."""
+    """Return the part with the topic in place of the first word that points back to it."""
     if not topic:
         return part
     replaced = _POINTING.sub(lambda _: topic, part, count=1)
@@ -129,7 +129,7 @@ def with_topic(part: str, topic: str) -> str:
 
 
 def topic_of(question: str) -> str:
-    """What a question is about: a name in it, or the first noun with its article."""
+    """Return what a question is about: a name in it, or the first noun with its article."""
     if name := _NAME.search(question):
         return name.group()
     words = tokens(question)
@@ -150,16 +150,16 @@ ENOUGH_WORDS = 3
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """What is searched for, and what is answered, in place of a question."""
+    """The texts to search for and to answer in place of a question."""
 
     search: str
     question: str
     alone: bool = True
-    """Whether it is the question itself."""
+    """True if it is the question itself."""
 
 
 def follow_up(question: str, earlier: Sequence[str], most_chars: int) -> FollowUp:
-    """A question after earlier ones, oldest first.
+    """Return a question after earlier ones, oldest first.
 
     "it" and the like are replaced by what an earlier question was about. Else a few words that are no question of their
     own ("And on Sundays?") are searched for together with the last one that is, and answered by themselves.

@@ -1,4 +1,9 @@
-"""Things that are told apart by a number behind their name: Room 5 is not Room 12."""
+"""Rows of tables: each is quoted as it stands, and read together with the names of its columns.
+
+A row by itself says little ("North, 4.2 million"), so only rows whose columns have names are read at all. Which row
+of a table is meant shows in its cells, since the names of the columns stand over all of them alike. Rows that differ
+by a number in their name are different things: Room 5 is not Room 12.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,7 @@ _STANDS_ALONE = re.compile(r"(?<!\S)\d{1,9}(?!\S)\s?")
 
 
 def is_another(label: str, words: str) -> bool:
-    """Whether words speak of a thing by the same name as a label, and by another number."""
+    """Return whether words speak of a thing by the same name as a label, and by another number."""
     spoken_of = _numbers(words)
     return any(
         name in spoken_of and None not in spoken_of[name] and spoken_of[name].isdisjoint(numbers)
@@ -28,7 +33,7 @@ def is_another(label: str, words: str) -> bool:
 
 
 def unnumbered(label: str, words: str) -> tuple[str, str]:
-    """A label and words that have all of it, both without its number: it counts nothing."""
+    """Return a label and words that have all of it, both without its number: it counts nothing."""
     name = _STANDS_ALONE.sub("", label).strip()
     whole = re.compile(rf"(?<!\w){re.escape(label)}(?!\w)", re.I)
     if not name or name == label or not whole.search(words):
@@ -37,7 +42,7 @@ def unnumbered(label: str, words: str) -> tuple[str, str]:
 
 
 def _numbers(words: str) -> dict[str, set[int | None]]:
-    """The numbers that stand behind each name; None where there are more of them ("rooms 5 to 8")."""
+    """Return the numbers that stand behind each name; None where there are more of them ("rooms 5 to 8")."""
     found: dict[str, set[int | None]] = defaultdict(set)
     for pair in _NUMBERED_WORD.finditer(words):
         for name in analyze(pair[1])[:1]:
@@ -62,7 +67,7 @@ _NUMBERED_NAME = re.compile(r"[^\W\d_].*\d|(?:19|20)\d\d$")
 
 
 def rows(hit: Hit) -> dict[int, Quote | None]:
-    """The rows of a passage by where they begin, with what names their columns; None for that and the rule below it.
+    """Return the rows of a passage by where they begin, each with its header; None for header and rule lines.
 
     Rows whose columns have no names are left out.
     """
@@ -76,7 +81,7 @@ def rows(hit: Hit) -> dict[int, Quote | None]:
 
 
 def _rows(hit: Hit, head: Quote | None) -> tuple[dict[int, Quote | None], Quote | None]:
-    """The rows of a passage that begins below `head`, and the head above its end."""
+    """Return the rows of a passage that begins below `head`, and the head above its end."""
     found: dict[int, Quote | None] = {}
     # A row that the passage has only the end of is no row, but the next one is.
     following = 0 if hit.text.lstrip(" ").startswith("|") else hit.text.find("\n") + 1
@@ -98,7 +103,7 @@ def _rows(hit: Hit, head: Quote | None) -> tuple[dict[int, Quote | None], Quote 
 
 
 def _is_whole(row: Quote, head: Quote) -> bool:
-    """Whether it has cells enough to say something, and does not end with the passage in the middle of one."""
+    """Return whether a row has enough cells and is not cut off at the end of the passage."""
     filled = sum(bool(value) for value in _cells(row.text))
     cut_off = row.end == len(row.hit.text) and head.text.endswith("|") and not row.text.endswith("|")
     return filled > 1 and not cut_off and len(row.text) <= MOST_CHARS
@@ -112,18 +117,18 @@ def _cells(row: str) -> list[str]:
 
 
 def label(row: Quote) -> str:
-    """The first cell of a row, by which it is known."""
+    """Return the first cell of a row, by which it is known."""
     return _cells(row.text)[0]
 
 
 def named_cells(row: str, head: str) -> list[Cell]:
-    """The cells that hold something, each behind the name of its column."""
+    """Return the cells that hold something, each behind the name of its column."""
     pairs = zip_longest(_cells(head), _cells(row), fillvalue="")
     return [(name, value) for name, value in pairs if value]
 
 
 def shown(row: str, head: str) -> str:
-    """A row as an answer says it, `Region: North; Revenue: 4.2 million`; a long cell is shortened."""
+    """Return a row as an answer says it, `Region: North; Revenue: 4.2 million`; a long cell is shortened."""
     return _read_out((name, _shortened(value)) for name, value in named_cells(row, head))
 
 
@@ -136,7 +141,7 @@ def _read_out(cells: Iterable[Cell]) -> str:
 
 
 def as_meant(quote: Quote, terms: AbstractSet[str]) -> str:
-    """The words by which a quote is judged: of a row, what it is about and the columns that the terms name."""
+    """Return the words by which a quote is judged: of a row, its label and the columns that the terms name."""
     if quote.head is None:
         return quote.text
     above = caption(quote.head)
@@ -144,14 +149,14 @@ def as_meant(quote: Quote, terms: AbstractSet[str]) -> str:
 
 
 def caption(head: Quote) -> str:
-    """What stands right above a table, where it is short."""
+    """Return the line right above a table, if it is short."""
     above = head.hit.text[: head.start].rstrip(" \t").removesuffix("\n").removesuffix("\n")
     line = above[above.rfind("\n") + 1 :].strip("# *:\t")
     return line if len(line) <= _LONGEST_CAPTION and not line.startswith("|") else ""
 
 
 def meant_cells(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
-    """The cells that the terms are about: the first, those that have some of them, and columns that they name.
+    """Return the cells that the terms are about: the first, those with some of the terms, and named columns.
 
     Where they name no column, all of them.
     """
@@ -167,29 +172,29 @@ def meant_cells(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
 
 
 def named_columns(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
-    """The cells whose column the terms name, and name no worse than another: "Revenue Q3" rather than "Revenue Q2"."""
+    """Return the cells whose column the terms name best: "Revenue Q3" rather than "Revenue Q2"."""
     cells = named_cells(row.text, row.head.text if row.head else "")
     found = [terms & set(analyze(name)) for name, _ in cells]
     return [cell for cell, names in zip(cells, found, strict=True) if names and not _outdone(names, found)]
 
 
 def is_figure(cell: str) -> bool:
-    """Whether a cell holds a number or a date rather than a name."""
+    """Return whether a cell holds a number or a date rather than a name."""
     return _FIGURE.match(cell) is not None
 
 
 def is_prose(cell: str) -> bool:
-    """Whether a cell says something by itself."""
+    """Return whether a cell says something by itself."""
     return len(cell) > _LONGEST_NAME
 
 
 def in_question(quotes: Sequence[Quote], question: str, terms: AbstractSet[str]) -> list[Quote]:
-    """The quotes without the rows that a question does not single out, or less than another of their table."""
+    """Return the quotes without the rows that a question does not single out, or less than another of their table."""
     return _without_rows(quotes, question, lambda table: _asked_about(table, terms))
 
 
 def in_claim(quotes: Sequence[Quote], claim: str, terms: AbstractSet[str]) -> list[Quote]:
-    """The quotes without the rows that are not about all that a claim names of what their table is about.
+    """Return the quotes without the rows that are not about all that a claim names of what their table is about.
 
     Figures do not tell: a claim may have them wrong.
     """
@@ -232,23 +237,23 @@ def _spoken_of(table: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
 
 
 def _numbered(terms: AbstractSet[str]) -> set[str]:
-    """What must be there as a whole, since the next table or row has nearly the same: "Q4", "AX-900", "2024"."""
+    """Return the terms that must match as a whole, since other rows have similar ones: "Q4", "AX-900", "2024"."""
     return {term for term in terms if _NUMBERED_NAME.match(term)}
 
 
 def _around(row: Quote) -> set[str]:
-    """The terms of a row and of all that stands over it."""
+    """Return the terms of a row and of all that stands over it."""
     head = f"{caption(row.head)}\n{row.head.text}" if row.head else ""
     return set(analyze(f"{row.text}\n{head}\n{row.hit.title}\n{row.hit.section}"))
 
 
 def _not_of_columns(table: Sequence[Quote], terms: AbstractSet[str]) -> set[str]:
-    """The terms that may tell one row from another."""
+    """Return the terms that may tell one row from another."""
     return set(terms).difference(analyze(table[0].head.text) if table[0].head else ())
 
 
 def _labels(row: Quote, table: Sequence[Quote]) -> set[str]:
-    """What says which row it is: its first cell and other names; for the only one of its table, its headings too."""
+    """Return the terms that identify a row: its first cell and other names; for a single row, its headings too."""
     cells = _cells(row.text)
     names = [cell for cell in cells[1:] if not is_figure(cell) and not is_prose(cell)]
     headings = [row.hit.title, row.hit.section] if len(table) == 1 else []

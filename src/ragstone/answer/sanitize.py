@@ -24,36 +24,36 @@ _IMAGE = re.compile(r"!\[|<(?:img|svg|iframe|script|object|embed|link|style|vide
 
 
 def strip_hidden(text: str) -> str:
-    """The text without characters that a reader cannot see but a model reads."""
+    """Return the text without characters that a reader cannot see but a model reads."""
     return text.translate(_HIDDEN)
 
 
 def unlink(text: str) -> str:
-    """The text with the words of its Markdown links and images in place of their markup."""
+    """Return the text with the words of its Markdown links and images in place of their markup."""
     return _MARKDOWN_LINK.sub(r"\1", text)
 
 
 def plain(text: str) -> str:
-    """One line of visible text: links, images and bold give way to their words, white space to single spaces."""
+    """Return one line of visible text, without Markdown of links, images and bold, with single spaces."""
     return " ".join(_STRONG.sub(r"\1", unlink(strip_hidden(text))).split())
 
 
 def has_image(text: str) -> bool:
-    """Whether showing the text as Markdown or HTML could load or run something by itself."""
+    """Return whether showing the text as Markdown or HTML could load or run something by itself."""
     return _IMAGE.search(text) is not None
 
 
 def has_address(text: str) -> bool:
-    """Whether the text names an address that a reader or a program could follow, in whatever letters."""
+    """Return whether the text names an address that a reader or a program could follow, in whatever letters."""
     folded = unicodedata.normalize("NFKC", text)
     return _REFERENCE.search(folded) is not None or _BARE_ADDRESS.search(folded) is not None
 
 
 def has_link(text: str) -> bool:
-    """Whether the text holds an address, link markup or a tag."""
+    """Return whether the text holds an address, link markup or a tag."""
     return has_address(text) or _MARKUP_LINK.search(unicodedata.normalize("NFKC", text)) is not None
 
 
 def named_places(text: str) -> set[str]:
-    """What could be read as a host or a mail address, such as `pumps.example` or `Node.js`."""
+    """Return all words that look like a host or a mail address, such as `pumps.example` or `Node.js`."""
     return {match.group().casefold() for match in _NAMED_PLACE.finditer(unicodedata.normalize("NFKC", text))}

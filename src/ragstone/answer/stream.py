@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 
 async def relayed(produce: Callable[[Callable[[T], None]], Awaitable[None]]) -> AsyncGenerator[T]:
-    """What `produce` sends, as it sends it; when nobody listens any more it is cancelled.
+    """Yield what `produce` sends, as it sends it; it is cancelled when the consumer stops.
 
-    A generator runs in the context of whoever asks for the next item. What `produce` sets up for itself, such as who
-    pays, would leak there and could not be undone; in a task it stays where it belongs.
+    A generator runs in the context of the caller that asks for the next item. Context variables that `produce` sets,
+    such as who pays, would leak there and could not be undone; in a task they stay where they belong.
     """
     queue: asyncio.Queue[T | None] = asyncio.Queue()
 

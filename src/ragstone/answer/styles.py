@@ -1,4 +1,4 @@
-"""How the text of an answer names its sources: marks in it, a list below it, both or neither."""
+"""Styles of naming the sources of an answer: marks in its text, a list below it, both or neither."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BRACKETS = str.maketrans("[]", "()")
 
 
 def unmarked(text: str, citation_format: str = DEFAULT_FORMAT) -> str:
-    """One plain line without marks: a source's own ("as shown in [12]") would read as marks of this answer."""
+    """Return one plain line without marks: a source's own ("as shown in [12]") would look like the answer's."""
     without = _SOURCE_MARK.sub("", mark_pattern(citation_format).sub("", text))
     return _SPACE_BEFORE_STOP.sub("", plain(without))
 
@@ -28,7 +28,7 @@ def unmarked(text: str, citation_format: str = DEFAULT_FORMAT) -> str:
 def marked(
     text: str, citations: Sequence[Citation], style: CitationStyle, citation_format: str = DEFAULT_FORMAT
 ) -> str:
-    """A sentence as the answer shows it, with whatever marks the style puts there."""
+    """Return a sentence as the answer shows it, with whatever marks the style puts there."""
     bare = unmarked(text, citation_format)
     if style in ("index", "footnote"):
         return f"{bare} {''.join(_mark(citation.n, citation_format) for citation in citations)}"
@@ -41,14 +41,14 @@ def marked(
 
 
 def worded(text: str, support: Support, citations: Sequence[Citation]) -> str:
-    """A sentence in the words of the answer: a row of a table has the names of its columns, which it cites as well."""
+    """Return a sentence as the answer says it: a row of a table with the names of its columns."""
     if support == "quoted" and len(citations) > 1:
         return shown(text, citations[1].quote)
     return text
 
 
 def below(citations: Sequence[Citation], style: CitationStyle, citation_format: str = DEFAULT_FORMAT) -> str:
-    """What follows the sentences: the list of sources where the style has one."""
+    """Return the text below the sentences: the list of sources, if the style has one."""
     if style == "footnote":
         lines = [f"{_mark(citation.n, citation_format)} {source_line(citation)}" for citation in citations]
         return "\n\n" + "\n".join(lines)
@@ -60,7 +60,7 @@ def below(citations: Sequence[Citation], style: CitationStyle, citation_format: 
 
 
 def source_line(citation: Citation) -> str:
-    """A source in a list: `Product Catalog - Oriental Spice`, `Internet (FragranceNet) - Composition`."""
+    """Return a source in a list: `Product Catalog - Oriental Spice`, `Internet (FragranceNet) - Composition`."""
     if citation.site:
         name, details = f"Internet ({_name(citation.site)})", citation.title
     else:
@@ -88,7 +88,7 @@ def _name(title: str) -> str:
 
 
 def _clean(words: str) -> str:
-    """Words of a document that may stand in an answer: one line, no link, no bracket that could end a mark."""
+    """Return words of a document that may stand in an answer: one line, no link, no bracket that could end a mark."""
     line = plain(words)
     if len(line) > MOST_CHARS:
         line = line[: MOST_CHARS - 1].rstrip() + "…"
@@ -115,11 +115,11 @@ class Writer:
 
     @property
     def written(self) -> int:
-        """How many sentences there are so far."""
+        """Return how many sentences there are so far."""
         return len(self._written)
 
     def add(self, statement: Statement) -> SentenceReady:
-        """The next sentence, with its marks."""
+        """Return the next sentence, with its marks."""
         cited = {self._numbered(quote): None for quote in statement.quotes}
         said = worded(statement.text, statement.support, list(cited))
         text = marked(said, list(cited), self._style, self._format)
@@ -132,7 +132,7 @@ class Writer:
     def finish(
         self, question: str, degraded: Sequence[str] = (), contradictions: Iterable[Contradiction] = ()
     ) -> Answer:
-        """The answer of all that was added; without a sentence it says that there is no evidence."""
+        """Return the answer of all that was added; without a sentence it says that there is no evidence."""
         if not self._written:
             return Answer(question, NO_EVIDENCE, (), (), "no_evidence", tuple(degraded))
         text = " ".join(one.text for one in self._written)

@@ -1,1 +1,1 @@
-"""What texts are made of, for ingest, query and answer alike: first of all, in which language they are written."""
+"""Language of texts, for ingest, query and answer: terms, sentences, numbers, dates, grammar, and which language."""

@@ -84,10 +84,10 @@ class Moment:
     """Monday is 0."""
     zone: str = ""
     habit: bool = field(default=False, compare=False)
-    """Whether it is a day on which things are done again and again: on Saturdays."""
+    """True for a day on which things are done repeatedly: on Saturdays."""
 
     def fits(self, other: Moment) -> bool:
-        """Whether a source that states `other` states this: all that is told here is told there."""
+        """Return whether a source that states `other` states this: it tells all that this tells."""
         if (self.zone and self.zone != other.zone) or (
             self.minute is not None and self.either != other.either
         ):
@@ -95,7 +95,7 @@ class Moment:
         return all(mine <= theirs for mine, theirs in zip(told(self), told(other), strict=True))
 
     def rivals(self, other: Moment) -> bool:
-        """Whether both tell the same kind of thing and differ in it."""
+        """Return whether both tell the same kind of thing and differ in it."""
         if self.zone and other.zone and self.zone != other.zone:
             return self.minute == other.minute
         if self.on_other_days(other):
@@ -104,20 +104,20 @@ class Moment:
         return any(mine and theirs and mine.isdisjoint(theirs) for mine, theirs in pairs)
 
     def meets(self, other: Moment) -> bool:
-        """Whether both may be the same time: they tell the same kind of thing and nothing that differs."""
+        """Return whether both may be the same time: they tell the same kind of thing and nothing that differs."""
         pairs = [
             (mine, theirs) for mine, theirs in zip(told(self), told(other), strict=True) if mine and theirs
         ]
         return bool(pairs) and all(mine & theirs for mine, theirs in pairs)
 
     def on_other_days(self, other: Moment) -> bool:
-        """Whether both tell habits of different days, which do not exclude each other."""
+        """Return whether both tell habits of different days, which do not exclude each other."""
         return self.habit and other.habit and self.weekdays.isdisjoint(other.weekdays)
 
 
 @lru_cache(4096)
 def told(moment: Moment) -> tuple[frozenset[int], ...]:
-    """Year, month, day, minute and days of the week of a moment, empty where it does not tell them."""
+    """Return year, month, day, minute and days of the week of a moment, empty where it does not tell them."""
     kinds = (
         (moment.year,),
         (moment.month,),
@@ -129,7 +129,7 @@ def told(moment: Moment) -> tuple[frozenset[int], ...]:
 
 
 def compare_moment(claimed: Moment, sentence: str) -> Outcome:
-    """What the dates of a source say about one of the claim's."""
+    """Return how a date of the claim compares with the dates of a source."""
     stated = moments(sentence)
     if any(claimed.fits(moment) for moment in stated):
         return "same"
@@ -141,7 +141,7 @@ def compare_moment(claimed: Moment, sentence: str) -> Outcome:
 
 
 def _during(claimed: Moment, sentence: str) -> bool:
-    """Whether a time or a year lies between two that the source joins by "to" or "until"."""
+    """Return whether a time or a year lies between two that the source joins by "to" or "until"."""
     for (span, first), (following, last) in pairwise(date_spans(sentence)):
         if re.fullmatch(rf"{_TO}|\sand\s", sentence[span[1] : following[0]]):
             ends = zip(told(claimed), told(first), told(last), strict=True)
@@ -154,12 +154,12 @@ def _during(claimed: Moment, sentence: str) -> bool:
 
 
 Dated = tuple[tuple[int, int], Moment]
-"""Where it stands, and what it tells."""
+"""Its place in the text, and its moment."""
 
 
 @lru_cache(REMEMBERED)
 def date_spans(text: str) -> tuple[Dated, ...]:
-    """Where dates and times stand in a text, and what they tell."""
+    """Return the spans of dates and times in a text, with their moments."""
     found = ((match.span(), _moment(match)) for match in _DATE.finditer(text))
     read = islice(((span, moment) for span, moment in found if moment is not None), MOST)
     return tuple(_without_exceptions(text, list(read)))
@@ -188,12 +188,12 @@ def _without_exceptions(text: str, found: list[Dated]) -> list[Dated]:
 
 
 def moments(text: str) -> list[Moment]:
-    """The dates and times of a text, in order."""
+    """Return the dates and times of a text, in order."""
     return [moment for _, moment in date_spans(text)]
 
 
 def timed_otherwise(claim: str, sentence: str) -> bool:
-    """Whether a date of the claim stands in the sentence, but with another word of "before" and "after"."""
+    """Return whether a date of the claim stands in the sentence, but with another word of "before" and "after"."""
     stated = _sided(sentence)
     for moment, mine in _sided(claim):
         sides = {side for other, side in stated if moment.fits(other)}
@@ -203,7 +203,7 @@ def timed_otherwise(claim: str, sentence: str) -> bool:
 
 
 def on_other_days(claim: str, sentence: str) -> bool:
-    """Whether the claim tells a habit of days and the sentence tells habits of other days only."""
+    """Return whether the claim tells a habit of days and the sentence tells habits of other days only."""
     stated = [moment for moment in moments(sentence) if moment.weekdays]
     return any(
         bool(stated) and all(moment.on_other_days(other) for other in stated) for moment in moments(claim)
@@ -211,7 +211,7 @@ def on_other_days(claim: str, sentence: str) -> bool:
 
 
 def _sided(text: str) -> list[tuple[Moment, str]]:
-    """The moments of a text with their "before" or "after", each once."""
+    """Return the moments of a text with their "before" or "after", each once."""
     return list(dict.fromkeys((moment, _side(text, span[0])) for span, moment in date_spans(text)))
 
 
@@ -247,7 +247,7 @@ def _moment(match: re.Match[str]) -> Moment | None:
 
 
 def _spoken_time(match: re.Match[str]) -> Moment | None:
-    """A time such as "quarter to nine"; "ten to twelve" is one only where "at" stands before it."""
+    """Return a time such as "quarter to nine"; "ten to twelve" is one only where "at" stands before it."""
     part, hour = match["part"].lower().removeprefix("a "), match["hour"].lower()
     before = match["side"].lower() == "to"
     if (
@@ -262,7 +262,7 @@ def _spoken_time(match: re.Match[str]) -> Moment | None:
 
 
 def _time(part: dict[str, str | None]) -> Moment:
-    """A time of day; "8.40" without a.m. or p.m. would be a price or a measure."""
+    """Return a time of day; "8.40" without a.m. or p.m. would be a price or a measure."""
     hour = int(part["h1"] or part["h2"] or 0)
     half, minute = part["p1"] or part["p2"] or part["p3"], int(part["n1"] or part["n3"] or 0)
     return Moment(
@@ -282,7 +282,7 @@ def _day(name: str) -> int:
 
 
 def _cycle(start: int, end: int, length: int, first: int = 0) -> frozenset[int]:
-    """All from one to another, over the turn of the week or the year where the other comes before."""
+    """Return all from one to another, over the turn of the week or the year where the other comes before."""
     return frozenset((start - first + n) % length + first for n in range((end - start) % length + 1))
 
 

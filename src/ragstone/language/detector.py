@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MIN_LETTERS = 20
 MIN_PROBABILITY = 0.5
 MIN_LEAD = 0.2
-"""How far the first guess must be ahead of the second."""
+"""Lead of the first guess over the second that is needed."""
 SLICES = 3
 SLICE = 150
 """Three slices of this many characters settle the language of any document, however long."""

@@ -124,7 +124,7 @@ class Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """The words of a text in order."""
+    """Return the words of a text in order."""
     return [
         Token(match.group().lower(), *match.span(), _kind(match.group(), match.start() == 0))
         for match in _TOKEN.finditer(text)
@@ -168,12 +168,12 @@ def _open_kind(written: str, word: str, first: bool) -> Kind:
 
 
 def is_known_verb(word: str) -> bool:
-    """Whether a word is, by a list of frequent ones or by its ending, a verb in any of its finite forms."""
+    """Return whether a word is, by a list of frequent ones or by its ending, a verb in any of its finite forms."""
     return not _stems(word).isdisjoint(VERBS) or _VERBAL.match(word) is not None
 
 
 def _stems(word: str) -> set[str]:
-    """What a finite form may be a form of."""
+    """Return what a finite form may be a form of."""
     stems = {
         word,
         word.removesuffix("s"),
@@ -204,7 +204,7 @@ class Verb:
     sure: bool
 
     def agrees_with(self, other: Verb) -> bool:
-        """Whether it can share the subject of the other: arrives with leaves, arrive with must."""
+        """Return whether it can share the subject of the other: arrives with leaves, arrive with must."""
         word = other.token.word
         if self.form == "s":
             present = other.form == "s" or word in ("is", "has", "does", "can", "will", "must", "may")
@@ -216,7 +216,7 @@ class Verb:
         return True
 
     def same_time(self, other: Verb) -> bool:
-        """Whether both speak of the past, or neither."""
+        """Return whether both speak of the past, or neither."""
         return _is_past(self) == _is_past(other)
 
 
@@ -225,7 +225,7 @@ def _is_past(verb: Verb) -> bool:
 
 
 def first_verb(words: Sequence[Token], *, shared: bool = False) -> Verb | None:
-    """The first verb of a clause, sure ones first; with `shared`, one that begins it, its subject being elsewhere."""
+    """Return the first verb of a clause, sure ones first; with `shared`, a verb that begins it."""
     if shared:
         place = next((n for n, word in enumerate(words) if word.kind != "adverb"), 0)
         return _verb_at(words, place, shared=True) if words else None
@@ -264,12 +264,12 @@ def _verb_at(words: Sequence[Token], place: int, *, shared: bool) -> Verb | None
 
 
 def _has_noun(after: Token | None, *, shared: bool) -> bool:
-    """Whether a noun follows, as one hardly ever follows a plural: "wastes ink", "rents two offices"."""
+    """Return whether a noun follows, as one hardly ever follows a plural: "wastes ink", "rents two offices"."""
     return after is not None and after.kind in (("word", "s", "number", "name") if shared else ("word",))
 
 
 def _acts(token: Token, after: Token | None, *, shared: bool) -> bool:
-    """Whether a form such as "opened" is a verb by what follows: "dried fish" is a noun with its adjective."""
+    """Return whether a form such as "opened" is a verb by what follows: "dried fish" is a noun with its adjective."""
     if shared:
         return after is None or after.kind in ("preposition", "adverb", "number", "object", "determiner")
     return after is None and token.word not in AFTER_NOUNS

@@ -67,13 +67,13 @@ MOST = 60
 
 
 def quantities(text: str) -> list[Quantity]:
-    """The quantities of a text in order; dates and times are not among them."""
+    """Return the quantities of a text in order; dates and times are not among them."""
     return [quantity for _, quantity in quantity_spans(text)]
 
 
 @lru_cache(REMEMBERED)
 def quantity_spans(text: str) -> Spans:
-    """Where the numbers of a text stand, and what they tell."""
+    """Return where the numbers of a text stand, and what they tell."""
     dated = [span for span, _ in date_spans(text)]
     found: list[Span] = []
     read = 0
@@ -92,7 +92,7 @@ def quantity_spans(text: str) -> Spans:
 
 
 def _is_loose(text: str, match: re.Match[str]) -> bool:
-    """A lone "one" or "once" is rarely meant as a number; "one week" and "once a week" are."""
+    """Return a lone "one" or "once" is rarely meant as a number; "one week" and "once a week" are."""
     if match["often"]:
         return _per(text, match.end()) is None
     if (match["word"] or "").lower() != "one" or match["plus"] or match["sign"]:
@@ -104,7 +104,7 @@ def _is_loose(text: str, match: re.Match[str]) -> bool:
 
 
 def _whole(text: str, match: re.Match[str]) -> re.Match[str] | None:
-    """What stands behind a number in "3 out of 4" and "one in five"; "1 in 5 minutes" is no share."""
+    """Return what stands behind a number in "3 out of 4" and "one in five"; "1 in 5 minutes" is no share."""
     whole = _OUT_OF.match(text, match.end())
     if (
         whole is None
@@ -158,7 +158,7 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity:
 
 
 def _unit(text: str, match: re.Match[str], before: str) -> tuple[Unit, int]:
-    """What a number is a number of, and where the words for it end."""
+    """Return what a number is a number of, and where the words for it end."""
     if match["often"]:
         return Unit(_counted("times")), match.end()
     if match["long"]:
@@ -185,7 +185,7 @@ def _unit(text: str, match: re.Match[str], before: str) -> tuple[Unit, int]:
 
 
 def _currency(before: str) -> Unit:
-    """Of the sign before a number; "C$" is no "$"."""
+    """Return the currency of the sign before a number; "C$" is not "$"."""
     other = _DOLLARS.search(before)
     if other and other[1].upper() != "US":
         return Unit(f"{other[1].lower()}$")
@@ -193,12 +193,12 @@ def _currency(before: str) -> Unit:
 
 
 def _own(word: str) -> str:
-    """What a word counts that is no unit: letters that may be one are themselves only in the same case."""
+    """Return the thing that a word without a unit counts; letters that may be a unit keep their case."""
     return word if told_by_case(word) or (len(word) == 1 and word.isupper()) else _counted(word)
 
 
 def _per(text: str, end: int) -> tuple[str, Fraction] | None:
-    """What follows "per", a slash or "a", where that is a measure; after "per" anything may count."""
+    """Return what follows "per", a slash or "a", where that is a measure; after "per" anything may count."""
     match = _PER.match(text, end)
     if match is None:
         return None
@@ -210,14 +210,14 @@ def _per(text: str, end: int) -> tuple[str, Fraction] | None:
 
 
 def _part_of(text: str, end: int) -> tuple[Unit, int]:
-    """The unit in "half an hour" and where it ends; a share of anything else is a share."""
+    """Return the unit in "half an hour" and where it ends; a share of anything else is a share."""
     whole = _A_UNIT.match(text, end)
     unit = unit_of(whole[1]) if whole else None
     return (unit, whole.end()) if whole and unit else (Unit("share"), end)
 
 
 def _counted(word: str) -> str:
-    """The stem of the noun behind a number; function words count nothing."""
+    """Return the stem of the noun behind a number; function words count nothing."""
     if not word or word.lower() in _NOT_COUNTED:
         return ""
     stems = analyze(word)
@@ -234,7 +234,7 @@ def _lead(before: str) -> str:
 
 
 def _bound(before: str) -> Bound:
-    """How the words right before a number qualify it."""
+    """Return how the words right before a number qualify it."""
     last: Bound = "is"
     for match in _BEFORE.finditer(before):
         if len(before) - match.end() <= 1 + sum(before.endswith(sign) for sign in PREFIXES):
@@ -243,12 +243,12 @@ def _bound(before: str) -> Bound:
 
 
 def tells_share(text: str) -> bool:
-    """Whether a text speaks of a part of something."""
+    """Return whether a text speaks of a part of something."""
     return any(one.dimension == "share" and one.value < 1 for one in quantities(text))
 
 
 def unbounded(claim: str, sentence: str) -> bool:
-    """Whether a sentence is about what lies over or under a number, and the claim leaves that out."""
+    """Return whether a sentence is about what lies over or under a number, and the claim leaves that out."""
     limits = [one for one in quantities(sentence) if one.bound in ("over", "under")]
     kept = quantities(claim)
     return any(

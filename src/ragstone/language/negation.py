@@ -46,7 +46,7 @@ _PREFIXES = ("un", "in", "im", "non", "dis", "ir", "il")
 
 
 def opposites(claim: str, source: str) -> bool:
-    """Whether each text has one side, and only that side, of a pair such as open and closed."""
+    """Return whether each text has one side, and only that side, of a pair such as open and closed."""
     here, there = set(analyze(claim)), set(analyze(source))
     return any(
         this in here and that not in here and that in there and this not in there
@@ -56,12 +56,12 @@ def opposites(claim: str, source: str) -> bool:
 
 
 def with_opposites(terms: set[str]) -> set[str]:
-    """The terms, and the opposites of those that have one: "closed" speaks of open too."""
+    """Return the terms, and the opposites of those that have one: "closed" speaks of open too."""
     return terms.union(that for pair in _pairs() for this, that in (pair, pair[::-1]) if this in terms)
 
 
 def _prefixed(here: set[str], there: set[str]) -> bool:
-    """Whether one text has a word where the other has it with un-, in- or non-."""
+    """Return whether one text has a word where the other has it with un-, in- or non-."""
     return any(
         prefix + word in other and prefix + word not in one and word not in other
         for one, other in ((here, there), (there, here))
@@ -83,7 +83,7 @@ def _directions() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def direction(text: str) -> int:
-    """1 when a text speaks of more, -1 when of less, 0 when of both or of neither."""
+    """Return 1 when a text speaks of more, -1 when of less, 0 when of both or of neither."""
     up, down = _directions()
     terms = set(analyze(text))
     return bool(terms & up) - bool(terms & down)
@@ -91,11 +91,11 @@ def direction(text: str) -> int:
 
 _EXACT = ("is", "about")
 Figure = tuple[int, int, Quantity | Moment]
-"""Where it begins and ends, and what it tells."""
+"""Its start, its end, and its quantity or moment."""
 
 
 def restated(claim: str, sentence: str) -> str:
-    """The claim with the sentence's own words for each figure that says the same."""
+    """Return the claim with the sentence's own words for each figure that says the same."""
     stated = [one for one in figures(sentence) if _is_meant(sentence, one)]
     said = claim
     for start, end, figure in reversed(figures(claim)):
@@ -106,7 +106,7 @@ def restated(claim: str, sentence: str) -> str:
 
 
 def figures(text: str) -> list[Figure]:
-    """The figures of a text in order; one within another, such as a number with a date behind it, is left out."""
+    """Return the figures of a text in order, without those inside another figure."""
     figures: list[Figure] = [(start, start + len(one.words), one) for (start, _), one in quantity_spans(text)]
     figures += [(start, end, one) for (start, end), one in date_spans(text)]
     found: list[Figure] = []
@@ -117,7 +117,7 @@ def figures(text: str) -> list[Figure]:
 
 
 def _is_meant(sentence: str, figure: Figure) -> bool:
-    """Whether its own words tell it, unlike those of "except Sunday", which tells all other days."""
+    """Return whether its own words tell it, unlike those of "except Sunday", which tells all other days."""
     start, end, told = figure
     return not isinstance(told, Moment) or not told.weekdays or moments(sentence[start:end]) == [told]
 
@@ -177,7 +177,7 @@ class Denial:
 
 
 def denials(text: str) -> list[Denial]:
-    """The negations of a text; two that cancel each other are none."""
+    """Return the negations of a text; two that cancel each other are none."""
     cues = list(_CUE.finditer(text))
     plain = _without_figures(text) if cues else text
     found: list[Denial] = []
@@ -194,7 +194,7 @@ def denials(text: str) -> list[Denial]:
 
 
 def _without_figures(text: str) -> str:
-    """The text with blanks for figures and units: who denies a weight denies it in any unit."""
+    """Return the text with blanks for figures and units: who denies a weight denies it in any unit."""
     for start, end, _ in figures(text):
         text = text[:start] + " " * (end - start) + text[end:]
     return text
@@ -213,14 +213,14 @@ def _scope(text: str, cue: re.Match[str]) -> tuple[str, ...]:
 
 
 def denial_conflicts(claim: str, source: str) -> bool:
-    """Whether one of the two denies what the other says without denying it."""
+    """Return whether one of the two denies what the other says without denying it."""
     mine, theirs = denials(claim), denials(source)
     there, here = with_opposites(set(analyze(source))), with_opposites(set(analyze(claim)))
     return _unmatched(mine, theirs, there) or _unmatched(theirs, mine, here)
 
 
 def _unmatched(one: Iterable[Denial], other: Sequence[Denial], terms: set[str]) -> bool:
-    """Whether a denial concerns terms that the other text has, and finds no denial of its own there."""
+    """Return whether a denial concerns terms that the other text has, and finds no denial of its own there."""
     free = list(other)
     for denial in one:
         partner = next((theirs for theirs in free if set(denial.scope) & set(theirs.scope)), None)
@@ -232,7 +232,7 @@ def _unmatched(one: Iterable[Denial], other: Sequence[Denial], terms: set[str]) 
 
 
 def swapped(claim: str, source: str) -> bool:
-    """Whether two comparisons by the same word name their sides the other way round."""
+    """Return whether two comparisons by the same word name their sides the other way round."""
     mine, theirs = _THAN.match(claim), _THAN.match(source)
     if not mine or not theirs or mine["word"].lower() != theirs["word"].lower():
         return False
@@ -244,12 +244,12 @@ def swapped(claim: str, source: str) -> bool:
 
 
 def extent(text: str) -> Extent | None:
-    """How much of its subject a text speaks of, where it says so."""
+    """Return how much of its subject a text speaks of, where it says so."""
     return next((name for name, pattern in _EXTENTS if pattern.search(text)), None)
 
 
 def overreaches(claim: str, source: str) -> bool:
-    """Whether the claim says all where the source says some or does not say how many."""
+    """Return whether the claim says all where the source says some or does not say how many."""
     claimed, stated = extent(claim), extent(source)
     if claimed is None or claimed in ("none", "some"):
         return False
@@ -257,5 +257,5 @@ def overreaches(claim: str, source: str) -> bool:
 
 
 def hedged(text: str) -> bool:
-    """Whether a text says that something may be so rather than that it is."""
+    """Return whether a text says that something may be so rather than that it is."""
     return _HEDGE.search(text) is not None

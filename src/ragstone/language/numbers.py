@@ -53,7 +53,7 @@ NUMBER = re.compile(
 
 
 def value_of(match: re.Match[str]) -> Fraction:
-    """The number a match of NUMBER stands for; one too long to be an amount has none."""
+    """Return the number a match of NUMBER stands for; one too long to be an amount has none."""
     if match["share"]:
         return _SHARES[match["share"].lower()]
     if match["often"]:
@@ -66,14 +66,14 @@ def value_of(match: re.Match[str]) -> Fraction:
 
 
 def number(written: str) -> Fraction:
-    """A number in digits or as a word."""
+    """Return a number in digits or as a word."""
     if written[0].isdigit():
         return Fraction(written.replace(",", ""))
     return Fraction(sum(_SMALL.get(part, _TENS.get(part, 0)) for part in written.lower().split("-")))
 
 
 def scale_of(words: str) -> int:
-    """What the words behind a number multiply it by: "hundred thousand", "k"."""
+    """Return what the words behind a number multiply it by: "hundred thousand", "k"."""
     scale = 1
     for word in words.lower().replace("-", " ").split():
         scale *= _SCALES.get(word, 1)
@@ -81,7 +81,7 @@ def scale_of(words: str) -> int:
 
 
 def last_digit(match: re.Match[str]) -> Fraction:
-    """What one more in the last digit given amounts to."""
+    """Return what one more in the last digit given amounts to."""
     if match["plus"] or match["mark"]:
         return _SHARES.get((match["plus"] or "").lower(), Fraction(1, 4))
     decimals = (match["digits"] or "").partition(".")[2]

@@ -53,7 +53,7 @@ _WINDOW = 80
 
 
 def moved(text: str, start: int, end: int) -> Move:
-    """What the words around a number say; "unsure" where they speak of a change but not of this number."""
+    """Return the kind of change a number tells; "unsure" if the words around it speak of a change elsewhere."""
     before = clause_before(text, start)
     at = _AT.search(before)
     if at is None and _BY.search(before):
@@ -66,12 +66,12 @@ def moved(text: str, start: int, end: int) -> Move:
 
 
 def moves(text: str, start: int) -> bool:
-    """Whether something before a number is said to rise or to fall."""
+    """Return whether something before a number is said to rise or to fall."""
     return _MOVES.search(clause_before(text, start)) is not None
 
 
 def clause_before(text: str, start: int) -> str:
-    """The words that lead to a number, as far as one sentence goes."""
+    """Return the words that lead to a number, as far as one sentence goes."""
     return _STOP.split(text[max(0, start - _WINDOW) : start])[-1].rstrip()
 
 
@@ -79,9 +79,9 @@ Bound = Literal["is", "about", "over", "under", "at least", "at most"]
 Outcome = Literal["same", "differs", "absent"]
 
 _ABOUT = Fraction(1, 20)
-"""How far "about 100" may be from what the source says."""
+"""Share by which "about 100" may differ from the source."""
 _CONVERTED = Fraction(1, 100)
-"""How far a number may be off that was rounded when its unit was changed: 10 miles are 16 km."""
+"""Share by which a number may differ that was rounded in another unit: 10 miles are 16 km."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +92,23 @@ class Quantity:
     written: Fraction
     """The number before its unit is taken into account."""
     dimension: str
-    """What it measures, or the stem of the word it counts; empty when it stands alone."""
+    """The dimension it measures, or the stem of the word it counts; empty when it stands alone."""
     lead: str
-    """What stands before it: the stem of one word ("channel 12"), or the two words that lead to it."""
+    """The words before it: the stem of one word ("channel 12"), or the two words that lead to it."""
     bound: Bound
     per: tuple[str, Fraction] | None = None
-    """What it is counted by: the hour in "5 mg per hour"."""
+    """The unit it is counted by: the hour in "5 mg per hour"."""
     size: Fraction = Fraction(1)
     """Of one unit, in the measure of `value`."""
     step: Fraction = Fraction(1)
-    """What one more in the last digit given amounts to, in the measure of `written`."""
+    """Value of one more in the last digit given, in the measure of `written`."""
     move: Move = ""
-    """Whether it tells how far something moved, or where to."""
+    """Set if it tells how far something moved, or where to."""
     words: str = field(default="", compare=False)
     """It with its unit, as the text has it."""
 
     def fits(self, other: Quantity) -> bool:
-        """Whether a source that states `other` states this."""
+        """Return whether a source that states `other` states this."""
         if {self.move, other.move} == {"by", "to"} or not self._counted_alike(other):
             return False
         if self.dimension != other.dimension:
@@ -122,7 +122,7 @@ class Quantity:
         return _within(self, other)
 
     def rivals(self, other: Quantity) -> bool:
-        """Whether both measure the same kind of thing, so that one excludes the other."""
+        """Return whether both measure the same kind of thing, so that one excludes the other."""
         alike = self.dimension == other.dimension and (
             self.dimension or (self.lead and self.lead == other.lead)
         )
@@ -131,16 +131,16 @@ class Quantity:
         return not self.fits(other) and not self._may_be(other)
 
     def _counted_alike(self, other: Quantity) -> bool:
-        """Whether both are rates by the same measure, or neither is one."""
+        """Return whether both are rates by the same measure, or neither is one."""
         return (self.per and self.per[0]) == (other.per and other.per[0])
 
     def _each(self) -> Quantity:
-        """The rate as a plain number."""
+        """Return the rate as a plain number."""
         by = self.per[1] if self.per else Fraction(1)
         return replace(self, value=self.value / by, size=self.size / by, per=None)
 
     def _rounds(self, other: Quantity) -> bool:
-        """Whether it is a fair word for the other value: near it, and no digit of its own is wrong."""
+        """Return whether it is a fair word for the other value: near it, and no digit of its own is wrong."""
         off = abs(self.value - other.value)
         if self.bound == "about":
             return off <= self._leeway(other)
@@ -148,7 +148,7 @@ class Quantity:
         return converted and off <= min(self.step * self.size / 2, _CONVERTED * self._larger(other))
 
     def _may_be(self, other: Quantity) -> bool:
-        """Whether the two could be one measure told with fewer digits; neither states the other then."""
+        """Return whether the two could be one measure told with fewer digits; neither states the other then."""
         if self.per != other.per:
             return False
         exact = [one for one in (self, other) if one.bound in ("is", "about")]
@@ -159,7 +159,7 @@ class Quantity:
         return abs(self.value - other.value) <= max(self._leeway(other), other._leeway(self))
 
     def _leeway(self, other: Quantity) -> Fraction:
-        """Half of its last digit that is not a mere 0, but never much of it; none where it is told exactly."""
+        """Return half of its last digit that is not 0, within limits; 0 for an exact number."""
         if self.bound != "about" and self.size == other.size:
             return Fraction(0)
         last = self.step
@@ -173,14 +173,14 @@ class Quantity:
 
 
 def _allows(limit: Quantity, value: Fraction) -> bool:
-    """Whether a number lies inside a bound: three hours are among "up to three hours"."""
+    """Return whether a number lies inside a bound: three hours are among "up to three hours"."""
     if limit.bound in ("over", "under"):
         return value > limit.value if limit.bound == "over" else value < limit.value
     return value >= limit.value if limit.bound == "at least" else value <= limit.value
 
 
 def _within(claim: Quantity, source: Quantity) -> bool:
-    """Whether what the source allows lies inside what the claim allows."""
+    """Return whether what the source allows lies inside what the claim allows."""
     if claim.bound == "over":
         return source.value > claim.value or (source.bound == "over" and source.value >= claim.value)
     if claim.bound == "at least":
@@ -193,7 +193,7 @@ def _within(claim: Quantity, source: Quantity) -> bool:
 
 
 def compare(claimed: Quantity, stated: Sequence[Quantity]) -> Outcome:
-    """What a source's quantities say about one of the claim's."""
+    """Return what a source's quantities say about one of the claim's."""
     if any(claimed.fits(quantity) for quantity in stated):
         return "same"
     return "differs" if any(claimed.rivals(quantity) for quantity in stated) else "absent"
@@ -207,7 +207,7 @@ _RANGE = re.compile(r"\s?[-–—‐‑]\s?| to | and ")
 
 
 def joined(text: str, found: list[Span]) -> Spans:
-    """One quantity of the two in "1 hour 30 minutes" and "two hundred and fifty"; two bounds of "5–10 days"."""
+    """Return one quantity of the two in "1 hour 30 minutes" and "two hundred and fifty"; two bounds of "5–10 days"."""
     whole: list[Span] = []
     for span, one in found:
         if whole:
@@ -226,7 +226,7 @@ def joined(text: str, found: list[Span]) -> Spans:
 
 
 def _goes_on(before: Quantity, one: Quantity, between: str) -> bool:
-    """Whether a number is the rest of the one before it."""
+    """Return whether a number is the rest of the one before it."""
     if between not in (" ", " and ") or before.per or one.bound not in ("is", before.bound):
         return False
     if not before.dimension and _SCALED_WORDS.search(before.words):
@@ -251,19 +251,19 @@ def _sum(before: Quantity, one: Quantity) -> Quantity:
 
 
 def _scale(before: Quantity, one: Quantity) -> int:
-    """What is counted in "two hundred and fifty thousand" are the thousands."""
+    """Return what is counted in "two hundred and fifty thousand" are the thousands."""
     scaled = _THOUSANDS.search(one.words) if before.words.lower().endswith("hundred") else None
     return scale_of(scaled[0]) if scaled else 1
 
 
 def _in_measure_of(one: Quantity, bare: Quantity) -> Quantity:
-    """A number without a unit in that of the number behind it."""
+    """Return a number without a unit in that of the number behind it."""
     value = one.value - (one.written - bare.written) * one.size
     return replace(bare, value=value, dimension=one.dimension, size=one.size, per=one.per)
 
 
 def _is_range(low: Quantity, high: Quantity, between: str, before: str) -> bool:
-    """Whether two numbers are the ends of what something may be, not where it came from and went."""
+    """Return whether two numbers are the ends of what something may be, not where it came from and went."""
     if (
         _RANGE.fullmatch(between) is None
         or high.bound != "is"

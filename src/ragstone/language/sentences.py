@@ -1,4 +1,4 @@
-"""Where sentences begin and end.
+"""Finds the sentences of a text.
 
 A full stop ends a sentence unless what stands around it says otherwise: an abbreviation, an initial, a
 number, an address. Blank lines, headings, list items and table rows end one without a stop; a single line
@@ -25,7 +25,7 @@ DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 INSIDE_A_NAME = re.compile(r"[A-Z0-9_.]")
 CJK_STOPS = frozenset("。！？｡．")
 REACH = 40
-"""How far around a stop is looked at; no abbreviation is longer."""
+"""Characters read around a full stop; no abbreviation is longer."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -129,7 +129,7 @@ def _ends_sentence(text: str, start: int, stop: re.Match[str], end: int) -> bool
 
 
 def _ends_after(before: str, next_word: str, *, at_start: bool) -> bool:
-    """Whether one full stop behind `before` ends the sentence, given the word that follows."""
+    """Return whether one full stop behind `before` ends the sentence, given the word that follows."""
     last = LAST_WORD.search(before)
     word = last.group() if last else ""
     folded = word.lower()

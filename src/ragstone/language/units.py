@@ -63,24 +63,24 @@ PREFIXES = "$€£"
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What a word measures, and how large one of it is in that dimension's own unit."""
+    """The dimension that a word measures, and its size in that dimension's own unit."""
 
     dimension: str
     size: Fraction = Fraction(1)
     zero: Fraction = Fraction(0)
-    """What a measure of nothing amounts to: 0 °C is no absence of heat."""
+    """Value at a measure of 0: 0 °C is not the absence of heat."""
     per: tuple[str, Fraction] | None = None
-    """What it is counted by: the hour of a knot."""
+    """The unit it is counted by: the hour of a knot."""
 
     def measure(self, number: Fraction) -> Fraction:
         return number * self.size + self.zero
 
     def difference(self) -> Unit:
-        """The unit of a rise or a fall: 5 °C more are 9 °F more."""
+        """Return the unit of a rise or a fall: 5 °C more are 9 °F more."""
         return Unit(f"{_HEAT} more", self.size) if self.dimension == _HEAT else self
 
     def unconverted(self) -> Unit:
-        """The unit of a temperature that may be a point or a difference: only the same number in it is the same."""
+        """Return the unit of a temperature that may be a point or a difference: only the same number equals it."""
         if not self.zero and self.dimension != _HEAT:
             return self
         return Unit(f"{self.dimension} from {self.zero}")
@@ -107,7 +107,7 @@ CELSIUS = Unit(_HEAT, *_DEGREES["c"])
 
 
 def unit_of(word: str) -> Unit | None:
-    """The unit a word stands for, or a few words as in "square metres"; None when it measures nothing."""
+    """Return the unit a word stands for, or a few words as in "square metres"; None when it measures nothing."""
     word = word.replace("μ", "µ")
     folded = " ".join(word.lower().split())
     if told_by_case(word):
@@ -116,12 +116,12 @@ def unit_of(word: str) -> Unit | None:
 
 
 def told_by_case(word: str) -> bool:
-    """Whether a word would be another unit, or none, in another case."""
+    """Return whether a word would be another unit, or none, in another case."""
     return _CASED.fullmatch(word.lower()) is not None
 
 
 def _cased(word: str, folded: str) -> Unit | None:
-    """A unit that is told by its case; in any other case nobody knows what it is."""
+    """Return a unit that is told by its case; in any other case nobody knows what it is."""
     if _CERTAIN.fullmatch(word) is None:
         return None
     if word[1:2] in ("b", "B") and folded[0] in "kmgtp":
@@ -140,7 +140,7 @@ def _degrees(word: str, folded: str) -> Unit | None:
 
 
 def _powers(folded: str) -> Unit | None:
-    """Square and cubic lengths."""
+    """Return the units of square and cubic lengths."""
     match = _POWER.fullmatch(folded)
     raised = match and (match["word"] or match["sign"])
     base = UNITS.get(match["unit"]) if match and raised else None

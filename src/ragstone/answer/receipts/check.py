@@ -44,9 +44,9 @@ class Placed:
     state: QuoteState
     start: int
     passage: Hit | None = None
-    """What an answer would be given today to say something from this quote; None when the quote is not there."""
+    """The passage that an answer would get today for this quote; None if the quote is gone."""
     differences: tuple[str, ...] = ()
-    """What the receipt calls otherwise than the document does."""
+    """Names that differ between receipt and document."""
 
     @property
     def end(self) -> int:
@@ -58,7 +58,7 @@ class Placed:
 
 
 def placed(citation: Citation, stored: Stored | None) -> Placed:
-    """A quote of a receipt, looked for in its document."""
+    """Return a quote of a receipt, looked for in its document."""
     state, start = _looked_for(citation, stored)
     if stored is None or state not in ("stands", "moved"):
         return Placed(citation, state, citation.start)
@@ -66,7 +66,7 @@ def placed(citation: Citation, stored: Stored | None) -> Placed:
     holding = [one for one in stored.chunks if one.chunk.start <= start and end <= one.chunk.end]
     touching = holding or [one for one in stored.chunks if one.chunk.start < end and start < one.chunk.end]
     if not touching:
-        return Placed(citation, "changed", citation.start)  # a part that nobody can find is not given
+        return Placed(citation, "changed", citation.start)  # a part that cannot be found is not given
     best = max(
         touching, key=lambda one: (one.id == citation.chunk_id, -len(_differences(citation, one, start)))
     )
@@ -93,7 +93,7 @@ def _looked_for(citation: Citation, stored: Stored | None) -> tuple[QuoteState, 
 
 
 def _last_before(text: str, citation: Citation) -> int:
-    """Where the quote stands last that begins no later than it did; `rfind` may take quadratic time, `find` not."""
+    """Return the last place of the quote up to its old one; unlike `find`, `rfind` may take quadratic time."""
     before = text[: citation.start + len(citation.quote)]
     place = before[::-1].find(citation.quote[::-1])
     return -1 if place < 0 else len(before) - place - len(citation.quote)
@@ -147,7 +147,7 @@ def _short(words: str) -> str:
 
 
 Look = Callable[[str], Awaitable[Stored | None]]
-"""A document by its id as it is kept now, None when there is none."""
+"""Returns the current document of an id, or None."""
 MOST_READ_CHARS = 2_000_000
 """Of passages, read once for each sentence that cites them: a hundred times what the settings lead to."""
 _WHY: Mapping[QuoteState, str] = {
@@ -158,7 +158,7 @@ _WHY: Mapping[QuoteState, str] = {
 
 
 async def check_receipt(value: Mapping[str, Any], look: Look, marks: str = "") -> ReceiptReport:
-    """What of a receipt holds; `marks` is the format of marks here. Raises `InputError` for what is no receipt."""
+    """Return what still holds of a receipt; `marks` is the format of marks. Raises `InputError` for other JSON."""
     receipt = read_receipt(value)
     here = dict.fromkeys(one.document_id for one in receipt.citations if not one.site)
     documents = {document_id: await look(document_id) for document_id in here}
@@ -217,7 +217,7 @@ def _checked(one: Placed) -> CheckedCitation:
 
 
 def _why_not(sentence: Sentence, places: Mapping[int, Placed]) -> str:
-    """Why a sentence would not be said today; empty when it would."""
+    """Return why a sentence would not be said today; empty when it would."""
     if not sentence.citations or any(n not in places for n in sentence.citations):
         return "it cites nothing that the receipt holds"
     if sentence.support == "unsupported":
@@ -244,7 +244,7 @@ def _misquoted(text: str, cited: Sequence[Placed], passages: Sequence[Hit]) -> s
 
 
 def _unsaid(text: str, cited: Sequence[Placed], passages: Sequence[Hit]) -> str:
-    """What answering would hold against a sentence of a model, given these passages."""
+    """Return what answering would hold against a sentence of a model, given these passages."""
     given = {(hit.document_id, hit.start, hit.end): hit for hit in passages}
     hits = dict(enumerate(given.values(), start=1))
     reason, quotes = grounds(CitedSentence(text, tuple(hits), text), hits)

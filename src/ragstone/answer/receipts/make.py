@@ -26,13 +26,13 @@ _SPEECHLESS = frozenset(string.punctuation + " ")
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How an answer names its sources in its text."""
+    """The style in which an answer names its sources in its text."""
 
     style: CitationStyle = "index"
     format: str = DEFAULT_FORMAT
 
     def speaks(self) -> bool:
-        """Whether its marks hold more than a number and signs, so that they could say something to a reader."""
+        """Return whether its marks hold more than a number and signs, so that they could say something to a reader."""
         return self.style in ("index", "footnote") and not _SPEECHLESS.issuperset(
             self.format.replace(INDEX, "")
         )
@@ -46,7 +46,7 @@ def is_made_of(
     *,
     answered: bool,
 ) -> bool:
-    """Whether the sentences, written down in this way, are this answer."""
+    """Return whether the sentences, written down in this way, are this answer."""
     if not answered or not sentences:
         return not answered and not sentences and not citations and answer == NO_EVIDENCE
     if INDEX not in wording.format:
@@ -137,7 +137,7 @@ class AnswerReceipt:
     sentences: tuple[Sentence, ...]
     citations: tuple[Citation, ...]
     misfits: tuple[str, ...]
-    """What shows that it is not as it was made, whatever the documents say."""
+    """Signs that the receipt was changed after it was made."""
     unanswered: tuple[str, ...] = ()
 
 
@@ -152,7 +152,7 @@ def make_receipt(
     models: Mapping[str, str | None],
     wording: Wording | None = None,
 ) -> dict[str, Json]:
-    """All that is needed to check an answer later, as JSON. Raises `InputError` for one that names no sources."""
+    """Return all that a later check of an answer needs, as JSON. Raises `InputError` without sources."""
     if answer.status not in ("answered", "no_evidence"):
         raise InputError(
             "this answer stands on no passage, so a receipt could prove nothing of it",
@@ -180,13 +180,13 @@ def make_receipt(
 
 
 def digest(body: Mapping[str, Json]) -> str:
-    """The hash of a receipt's fields, however they are spaced and ordered."""
+    """Return the hash of a receipt's fields, however they are spaced and ordered."""
     bare = {name: value for name, value in body.items() if name != "digest"}
     return content_hash(json.dumps(bare, sort_keys=True, separators=(",", ":")))
 
 
 def read_receipt(value: Mapping[str, Any]) -> AnswerReceipt:
-    """What a receipt says. Raises `InputError` for what is none."""
+    """Return the content of a receipt. Raises `InputError` for other JSON."""
     try:
         read = _Receipt.model_validate(value)
     except ValidationError as error:

@@ -25,12 +25,12 @@ Search = Callable[[str], Awaitable[SearchResult]]
 PLAN_SECONDS = 10.0
 OUT_OF_TIME = "research: out of time"
 RERANKED = 2
-"""How many passages are reranked for each one that is kept."""
+"""Passages that are reranked for each one that is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What to research, with what, and how far."""
+    """A topic to research, with its search and its limits."""
 
     topic: str
     k: int
@@ -50,7 +50,7 @@ class Researcher:
         self._relevance = Relevance()
 
     async def research(self, task: Task) -> Research:
-        """Findings, best first. Raises what the first search raises; later failures are remarks."""
+        """Return findings, best first. Raises what the first search raises; later failures are remarks."""
         started = time.perf_counter()
         deadline = asyncio.get_running_loop().time() + self._seconds
         gathered, rounds = Gathered(task.topic), list[Round]()
@@ -74,7 +74,7 @@ class Researcher:
         )
 
     async def confidence(self, query: str, hits: Sequence[Hit], embedder: Embedder | None) -> float:
-        """How far the best of the hits of a query is about it, from 0 to 1; 0 without hits."""
+        """Return how far the best of the hits of a query is about it, from 0 to 1; 0 without hits."""
         known = {hit.chunk_id: hit.scores["dense"] for hit in hits if "dense" in hit.scores}
         return max(await self._judged(query, hits, embedder, known, {}), default=0.0)
 
@@ -114,7 +114,7 @@ class Researcher:
         return new
 
     async def _proposed(self, topic: str, gathered: Gathered, asked: Sequence[str]) -> list[str]:
-        """What the LLM would ask; nothing without one, or when it fails."""
+        """Return what the LLM would ask; nothing without one, or when it fails."""
         if self._llm is None:
             return []
         headings = list(dict.fromkeys(hit.section or hit.title for hit in gathered.about)) if asked else []
@@ -126,7 +126,7 @@ class Researcher:
             return []
 
     def _filled(self, gathered: Gathered, proposed: Sequence[str]) -> list[str]:
-        """Proposed sub-queries; where they are too few, facets of what was found as well."""
+        """Return proposed sub-queries; where they are too few, facets of what was found as well."""
         if len(proposed) >= FEWEST:
             return list(proposed)
         asked = [*gathered.queries, *proposed]
@@ -159,7 +159,7 @@ class Researcher:
             return await self._relevance.judge(query, hits, None, known)
 
     async def _ranked(self, task: Task, gathered: Gathered) -> tuple[Finding, ...]:
-        """The best of all that was found, whichever query found it."""
+        """Return the best of all that was found, whichever query found it."""
         if self._reranker is None or not gathered.about:
             return _unranked(task, gathered)
         head = gathered.ranked[: RERANKED * task.k]
@@ -183,7 +183,7 @@ async def _search(task: Task, gathered: Gathered, query: str) -> None:
 
 
 def _unranked(task: Task, gathered: Gathered) -> tuple[Finding, ...]:
-    """By relevance alone; nothing at all when nothing is about the topic, since the rest would only mislead."""
+    """Return the passages by relevance alone; empty if none is about the topic, since others would mislead."""
     best = gathered.ranked[: task.k] if gathered.about else []
     return tuple(_finding(gathered, hit, gathered.relevance[hit.chunk_id]) for hit in best)
 

@@ -29,7 +29,7 @@ You plan searches of a document collection.
 async def propose(
     llm: LLM, topic: str, asked: Sequence[str], headings: Sequence[str], *, seconds: float
 ) -> list[str]:
-    """Up to four queries that were not asked yet. Raises `RemoteError` when the model gives no reply."""
+    """Return up to four queries that were not asked yet. Raises `RemoteError` when the model gives no reply."""
     parts = [f"Topic: {plain(topic)}"]
     if asked:
         parts.append("Asked already, without finding enough:\n" + "\n".join(map(plain, asked)))
@@ -43,7 +43,7 @@ async def propose(
 
 
 def read_queries(reply: str, asked: Sequence[str]) -> list[str]:
-    """The queries of a reply, however it lists them, without those that were asked before."""
+    """Return the queries of a reply, however it lists them, without those that were asked before."""
     seen = {_key(query) for query in asked}
     queries = []
     for line in reply.splitlines():
@@ -59,9 +59,9 @@ def _key(query: str) -> str:
 
 
 HEADING, NAME, KEYWORD, PHRASE = 3.0, 2.0, 1.0, 1.0
-"""How much a side counts by where it was found: what an author made a heading is surely one."""
+"""Weight of a side by where it was found: what an author made a heading is surely one."""
 MOST_CHARS = 4000
-"""How much of a passage is read for phrases."""
+"""Characters of a passage that are read for phrases."""
 LONGEST_FACET = 80
 TOPIC_CHARS = 300
 _WORDS = re.compile(r"[^\W\d_][\w'’-]*")
@@ -70,7 +70,7 @@ _JOINTS = re.compile(r"[,;:?!&/]| (?:and|or|versus|vs\.?|with|without|for|in|on|
 
 
 def facets(topic: str, hits: Sequence[Hit], asked: Collection[str], limit: int) -> list[str]:
-    """Queries for sides of the topic that were not asked yet, the most frequent first."""
+    """Return queries for sides of the topic that were not asked yet, the most frequent first."""
     weights: dict[str, float] = {}
     for rank, hit in enumerate(hits):
         for side, weight in _sides(hit):
@@ -80,7 +80,7 @@ def facets(topic: str, hits: Sequence[Hit], asked: Collection[str], limit: int) 
 
 
 def parts(topic: str, asked: Collection[str], limit: int) -> list[str]:
-    """Other ways to ask for a topic of which nothing was found: each thing it names, or fewer of its words."""
+    """Return other ways to ask for a topic of which nothing was found: each thing it names, or fewer of its words."""
     pieces = [piece.strip() for piece in _JOINTS.split(topic[:TOPIC_CHARS])]
     if len(pieces) < 2:
         words = [word for word in _WORDS.findall(topic[:TOPIC_CHARS]) if word.casefold() not in STOP_WORDS]
@@ -96,7 +96,7 @@ def parts(topic: str, asked: Collection[str], limit: int) -> list[str]:
 
 
 def _fresh(topic: str, sides: Sequence[str], asked: Collection[str], limit: int) -> list[str]:
-    """The first sides that say something which neither the topic nor what was asked before says."""
+    """Return the first sides that say something which neither the topic nor what was asked before says."""
     subject = set(analyze_query(topic))
     said = [set(analyze_query(query)) - subject for query in asked]
     chosen: list[str] = []
@@ -124,13 +124,13 @@ def _sides(hit: Hit) -> Iterator[tuple[str, float]]:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Metadata is whatever a document says: only short texts of a list are taken."""
+    """Return the short texts of a metadata list, which may hold anything."""
     if isinstance(value, list):
         yield from (_short(one) for one in value[:50] if isinstance(one, str) and one.strip())
 
 
 def _phrases(text: str) -> Iterator[str]:
-    """Two or three words that begin with a capital, or that stand between function words."""
+    """Yield two or three words that begin with a capital, or that stand between function words."""
     for line in re.split(r"[.!?;:,()\n]", text):
         run: list[str] = []
         for word in [*_WORDS.findall(line), ""]:

@@ -1,4 +1,4 @@
-"""How far passages are about a query, on a scale that means the same with every embedding model.
+"""Relevance of passages to a query, on one scale for all embedding models.
 
 The score of a search ranks passages against each other: the best of many bad ones still scores high. Here a
 passage is compared with sentences about nothing in particular (see `answer.evidence`), and the query's terms
@@ -21,10 +21,10 @@ from ragstone.language.analyzer import analyze, analyze_query
 ABOUT = 0.4
 """Relevance from which a passage counts as being about the query."""
 WORDS_ALONE = 2 / 3
-"""What full coverage is worth where no model can be asked."""
+"""Relevance of full coverage without a model."""
 MOST_KNOWN = 16
 Cosines = Mapping[str, float]
-"""How near chunks are to the query, by chunk id, as far as a search has said."""
+"""Closeness of chunks to the query, by chunk id, as far as a search has told it."""
 
 
 class Relevance:
@@ -36,7 +36,7 @@ class Relevance:
     async def judge(
         self, query: str, hits: Sequence[Hit], embedder: Embedder | None, known: Cosines
     ) -> list[float]:
-        """One number per hit from 0 to 1. Raises what the embedder raises; None for it counts words alone."""
+        """Return the relevance of each hit from 0 to 1, by words alone without an embedder; its errors are raised."""
         covered = coverages(query, hits)
         if embedder is None:
             return [round(WORDS_ALONE * share, 6) for share in covered]
@@ -73,7 +73,7 @@ class Relevance:
 
 
 def coverages(query: str, hits: Sequence[Hit]) -> list[float]:
-    """The share of the query's terms that each passage or the headings above it hold."""
+    """Return the share of the query's terms that each passage or the headings above it hold."""
     wanted = set(analyze_query(query))
     if not wanted:
         return [0.0] * len(hits)
@@ -81,7 +81,7 @@ def coverages(query: str, hits: Sequence[Hit]) -> list[float]:
 
 
 def terms_of(hit: Hit) -> set[str]:
-    """All terms of a passage, its title and its headings."""
+    """Return all terms of a passage, its title and its headings."""
     return set(analyze(f"{hit.title}\n{hit.section}\n{hit.text}"))
 
 
@@ -93,7 +93,7 @@ class Gathered:
     hits: dict[str, Hit] = field(default_factory=dict)
     found_by: dict[str, list[str]] = field(default_factory=dict)
     cosines: dict[str, float] = field(default_factory=dict)
-    """How near passages are to the topic, as its own search said."""
+    """Closeness of passages to the topic, from its own search."""
     relevance: dict[str, float] = field(default_factory=dict)
     queries: list[str] = field(default_factory=list)
     degraded: dict[str, None] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class Gathered:
 
     @property
     def unjudged(self) -> list[Hit]:
-        """Passages whose relevance is not known yet."""
+        """Return passages whose relevance is not known yet."""
         return [hit for chunk_id, hit in self.hits.items() if chunk_id not in self.relevance]
 
     def judged(self, hits: Sequence[Hit], relevance: Sequence[float]) -> int:
@@ -125,21 +125,21 @@ class Gathered:
 
     @property
     def about(self) -> list[Hit]:
-        """The passages that are surely about the topic, most relevant first."""
+        """Return the passages that are surely about the topic, most relevant first."""
         return [hit for hit in self.ranked if self.is_about(hit)]
 
     @property
     def ranked(self) -> list[Hit]:
-        """All passages that were judged, most relevant first."""
+        """Return all passages that were judged, most relevant first."""
         judged = [hit for chunk_id, hit in self.hits.items() if chunk_id in self.relevance]
         return sorted(judged, key=lambda hit: (-self.relevance[hit.chunk_id], hit.chunk_id))
 
     def is_about(self, hit: Hit) -> bool:
-        """Whether a passage is surely about the topic."""
+        """Return whether a passage is surely about the topic."""
         return self.relevance[hit.chunk_id] >= ABOUT
 
     def uncovered(self, queries: Sequence[str]) -> tuple[str, ...]:
-        """Those that found nothing about the topic, and the topic itself while a term of it is nowhere."""
+        """Return those that found nothing about the topic, and the topic itself while a term of it is nowhere."""
         about = self.about
         met = {query for hit in about for query in self.found_by[hit.chunk_id]}
         wanting = [query for query in queries if query not in met]

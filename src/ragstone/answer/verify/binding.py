@@ -1,4 +1,4 @@
-"""Which words of a sentence belong together: a figure with what it is said of, a claim with one clause."""
+"""Words of a sentence that belong together: a figure and its subject, a claim and one clause."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Segment:
 
 
 def segments(text: str) -> list[Segment]:
-    """The pieces of a text that have figures; words without one belong to the next figure."""
+    """Return the pieces of a text that have figures; words without one belong to the next figure."""
     spans: list[tuple[tuple[int, int], Figure]] = sorted(
         [*date_spans(text), *quantity_spans(text)], key=lambda item: item[0]
     )
@@ -77,7 +77,7 @@ def _taken_over(head: str, tail: str, before: tuple[str, str] | None) -> frozens
 
 
 def misbound(claim: str, sentence: str) -> bool:
-    """Whether a figure of the claim is said of something else in the sentence, and another figure of this."""
+    """Return whether the sentence states a figure of the claim of something else, and another figure of this."""
     stated = segments(sentence)
     if len(stated) < 2:
         return False
@@ -103,7 +103,7 @@ def _bound_elsewhere(figure: Figure, terms: frozenset[str], stated: Sequence[Seg
 
 
 def _closer(terms: frozenset[str], rival: Segment, piece: Segment) -> bool:
-    """Whether the claim has words that stand with the rival figure alone, and no more that stand with its own alone."""
+    """Return whether at least as many words of the claim stand only with the rival figure as only with its own."""
     own = terms & (piece.terms - rival.terms - rival.said)
     others = terms & (rival.terms - piece.terms - piece.said)
     return len(others) > 0 and len(others) >= len(own)
@@ -120,7 +120,7 @@ def _related(figure: Figure, other: Figure, how: str) -> bool:
 
 
 def scattered(claim: str, sentence: str, names: Sequence[str], known: Set[str]) -> bool | None:
-    """Whether a claim puts together words of several clauses; None when one clause has all that the sentence has.
+    """Return whether a claim joins words of several clauses, or None if one clause has all of them.
 
     True when its subject, its verb or a name comes from elsewhere, False when only other words do.
     """
@@ -140,7 +140,7 @@ def scattered(claim: str, sentence: str, names: Sequence[str], known: Set[str]) 
 
 
 def _head(claim: str) -> set[str]:
-    """The terms of a claim's subject and verb; what is said with "is" belongs to them."""
+    """Return the terms of a claim's subject and verb; what is said with "is" belongs to them."""
     verb = first_verb(tokens(claim))
     if verb is None:
         return set()
@@ -161,7 +161,7 @@ MOST_WORDS = 60
 
 
 def reversed_roles(claim: str, source: str) -> bool:
-    """Whether two words that stand on either side of a third have changed sides."""
+    """Return whether two words that stand on either side of a third have changed sides."""
     mine, theirs = _places(claim), _places(source)
     if bool(_PASSIVE.search(claim)) != bool(_PASSIVE.search(source)):
         return False
@@ -178,7 +178,7 @@ def reversed_roles(claim: str, source: str) -> bool:
 
 
 def _places(text: str) -> dict[str, int]:
-    """Where each term stands that a text has once."""
+    """Return where each term stands that a text has once."""
     terms: list[str] = []
     for word in _WORD.findall(text)[:MOST_WORDS]:
         folded = word.lower().strip(".")
@@ -191,7 +191,7 @@ def _places(text: str) -> dict[str, int]:
 
 
 def mixed_names(claim: str, source: str) -> bool:
-    """Whether the claim gives a name of the source another partner: Maria Holt where it says Maria Lind."""
+    """Return whether the claim gives a name of the source another partner: Maria Holt where it says Maria Lind."""
     known = [frozenset(run.split()) for run in _FULL_NAME.findall(source)]
     everything = frozenset[str]().union(*known)
     words = set(_WORD.findall(source))

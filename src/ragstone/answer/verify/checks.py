@@ -85,7 +85,7 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
 
 
 def turned_round(claim: str, sentence: str) -> bool:
-    """Whether the two name who does what to whom, or what is more than what, the other way round."""
+    """Return whether the two name who does what to whom, or what is more than what, the other way round."""
     return swapped(claim, sentence) or reversed_roles(claim, sentence)
 
 
@@ -133,7 +133,7 @@ def _scattered(claim: str, sentence: str, around: str) -> bool | None:
 
 
 def _crossed(claim: str, sentence: str) -> bool:
-    """Whether a claim's subject and what it says of it come from different clauses: another did that."""
+    """Return whether a claim's subject and what it says of it come from different clauses: another did that."""
     verb, parts = first_verb(tokens(claim)), [set(analyze(part)) for part in split_claim(sentence)]
     if verb is None or len(parts) < 2 or _PRONOUN.search(sentence):
         return False
@@ -154,13 +154,13 @@ def _dates(claim: str, sentence: str) -> list[tuple[_Figure, Outcome]]:
 
 
 def _nearest(claim: str, sentence: str) -> str:
-    """The clause that shares most terms with the claim, or the sentence where it needs more than one."""
+    """Return the clause that shares most terms with the claim, or the sentence where it needs more than one."""
     wanted = set(analyze_query(claim))
     return max(clauses(sentence)[::-1], key=lambda clause: len(wanted.intersection(analyze(clause))))
 
 
 def names(text: str) -> list[str]:
-    """Capitalised words, acronyms and identifiers; neither dates nor the word that begins a sentence."""
+    """Return capitalised words, acronyms and identifiers; neither dates nor the word that begins a sentence."""
     words = text.split()
     dated = [span for span, _ in date_spans(text)]
     capitals = sum(word[:1].isupper() for word in words)
@@ -176,6 +176,6 @@ def names(text: str) -> list[str]:
 
 
 def missing_names(claim: str, text: str) -> list[str]:
-    """Names in a claim of which no part occurs in a text."""
+    """Return names in a claim of which no part occurs in a text."""
     known = set(analyze(text))
     return [name for name in dict.fromkeys(names(claim)) if known and not known & set(analyze(name))]

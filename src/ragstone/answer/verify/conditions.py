@@ -39,7 +39,7 @@ _CLAIM = re.compile(
 _PAST = ("was", "were", "had", "did")
 _DENYING = ("unless", "without")
 _ANY = re.compile(r"\b(?:an?|any|every|each)\s(?P<what>(?:[\w'’-]{1,30}\s?){1,4})", re.I)
-"""A thing that is told apart by its state: "a full disk" is a disk, if it is full."""
+"""A thing that is named by its state: "a full disk" is a disk, if it is full."""
 _END = re.compile(r"[,;:.!?](?:\s|$)|\s(?:then|but)\s", re.I)
 _KEPT = 0.6
 """Share of a condition's terms that its other wording must have."""
@@ -60,7 +60,7 @@ class Condition:
 
 
 def condition_dropped(claim: str, sentence: str) -> bool:
-    """Whether a sentence says something under a condition that the claim leaves out, or turns round."""
+    """Return whether a sentence says something under a condition that the claim leaves out, or turns round."""
     if narrowed := _NARROWED.match(sentence):
         wanted = _terms(narrowed["what"])
         if len(wanted.intersection(_terms(claim))) < _KEPT * len(wanted):
@@ -90,7 +90,7 @@ def _states(claim: str) -> list[Condition]:
 
 
 def _is_condition(text: str, mark: re.Match[str], words: str) -> bool:
-    """Whether a word that may mean something else begins a condition here."""
+    """Return whether a word that may mean something else begins a condition here."""
     if mark["clause"]:
         stated = first_verb(tokens(text[: mark.start()])) is not None or not text[: mark.start()].strip()
         return stated and first_verb(tokens(words)) is not None
@@ -109,7 +109,7 @@ def _in_order(words: str) -> list[str]:
 
 
 def _same(mine: Condition, theirs: Condition) -> bool:
-    """Whether one is the other in other words; "otherwise" points back and has none of its own."""
+    """Return whether one is the other in other words; "otherwise" points back and has none of its own."""
     shared = len(mine.terms & theirs.terms)
     if theirs.last and theirs.last not in mine.terms:
         return False
@@ -158,12 +158,12 @@ _SEASON = re.compile(
 
 
 def at_certain_times(claim: str, sentence: str) -> bool:
-    """Whether a sentence speaks of certain days or seasons and the claim leaves them out."""
+    """Return whether a sentence speaks of certain days or seasons and the claim leaves them out."""
     return _SEASON.search(strong_part(claim, sentence)) is not None and _SEASON.search(claim) is None
 
 
 def denied_as_a_whole(claim: str, sentence: str) -> bool:
-    """Whether one of the two calls false what the other states."""
+    """Return whether one of the two calls false what the other states."""
     return bool(_FALSE.search(sentence)) != bool(_FALSE.search(claim))
 
 
@@ -190,7 +190,7 @@ def unstated(claim: str, sentence: str) -> Objection | None:
 
 
 def strong_part(claim: str, sentence: str) -> str:
-    """The part of a sentence between semicolons and "but" that a claim is about; all of it where it needs more."""
+    """Return the part of a sentence, cut at semicolons and "but", that a claim is about, or all of it."""
     parts = _STRONG_JOINT.split(sentence)
     wanted = set(analyze_query(claim))
     counts = [len(wanted.intersection(analyze(part))) for part in parts]
@@ -224,13 +224,13 @@ class Excepted:
     terms: frozenset[str]
     """Those that the text has nowhere but in its exceptions."""
     plain: bool
-    """Whether what is said of the others is thereby denied of this."""
+    """True if the exception denies of this what is said of the others."""
     state: frozenset[str]
-    """What this is instead, where it is told: closed."""
+    """The state of this instead, if the text tells it: closed."""
 
 
 def left_out(claim: str, sentence: str) -> Left:
-    """Whether a claim says of an exception, or of all, what the sentence says of the others."""
+    """Return whether a claim says of an exception, or of all, what the sentence says only of the others."""
     found = list(_excepted(sentence))
     if not found:
         return ""
@@ -248,7 +248,7 @@ def left_out(claim: str, sentence: str) -> Left:
 
 
 def _named(claim: str, terms: set[str], thing: Excepted) -> float:
-    """How much of an excepted thing a claim names; days and dates are compared as such."""
+    """Return how much of an excepted thing a claim names; days and dates are compared as such."""
     mine, theirs = moments(claim), moments(thing.words)
     if mine and theirs:
         return float(any(one.meets(other) for one in mine for other in theirs))
@@ -256,7 +256,7 @@ def _named(claim: str, terms: set[str], thing: Excepted) -> float:
 
 
 def _excepted(text: str) -> Iterator[Excepted]:
-    """The things that a text excepts."""
+    """Yield the things that a text excepts."""
     found: list[tuple[str, bool, frozenset[str]]] = []
     rest = text
     for mark in islice(_MARK.finditer(text), MOST):
@@ -273,7 +273,7 @@ def _excepted(text: str) -> Iterator[Excepted]:
 
 
 def _things(text: str, mark: re.Match[str]) -> Iterator[str]:
-    """What an exception names: it goes on over "and" and commas, up to the verb that it stands before."""
+    """Yield the things an exception names, across "and" and commas, up to the next verb."""
     end = _ENDS.search(text, mark.end())
     phrase = text[mark.end() : end.start() if end else len(text)].strip(" .!?")
     stated = first_verb(tokens(text[: mark.start()])) is not None

@@ -139,7 +139,7 @@ class JudgedPart:
 
     @property
     def status(self) -> Status:
-        """Sources that disagree establish nothing; a failed check keeps a claim from being verified."""
+        """Return the status: sources that disagree prove nothing, and a failed check prevents VERIFIED."""
         if self.stance != "supported":
             return "UNVERIFIED"
         sound = [one.support for one in self.judgements if not one.reading.findings.failed]
@@ -149,7 +149,7 @@ class JudgedPart:
 
 
 def verdict(claim: str, parts: Sequence[JudgedPart], checker: str, degraded: Sequence[str]) -> Verdict:
-    """A compound claim is as good as its weakest part."""
+    """Return a compound claim is as good as its weakest part."""
     return Verdict(
         claim=claim,
         status=min((part.status for part in parts), key=_STATUSES.index),
@@ -168,7 +168,7 @@ def _supporting(part: JudgedPart) -> list[Hit]:
 
 
 def independent(hits: Iterable[Hit]) -> int:
-    """How many sources passages come from: one document or address, or copies of one text, are one source."""
+    """Return the number of independent sources: one document, one address or copies of one text count once."""
     counted: list[tuple[Hit, set[str]]] = []
     for hit in hits:
         terms = set(analyze(hit.text))
@@ -184,7 +184,7 @@ def _same_source(hit: Hit, terms: set[str], other: Hit, known: set[str]) -> bool
 
 
 def _chosen(parts: Sequence[JudgedPart]) -> list[Judgement]:
-    """The best evidence of each part, of each stance where sources disagree, then the next best."""
+    """Return the best evidence of each part, of each stance where sources disagree, then the next best."""
     firsts, rest = [], []
     for part in parts:
         ranked = sorted(part.judgements, key=lambda one: -one.weight)

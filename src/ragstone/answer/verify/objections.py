@@ -84,7 +84,7 @@ class Objection:
 
     @property
     def text(self) -> str:
-        """The objection in words. Logic looks at `kind`: the detail is the user's own text."""
+        """Return the objection in words. Logic looks at `kind`: the detail is the user's own text."""
         return _TEXTS[self.kind].replace("{detail}", self.detail)
 
 
@@ -93,11 +93,11 @@ class Findings:
     """The objections of the checks to one sentence, read beside one claim."""
 
     conflicts: tuple[Objection, ...]
-    """Where the two cannot both be true if they speak of the same thing."""
+    """Points on which the two cannot both be true if they speak of the same thing."""
     gaps: tuple[Objection, ...]
-    """What the claim says and the sentence does not."""
+    """Things that the claim says and the sentence does not."""
     voids: tuple[Objection, ...]
-    """Why the sentence does not state the claim at all, whatever words they share."""
+    """Reasons why the sentence does not state the claim at all, despite common words."""
     turned: bool
     """One speaks of more where the other speaks of less."""
     exact: bool
@@ -105,7 +105,7 @@ class Findings:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """All objections in words."""
+        """Return all objections in words."""
         return tuple(objection.text for objection in (*self.conflicts, *self.voids, *self.gaps))
 
 

@@ -24,7 +24,7 @@ from ragstone.language.negation import restated
 from ragstone.language.sentences import sentence_spans
 
 SHORTLIST = 16
-"""How many sentences the model compares with a claim."""
+"""Most sentences that the model compares with a claim."""
 REMEMBERED = 2000
 """Sentences whose vectors are kept."""
 _MAX_CHARS = 1000
@@ -46,12 +46,12 @@ class Reading:
 
     @property
     def strength(self) -> float:
-        """How much it bears on the claim, whatever it says about it."""
+        """Return how much it bears on the claim, whatever it says about it."""
         return self.closeness + COVERAGE_WEIGHT * self.coverage
 
     @property
     def premise(self) -> str:
-        """The sentence as a checker should read it: with its title and the sentence before it, or its columns."""
+        """Return the sentence as a checker reads it: with its title and the sentence before it, or its columns."""
         hit, before = self.quote.hit, ""
         if self.quote.head is not None:
             row = shown(self.quote.text, self.quote.head.text)
@@ -71,7 +71,7 @@ class Reader:
         self._known: dict[tuple[str, str], Vector] = {}
 
     async def read(self, claim: str, hits: Sequence[Hit]) -> tuple[list[Reading], list[str]]:
-        """The sentences that bear most on the claim, strongest first, and what could not be done."""
+        """Return the sentences that bear most on the claim, strongest first, and what could not be done."""
         terms = frozenset(analyze_query(claim))
         quotes = in_claim(list(sentences(hits)), claim, terms)
         read = [as_meant(quote, terms) for quote in quotes]
@@ -103,7 +103,7 @@ class Reader:
         return closeness(asked.vectors[0], vectors, self._unrelated.vectors)
 
     async def _vectors(self, model: str, texts: Sequence[str]) -> Matrix:
-        """Made once for a while: the claims of one article are read beside the same sentences again and again."""
+        """Return vectors, cached: the claims of one article are read beside the same sentences again and again."""
         known = {text: self._known[model, text] for text in texts if (model, text) in self._known}
         missing = [text for text in dict.fromkeys(texts) if text not in known]
         if missing:
@@ -122,7 +122,7 @@ def _changed() -> ModelMismatch:
 
 
 def sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
-    """The sentences of the hits that state something, each place once."""
+    """Yield the sentences of the hits that state something, each place once."""
     seen: set[tuple[str, int, int]] = set()
     for hit in hits:
         in_tables = rows(hit)
@@ -137,7 +137,7 @@ def sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
 
 
 def _reading(claim: str, said: str, quote: Quote, near: float, covered: float) -> Reading:
-    """`said` is the claim in the figures of the sentence."""
+    """Read a quote beside a claim; `said` is the claim in the figures of the sentence."""
     headings = f"{quote.hit.title}\n{quote.hit.section}"
     if quote.head is None:
         findings = check(claim, quote.text, headings, quote.hit.text)
@@ -149,7 +149,7 @@ def _reading(claim: str, said: str, quote: Quote, near: float, covered: float) -
 
 
 def literal(claim: str, sentence: str) -> float:
-    """Share of the claim's neighbouring terms that are neighbours in the sentence."""
+    """Return share of the claim's neighbouring terms that are neighbours in the sentence."""
     claimed, said = analyze(claim), analyze(sentence)
     wanted = set(pairwise(claimed)) or {(term, term) for term in claimed}
     found = set(pairwise(said)) | {(term, term) for term in said}

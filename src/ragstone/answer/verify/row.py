@@ -31,13 +31,13 @@ _YES = frozenset(("yes", "y", "x", "true", "✓", "✔"))
 
 
 def row_statement(row: Quote, terms: AbstractSet[str]) -> str:
-    """The cells of a row that a claim is about, in words that the checks take for one statement."""
+    """Return the cells of a row that a claim is about, in words that the checks take for one statement."""
     cells = meant_cells(row, terms)
     return ", ".join(value if is_prose(value) else f"{name} {value}".strip() for name, value in cells)
 
 
 def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) -> Findings:
-    """What a row says for and against a claim."""
+    """Return the findings of a row read beside a claim."""
     known_as = label(row)
     name, claim = unnumbered(known_as, claim)
     said = row_statement(row, terms).replace(known_as, name, 1)
@@ -61,7 +61,7 @@ def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) ->
 def _without_order(
     found: Findings, claim: str, claimed: Sequence[Quantity], row: Quote, terms: AbstractSet[str]
 ) -> Findings:
-    """Findings without what only the order of words tells: that of cells says nothing, their columns do."""
+    """Return the findings without those from word order, which means nothing between cells."""
     values = [value for _, value in meant_cells(row, terms)]
     conflicts, voids = found.conflicts, found.voids
     if not any(turned_round(claim, value) for value in values):
@@ -77,7 +77,7 @@ def _without_order(
 
 
 def _says_otherwise(row: Quote, terms: AbstractSet[str]) -> bool:
-    """Whether of the columns that a claim names none has a word of it but those that the row is known by."""
+    """Return whether no column that the claim names holds a word of it, apart from the row's own label."""
     first, *_ = named_cells(row.text, row.head.text if row.head else "")
     own = terms - set(analyze(first[1]))
     values = [cell[1] for cell in named_columns(row, terms) if cell != first]
@@ -91,7 +91,7 @@ def _named_figures(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
 
 
 def states(row: Quote, claim: str, said: str) -> bool:
-    """Whether all words of a claim, or of it in the row's figures, are those of a row and of what stands over it."""
+    """Return whether a row and its headings hold all words of a claim, or of the claim in the row's figures."""
     above = f"{row.hit.title}\n{row.hit.section}\n{caption(row.head) if row.head else ''}"
     known = set(analyze(f"{row_statement(row, frozenset(analyze_query(claim)))}\n{above}"))
     return any(known.issuperset(analyze_query(words)) for words in (claim, said))
@@ -106,7 +106,7 @@ def _with_figures(found: Findings) -> Findings:
 
 
 def _told(claimed: Sequence[Quantity], cells: Sequence[Cell], named: Sequence[Cell]) -> list[Outcome]:
-    """What a row says of each figure: another one only in the one column that the claim names."""
+    """Return what a row says of each figure: another one only in the one column that the claim names."""
     bound = [any(_fits(one, cell) for cell in named) for one in claimed]
     # Of what its other cells say nothing is claimed until the column that is named has a figure, too.
     readable = cells if any(bound) or not named else named
@@ -126,7 +126,7 @@ def _fits(claimed: Quantity, cell: Cell) -> bool:
 
 
 def _quantities(cell: Cell) -> Sequence[Quantity]:
-    """The figures of a cell, by themselves and of what its column is named after: 120 are 120 employees."""
+    """Return the figures of a cell, by themselves and of what its column is named after: 120 are 120 employees."""
     name, value = cell
     return [one for words in ("", *name.split()) for one in quantities(f"{value} {words}".strip())]
 

@@ -31,7 +31,7 @@ _CONDITION = re.compile(r"\b(?:if|unless|when|because|so that)\b", re.I)
 
 
 def split_claim(claim: str) -> list[str]:
-    """The parts of a claim in order; one that cannot be taken apart safely is its own only part."""
+    """Return the parts of a claim in order; one that cannot be taken apart safely is its own only part."""
     return list(_split(claim[:MAX_CHARS]))
 
 
@@ -50,7 +50,7 @@ def _split(claim: str) -> tuple[str, ...]:
 
 
 def clauses(sentence: str) -> list[str]:
-    """A sentence and, where it has several, its clauses: a short claim may be one of them."""
+    """Return a sentence and, where it has several, its clauses: a short claim may be one of them."""
     parts = split_claim(sentence)
     return [sentence, *parts] if len(parts) > 1 else [sentence]
 
@@ -61,7 +61,7 @@ def _until_joint(text: str) -> str:
 
 
 def _parts_here(left: str, right: str, *, weak: bool) -> bool:
-    """Whether both sides state something, unlike those of "salt and pepper" or "not by boat but by train"."""
+    """Return whether both sides state something, unlike those of "salt and pepper" or "not by boat but by train"."""
     before, after = tokens(left), tokens(right)
     if min(len(before), len(after)) < _FEWEST_WORDS or _HANGS.match(left) or _HANGS.match(right):
         return False
@@ -75,7 +75,7 @@ def _parts_here(left: str, right: str, *, weak: bool) -> bool:
         return False
     closed = not weak or _is_closed(before, verb)
     if shared and shared.agrees_with(verb) and (shared.sure or closed):
-        # "did not stop the pump and check the oil": nobody can tell how far the "not" reaches.
+        # "did not stop the pump and check the oil": it is unclear how far the "not" reaches.
         return shared.form == "s" or not _is_denied(before, verb)
     return own is not None and _has_subject(after, own) and (own.sure or (closed and own.same_time(verb)))
 
@@ -87,12 +87,12 @@ def _is_denied(words: list[Token], verb: Verb) -> bool:
 
 
 def _ends_alike(verb: Verb, own: Verb | None, after: list[Token]) -> bool:
-    """Whether both sides end with what may be their verbs: one of them must be, and then both are."""
+    """Return whether both sides end with what may be their verbs: one of them must be, and then both are."""
     return own is not None and own.form == verb.form and own.place == len(after) - 1
 
 
 def _is_closed(words: list[Token], verb: Verb) -> bool:
-    """Whether what follows the verb cannot go on as a list: "at eight and …", "is open and …"."""
+    """Return whether what follows the verb cannot go on as a list: "at eight and …", "is open and …"."""
     rest = words[verb.place + 1 :]
     if not rest or rest[-1].kind in ("number", "adverb", "name"):
         return True
@@ -100,7 +100,7 @@ def _is_closed(words: list[Token], verb: Verb) -> bool:
 
 
 def _has_subject(words: list[Token], verb: Verb) -> bool:
-    """Whether what stands before a verb can be its subject; "old boats in the harbour" has none."""
+    """Return whether what stands before a verb can be its subject; "old boats in the harbour" has none."""
     first = words[0]
     return verb.form != "s" or first.kind in ("determiner", "pronoun", "name", "number") or verb.sure
 
@@ -115,7 +115,7 @@ def _with_subjects(parts: list[str]) -> list[str]:
 
 
 def _shared_lead(before: str, part: str) -> str:
-    """What two statements have in common and the second leaves out: the subject, and "must" or "was" with it."""
+    """Return what the second of two statements leaves out: the subject, with "must" or "was"."""
     words = tokens(part)
     verb, first = first_verb(words, shared=True), first_verb(tokens(before))
     if verb is None or first is None or not verb.agrees_with(first):
