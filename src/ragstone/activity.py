@@ -24,6 +24,7 @@ from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, RagstoneError, unknown_kb
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LLM
+from ragstone.core.remedies import Action, Remedy
 from ragstone.gate import Gate
 from ragstone.pruning import Pruning
 from ragstone.query.request import checked_choice, checked_count, checked_query
@@ -103,7 +104,7 @@ class Activity:
             await self._gate.audit.denied(name, "feedback", unknown)
             raise NotFoundError(
                 f"no passage {unknown!r:.80} in knowledge base '{scope}'",
-                hint="ragstone search … --json shows the chunk_id of each passage",
+                remedy=Remedy(Action.LIST_PASSAGES),
             )
         moment, said_by = now(), voter.replace("\x00", " ").encode("utf-8", "replace").decode()
         votes = [
@@ -271,7 +272,7 @@ class Activity:
                 await self._gate.audit.denied(name, "golden", one)
                 raise NotFoundError(
                     f"no document {one!r:.80} in knowledge base '{scope}'",
-                    hint="list them with: ragstone documents",
+                    remedy=Remedy(Action.LIST_DOCUMENTS),
                 )
         kept = GoldenQuery(scope, asked, tuple(dict.fromkeys(document_ids)), "manual")
         await self._files.write(identity, lambda db: rows.add_golden(db, [kept]))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ledger import Ledger
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase, SearchResult, Space
 from ragstone.evaluate.dataset import Dataset
 from ragstone.evaluate.golden import known_items
@@ -71,7 +72,8 @@ class SpaceComparer:
         raise InputError(
             f"no label of {labelled.name} names a document of knowledge base '{kb.name}', "
             f"the first being {next(iter(sorted(known)))!r:.80}",
-            hint="a label is the id or the uri of a document, which `ragstone documents --json` shows",
+            hint="a label is the id or the uri of a document",
+            remedy=Remedy(Action.LIST_DOCUMENTS),
         )
 
     async def _generated(self, tenant: str, kb: KnowledgeBase) -> Dataset | None:

@@ -18,10 +18,11 @@ from ragstone.core.audit import Auditor
 from ragstone.core.clock import now
 from ragstone.core.erasure import Receipt, Target
 from ragstone.core.errors import NotFoundError, RagstoneError
+from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place
 from ragstone.stores import activity_rows
-from ragstone.stores.health.abandoned_indexes import how_to_finish, left_stores
+from ragstone.stores.health.abandoned_indexes import left_stores
 from ragstone.stores.ledger import erasure
 from ragstone.stores.ledger import erasure as erasure_counts
 from ragstone.stores.ledger.erasure import Sample, Traces
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 LEDGER, FILES, VECTORS, ACTIVITY = "ledger", "files", "vectors", "activity"
-LATER = "the next search or change finishes it, or: ragstone doctor --repair"
+LATER = "the next search or change finishes it, or", Remedy(Action.REPAIR_STORES)
 ASKED = "what was asked of it may still be in this file"
 DEPTH = 100
 """How far down a search for a chunk's own words and vector looks for it."""
@@ -61,12 +62,14 @@ class _Case:
     scrubbed: bool = False
 
     @contextmanager
-    def unless(self, what: str, then: str = "") -> Iterator[None]:
+    def unless(self, what: str, then: str = "", remedy: Remedy | None = None) -> Iterator[None]:
         """Go on when a part of it cannot be done now, and say why, and what is done or to be done then."""
         try:
             yield
         except RagstoneError as error:
-            self.unfinished.append("; ".join(filter(None, (f"{what}: {error}", error.hint, then))))
+            self.unfinished.append(
+                "; ".join(filter(None, (f"{what}: {error}", error.advice, advise(then, remedy))))
+            )
 
     def receipt(self, tenant: str) -> Receipt:
         removed = {
@@ -107,7 +110,7 @@ class Eraser:
         """Erase a tenant with all it has, or finish what was begun of that; `NotFoundError` when there is none."""
         tenant = await self._tenants.get(name)
         if tenant is None:
-            raise NotFoundError(f"there is no tenant '{name}'", hint="list them with: ragstone tenants")
+            raise NotFoundError(f"there is no tenant '{name}'", remedy=Remedy(Action.LIST_TENANTS))
         case, samples = _Case(Target("tenant", name)), []
         if tenant.state != "deleting":
             case.before[LEDGER] = await self._ledger.read(name, erasure_counts.count_tenant)
@@ -125,7 +128,7 @@ class Eraser:
         case.before[FILES] = {"files": (await self._ledger.remains(tenant.id))["files"]}
         with suppress(RagstoneError):  # what cannot be read is removed all the same
             case.before[ACTIVITY] = {"rows": await self._activity.run(tenant.id, activity_rows.count_all, 0)}
-        with case.unless(f"tenant '{name}'", f"ragstone tenants delete {name} --yes finishes it"):
+        with case.unless(f"tenant '{name}'", remedy=Remedy(Action.FINISH_TENANT_DELETION, tenant=name)):
             await self._tenants.delete(name)
         left = dict(await self._ledger.remains(tenant.id))
         case.after[FILES] = {"files": left.pop("files")}
@@ -152,7 +155,10 @@ class Eraser:
         if traces.space_ids:
             case.places = await self._places(tenant, traces.space_ids)
             case.left_behind = [
-                f"{store}: may still hold it and is not in use any more; {how_to_finish(store)}"
+                advise(
+                    f"{store}: may still hold it and is not in use any more",
+                    Remedy(Action.FINISH_LEFT_STORE, store=store),
+                )
                 for store in await self._left(tenant, traces.space_ids)
             ]
         with case.unless(VECTORS):
@@ -178,11 +184,11 @@ class Eraser:
         kbs = sorted({case.traces.kb.id for case in cases if case.traces})
         ids = [one for case in cases if case.traces for one in case.traces.document_ids]
         common = _Case(cases[0].target)
-        with common.unless(VECTORS, LATER):
+        with common.unless(VECTORS, *LATER):
             await self._ledger.settle(tenant)
         with common.unless(LEDGER):
             common.scrubbed = await self._ledger.scrub(tenant, kbs)
-        with common.unless(FILES, LATER):
+        with common.unless(FILES, *LATER):
             await self._ledger.sweep(tenant, ids)
         with common.unless(ACTIVITY, ASKED):
             await self._forget_activity(
@@ -202,14 +208,17 @@ class Eraser:
             case.after[ACTIVITY] = {"rows": await self._count_activity(tenant, case)}
         if files:
             case.unfinished.append(
-                f"{FILES}: {files} may be on the way in, or left by a crash; "
-                "what nobody needs an hour later is removed by a worker, or by: ragstone doctor --repair"
+                advise(
+                    f"{FILES}: {files} may be on the way in, or left by a crash; "
+                    "what nobody needs an hour later is removed by a worker, or",
+                    Remedy(Action.REPAIR_STORES),
+                )
             )
         await self._look_elsewhere(tenant, case, traces.samples)
 
     async def _look_elsewhere(self, tenant: str, case: _Case, samples: Sequence[Sample]) -> None:
         """Count what the vector database has, and search for what was erased."""
-        with case.unless(VECTORS, LATER):
+        with case.unless(VECTORS, *LATER):
             if self._provider and self._provider.name in case.before:
                 case.after[self._provider.name] = case.before[self._provider.name]  # unless it says otherwise
             await self._count_points(case, case.after)

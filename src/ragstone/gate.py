@@ -13,6 +13,7 @@ from typing import Any
 from ragstone.core.audit import Auditor, AuditTrail
 from ragstone.core.errors import NotFoundError, TenantGone, TenantSuspended
 from ragstone.core.model_types import billed
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import QuotaName, Reservation, Tenant, TenantBook
 from ragstone.settings.tenants import PROFILE, applied, is_on
 from ragstone.settings.tree import Settings
@@ -135,7 +136,7 @@ class Gate:
             return None
         if found.tenant.state == "suspended":
             raise TenantSuspended(
-                f"tenant '{tenant}' is suspended", hint=f"ragstone tenants resume {tenant} ends that"
+                f"tenant '{tenant}' is suspended", remedy=Remedy(Action.RESUME_TENANT, tenant=tenant)
             )
         if found.tenant.state == "deleting":
             raise TenantGone(f"tenant '{tenant}' is being deleted")

@@ -24,6 +24,7 @@ from ragstone.core.jobs import (
     UnderWay,
 )
 from ragstone.core.ledger import Ledger
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Failure, Item, KnowledgeBase, Metadata, failure_of
 from ragstone.gate import Gate
 from ragstone.ingest.diff import Arrivals, identified, just_read
@@ -174,7 +175,7 @@ class Intake:
         found = await self._ledger.status(owner, document_id)
         if found is None:
             await self._gate.audit.denied(owner, "document.read", document_id)
-            raise NotFoundError(f"no document {document_id}", hint="list them with: ragstone documents")
+            raise NotFoundError(f"no document {document_id}", remedy=Remedy(Action.LIST_DOCUMENTS))
         return found
 
     async def jobs(
@@ -193,7 +194,7 @@ class Intake:
         found = await self._queue.job(owner, job_id)
         if found is None:
             await self._gate.audit.denied(owner, "job.read", job_id)
-            raise NotFoundError(f"no job {job_id}", hint="list them with: ragstone jobs")
+            raise NotFoundError(f"no job {job_id}", remedy=Remedy(Action.LIST_JOBS))
         return found
 
     async def cancel(self, job_id: str, *, tenant: str | None = None) -> bool:
@@ -273,7 +274,7 @@ class Intake:
         if found is None:
             raise NotFoundError(
                 f"knowledge base '{scope}' has no source '{name}'",
-                hint="list them with: ragstone sources list",
+                remedy=Remedy(Action.LIST_SOURCES),
             )
         return found
 

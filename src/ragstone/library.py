@@ -14,6 +14,7 @@ from ragstone.core.documents import ChunkRecord
 from ragstone.core.erasure import Receipt, Target, TargetKind
 from ragstone.core.errors import NotFoundError
 from ragstone.core.filters import parse_filter
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import TenantBook
 from ragstone.core.types import Document, Failure, IngestReport, Item, KnowledgeBase, LiveChunk, Stats
 from ragstone.embeddings import EmbeddingKeeper
@@ -151,7 +152,7 @@ class Library(EmbeddingKeeper):
         found = await self._parts.ledger.document(owner, document_id)
         if found is None:
             await self._parts.gate.audit.denied(owner, READ, document_id)
-            raise NotFoundError(f"no document {document_id}", hint="list them with: ragstone documents")
+            raise NotFoundError(f"no document {document_id}", remedy=Remedy(Action.LIST_DOCUMENTS))
         await self._parts.gate.audit.saw(owner, READ, target=document_id, kb=found.kb)
         return found
 

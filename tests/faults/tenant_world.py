@@ -285,7 +285,7 @@ async def outcome(call: Call, identity: str) -> str:
     try:
         return repr(await call(identity)).replace(identity, "ID")
     except RagstoneError as error:
-        return f"{type(error).__name__}: {error} ({error.hint})".replace(identity, "ID")
+        return f"{type(error).__name__}: {error} ({error.advice})".replace(identity, "ID")
 
 
 async def all_of(*tasks: Awaitable[object]) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from ragstone import Item, Ragstone
 from ragstone.core.errors import NotFoundError
+from ragstone.core.remedies import Action, Remedy
 
 ARMS: tuple[Literal["lexical", "dense", "hybrid"], ...] = ("lexical", "dense", "hybrid")
 QUESTION = "How much does the lighthouse tour cost?"
@@ -134,7 +135,7 @@ def test_a_document_of_another_tenant_looks_like_one_that_never_was(stone: Ragst
     for document in (theirs, "f" * len(theirs)):
         with pytest.raises(NotFoundError) as caught:
             stone.document(document, tenant="globex")
-        messages.append((str(caught.value).replace(document, "ID"), caught.value.hint))
+        messages.append((str(caught.value).replace(document, "ID"), caught.value.advice))
     assert messages[0] == messages[1]
 
 
@@ -155,5 +156,5 @@ def test_a_kb_that_does_not_exist_is_not_found(stone: Ragstone, kb: str) -> None
     for look in (stone.search, stone.ask):
         with pytest.raises(NotFoundError) as caught:
             look("anything", kb=kb)
-        assert caught.value.hint == f"make it with: ragstone ingest PATH --kb {kb}"
+        assert caught.value.remedy == Remedy(Action.INGEST, kb=kb)
     assert kb not in {one.name for one in stone.kbs()}

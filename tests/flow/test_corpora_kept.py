@@ -34,6 +34,7 @@ from ragstone.core.errors import (
     StoreBusy,
     StoreError,
 )
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.activity_rows import TABLES
 from ragstone.stores.corpus.files import FilePair
@@ -233,7 +234,7 @@ def test_a_deletion_does_not_fail_with_the_files(stone: Ragstone, caplog: pytest
     assert f"the files of collection '{NAME}' are not up to date" in caplog.text
     with pytest.raises(StoreError, match="Is a directory") as caught:
         stone.corpora.build(AGAIN)
-    assert "doctor --repair" in caught.value.hint
+    assert caught.value.remedy == Remedy(Action.REPAIR_STORES)
 
 
 def test_what_is_no_collections_folder_is_passed_over(stone: Ragstone) -> None:

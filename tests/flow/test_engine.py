@@ -18,6 +18,7 @@ from ragstone.core.errors import (
     StoreError,
 )
 from ragstone.core.model_types import Embeddings
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Role
 from ragstone.models.embedders.fallback import FallbackEmbedder
 from ragstone.settings.tree import EmbeddingSettings
@@ -69,9 +70,7 @@ async def test_a_configured_model_that_changed_is_refused_with_the_way_out(
         with pytest.raises(ModelMismatch) as caught:
             await new.ingest_items(LETTERS)
         assert str(caught.value) == "knowledge base 'default' was built with old@1, not with new@1"
-        assert caught.value.hint == (
-            "move it with: ragstone reembed --model new --kb default; or set embedding.model to old"
-        )
+        assert caught.value.remedy == Remedy(Action.REEMBED, model="new", kb="default", current_model="old")
         assert (await new.ingest_items(LETTERS, kb="other")).added == 2
 
 

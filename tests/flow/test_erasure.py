@@ -17,6 +17,7 @@ from ragstone import Ragstone
 from ragstone.core.clock import canonical, now
 from ragstone.core.erasure import Receipt, Target
 from ragstone.core.errors import NotFoundError, StoreBusy
+from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.types import KnowledgeBase, NewVersion
 from ragstone.core.vectors import Place
 from ragstone.erasure import Eraser
@@ -205,9 +206,9 @@ async def test_a_store_that_was_left_is_told_of(engine: Engine, tmp_path: Path) 
     await put(after.ledger, document("later", kb="later"), kb="later")
     targets = [Target("document", secret.document_id), Target("kb", "old"), Target("kb", "later")]
     receipts = await Eraser(after).erase("default", targets)
-    said = (
-        "engine: may still hold it and is not in use any more; set store.vectors to engine again and run ragstone "
-        "doctor --repair; or remove it there by hand, then: ragstone doctor --repair --forget-store engine"
+    said = advise(
+        "engine: may still hold it and is not in use any more",
+        Remedy(Action.FINISH_LEFT_STORE, store="engine"),
     )
     assert [receipt.unfinished for receipt in receipts] == [(said,), (said,), ()]
     assert [receipt.complete for receipt in receipts] == [False, False, True]
@@ -310,7 +311,7 @@ async def test_a_file_that_may_be_on_its_way_in_is_kept_and_told_of(tmp_path: Pa
     (name,) = await stores.ledger.keep_originals("default", [(secret.document_id, b"newer bytes")])
     (receipt,) = await Eraser(stores).erase("default", [Target("document", secret.document_id)])
     assert (receipt.complete, receipt.remaining["files"]) == (False, {"originals": 1})
-    assert "ragstone doctor --repair" in receipt.unfinished[0]
+    assert receipt.unfinished[0].endswith(f"a worker, or {Action.REPAIR_STORES.sentence}")
     assert (await stores.ledger.blobs("default")).get(secret.document_id, name) == b"newer bytes"
     await stores.close()
 
@@ -323,7 +324,7 @@ async def test_a_tenant_s_deletion_that_an_engine_holds_up_is_finished_by_asking
     engine.trouble = StoreBusy("the engine is down")
     receipt = await Eraser(stores).erase_tenant("acme")
     assert not receipt.complete
-    assert "ragstone tenants delete acme --yes finishes it" in receipt.unfinished[0]
+    assert advise("", Remedy(Action.FINISH_TENANT_DELETION, tenant="acme")) in receipt.unfinished[0]
     engine.trouble = None
     assert (await Eraser(stores).erase_tenant("acme")).complete
     assert await stores.tenants.all() == []

@@ -18,6 +18,7 @@ import pytest
 
 from ragstone import Engine, Item, SearchResult, Settings, open_engine
 from ragstone.core.errors import ModelError, ModelMismatch
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Vector
 from ragstone.settings.tree import EmbeddingSettings
 from ragstone.testing.fakes import FakeEmbedder
@@ -160,9 +161,7 @@ async def test_a_model_that_nobody_chose_for_the_kb_is_refused_with_the_command_
     async with open_engine(settings_of(data_dir, "new")) as engine:
         with pytest.raises(ModelMismatch) as caught:
             await engine.ingest_items([item_of("b", 1)])
-        assert caught.value.hint == (
-            "move it with: ragstone reembed --model new --kb default; or set embedding.model to old"
-        )
+        assert caught.value.remedy == Remedy(Action.REEMBED, model="new", kb="default", current_model="old")
         assert (await engine.reembed()).outcome == "promoted"
         assert (await engine.ingest_items([item_of("a", 1), item_of("b", 1)])).added == 1
 

@@ -17,6 +17,7 @@ from ragstone.core import clock
 from ragstone.core.errors import ModelError, ModelUnavailable, SettingsError
 from ragstone.core.jobs import Job
 from ragstone.core.model_types import Embeddings
+from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.types import Role
 from ragstone.ingest import backfill as fill
 from ragstone.settings.refresh import RefreshSettings
@@ -327,7 +328,7 @@ async def test_low_quality_is_told_once_where_nothing_else_is_wanted(
             (notice,) = await engine.intake.notices()
     assert (notice.kind, notice.uri, notice.job_id) == ("warning", "quality:default", "")
     assert "recall@10 is 0.00" in notice.message
-    assert "ragstone reembed --refresh --kb default" in notice.message
+    assert notice.message.endswith(advise("", Remedy(Action.IMPROVE_SEARCH, kb="default")))
     async with open_engine(settings_of(data_dir, RefreshSettings())) as engine:
         await engine.delete_kb("default")
         assert await engine.intake.notices() == []

@@ -12,6 +12,7 @@ import pytest
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.errors import CollectionExists, StoreBusy, StoreError, StoreFull
 from ragstone.core.model_types import Embeddings
+from ragstone.core.remedies import Action, Remedy
 from ragstone.ingest import embed as belt
 from ragstone.stores.control.audit import SqlAuditTrail
 from ragstone.testing.fakes import FakeEmbedder
@@ -63,7 +64,7 @@ async def test_what_is_ingested_while_its_kb_is_renamed_goes_nowhere_else(
     assert report.added + len(report.failed) == 40
     assert {one.code for one in report.failed} == {"kb_gone"}
     assert report.failed[0].error.endswith(": knowledge base 'a' was renamed to 'b' meanwhile")
-    assert report.failed[0].hint == "ingest again with: ragstone ingest PATH --kb b"
+    assert report.failed[0].remedy == Remedy(Action.INGEST_AGAIN, kb="b")
 
 
 async def test_what_is_ingested_while_its_kb_is_replaced_does_not_go_into_the_new_one(
@@ -76,8 +77,8 @@ async def test_what_is_ingested_while_its_kb_is_replaced_does_not_go_into_the_ne
 
     while_embedding(fake_model, monkeypatch, replaced)
     report = await engine.ingest_items([_item("one"), _item("two")], kb="a")
-    said = "knowledge base 'a' was deleted meanwhile", "ingest again with: ragstone ingest PATH --kb a"
-    assert [(one.error.split(": ", 1)[1], one.hint) for one in report.failed] == [said] * 2
+    said = "knowledge base 'a' was deleted meanwhile", Remedy(Action.INGEST_AGAIN, kb="a")
+    assert [(one.error.split(": ", 1)[1], one.remedy) for one in report.failed] == [said] * 2
     assert await _counts(engine) == {"a": 0}
 
 

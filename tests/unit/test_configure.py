@@ -221,23 +221,23 @@ def test_an_undefined_reference_names_the_key_and_the_variable() -> None:
         (
             {"overrides": {"retrieval.k": "ten"}},
             "setting 'retrieval.k': Input should be a valid integer, unable to parse string as an integer",
-            "ragstone config shows all settings and their values",
+            "look at the settings and their values",
         ),
         (
             {"yaml": "retrieval: {k: 0}"},
             "setting 'retrieval.k': Input should be greater than or equal to 1",
-            "ragstone config shows all settings and their values",
+            "look at the settings and their values",
         ),
         (
             {"yaml": "chunking: {size: 50, overlap: 50}"},
             "setting 'chunking': overlap (50) must be smaller than size (50)",
-            "ragstone config shows all settings and their values",
+            "look at the settings and their values",
         ),
     ],
 )
 def test_errors_name_the_key_and_say_what_to_do(given: dict[str, Any], message: str, hint: str) -> None:
     error = refused(**given)
-    assert (str(error), error.hint, error.code) == (message, hint, "settings")
+    assert (str(error), error.advice, error.code) == (message, hint, "settings")
 
 
 @pytest.mark.parametrize("env", [{}, {"RAGSTONE_CONFIG": "missing.yaml"}])

@@ -35,9 +35,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ragstone.core.remedies import Action, Remedy, advise
+
 
 class RagstoneError(Exception):
-    """The root: a message for people, a stable `code` for programs, a `hint` that says what to do next."""
+    """The root: a message for people, a stable `code` for programs, and what to do next.
+
+    That is a `hint` in words, a `remedy` as data, or both; `advice` is the text of both for whoever reads it.
+    """
 
     code: ClassVar[str] = "error"
     retryable: bool = False
@@ -45,9 +50,15 @@ class RagstoneError(Exception):
     retry_after: float | None = None
     """In how many seconds, when that is known."""
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", remedy: Remedy | None = None) -> None:
         super().__init__(message)
         self.hint = hint
+        self.remedy = remedy
+
+    @property
+    def advice(self) -> str:
+        """Return what to do next, in the words of the surface that is in use."""
+        return advise(self.hint, self.remedy)
 
 
 class SettingsError(RagstoneError):
@@ -84,8 +95,15 @@ class QuotaExceeded(RagstoneError):
 
     code = "quota_exceeded"
 
-    def __init__(self, message: str, *, hint: str = "", retry_after: float | None = None) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        remedy: Remedy | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, remedy=remedy)
         self.retry_after = retry_after
         self.retryable = retry_after is not None
 
@@ -163,8 +181,10 @@ class FetchError(RemoteError):
 
     code = "fetch_failed"
 
-    def __init__(self, message: str, *, hint: str = "", status: int = 0) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(
+        self, message: str, *, hint: str = "", remedy: Remedy | None = None, status: int = 0
+    ) -> None:
+        super().__init__(message, hint=hint, remedy=remedy)
         self.status = status
         if 400 <= status < 500 and status not in (408, 425, 429):
             self.retryable = False
@@ -184,26 +204,24 @@ class LeaseLost(RagstoneError):
 
 
 def unknown_kb(name: str, tenant: str) -> NotFoundError:
-    """What to raise for a knowledge base that nothing has been put into."""
-    whose, hint = "", "make it with: ragstone ingest PATH"
-    if name != "default":
-        hint = f"{hint} --kb {name}"
-    if tenant != "default":
-        whose, hint = f" in tenant '{tenant}'", f"{hint} --tenant {tenant}; all there are: ragstone tenants"
-    return NotFoundError(f"there is no knowledge base '{name}' yet{whose}", hint=hint)
+    """Return the error for a knowledge base that nothing has been put into."""
+    arguments = {"kb": name, "tenant": tenant}
+    named = {what: value for what, value in arguments.items() if value != "default"}
+    whose = f" in tenant '{tenant}'" if "tenant" in named else ""
+    return NotFoundError(
+        f"there is no knowledge base '{name}' yet{whose}", remedy=Remedy(Action.INGEST, **named)
+    )
 
 
 def kb_gone(name: str, new_name: str | None) -> KbGone:
-    """What to raise for a knowledge base that is called otherwise by now, or is not there any more."""
+    """Return the error for a knowledge base that has another name by now, or is not there any more."""
     what, where = f"renamed to '{new_name}'" if new_name else "deleted", new_name or name
     return KbGone(
         f"knowledge base '{name}' was {what} meanwhile",
-        hint=f"ingest again with: ragstone ingest PATH --kb {where}",
+        remedy=Remedy(Action.INGEST_AGAIN, kb=where),
     )
 
 
 def deleted_meanwhile() -> KbGone:
-    """What to raise when a store finds that what is written belongs to something that is not there any more."""
-    return KbGone(
-        "the knowledge base that this is for was deleted meanwhile", hint="list them with: ragstone kb list"
-    )
+    """Return the error for a write that belongs to something that is not there any more."""
+    return KbGone("the knowledge base that this is for was deleted meanwhile", remedy=Remedy(Action.LIST_KBS))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-REPAIR = "ragstone doctor --repair"
+from ragstone.core.remedies import Action, Remedy, advise
+
+REPAIR = Remedy(Action.REPAIR_STORES)
 FindingState = Literal["ok", "warn", "fail"]
 
 
@@ -19,5 +21,12 @@ class Finding:
     """How it is now: what was repaired is `ok`."""
     detail: str
     repair: str = ""
-    """What was done about it, or what to type."""
+    """What was done about it, or is to be done, in words."""
     repaired: bool = False
+    remedy: Remedy | None = None
+    """What is to be done, as data."""
+
+    @property
+    def advice(self) -> str:
+        """Return what was or is to be done, in the words of the surface that is in use."""
+        return advise(self.repair, self.remedy)

@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import Literal, NamedTuple, Protocol
 
 from ragstone.core.clock import Reading
+from ragstone.core.remedies import Remedy, advise
 from ragstone.core.types import Failure, Json, KnowledgeBase, Metadata
 
 JobKind = Literal["document", "sync", "reembed"]
@@ -91,7 +92,14 @@ class JobProgress:
     remarks: Sequence[str] = ()
     """What somebody should know of a job that completed: members that failed, warnings, missing vectors."""
     hint: str = ""
-    """What to do about the error of a job that failed."""
+    """What to do about the error of a job that failed, in words."""
+    remedy: Remedy | None = None
+    """The same as data."""
+
+    @property
+    def advice(self) -> str:
+        """Return what to do about the error, in the words of the surface that is in use."""
+        return advise(self.hint, self.remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +257,15 @@ class Queue(Protocol):
         """End a job well that no document's transaction has ended."""
         ...
 
-    async def fail(self, tenant: str, ticket: Ticket, code: str, error: str, hint: str = "") -> None: ...
+    async def fail(
+        self,
+        tenant: str,
+        ticket: Ticket,
+        code: str,
+        error: str,
+        hint: str = "",
+        remedy: Remedy | None = None,
+    ) -> None: ...
 
     async def put_back(
         self,
@@ -261,6 +277,7 @@ class Queue(Protocol):
         error: str,
         counts: bool,
         hint: str = "",
+        remedy: Remedy | None = None,
     ) -> None:
         """Let it be tried again later; `counts=False` when the attempt was not the job's fault."""
         ...

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ragstone.core.clock import Reading
 from ragstone.core.errors import RagstoneError
+from ragstone.core.remedies import Remedy, advise
 
 if TYPE_CHECKING:
     import numpy as np
@@ -336,7 +337,14 @@ class Failure:
     code: str
     error: str
     hint: str = ""
-    """What to do about it."""
+    """What to do about it, in words."""
+    remedy: Remedy | None = None
+    """The same as data."""
+
+    @property
+    def advice(self) -> str:
+        """Return what to do about it, in the words of the surface that is in use."""
+        return advise(self.hint, self.remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,4 +389,4 @@ class Stats:
 
 def failure_of(uri: str, error: RagstoneError, said: str = "") -> Failure:
     """Why this item could not be taken in, and what to do about it; `said` in place of the error's own words."""
-    return Failure(uri, error.code, said or str(error), error.hint)
+    return Failure(uri, error.code, said or str(error), error.hint, error.remedy)

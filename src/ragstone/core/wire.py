@@ -137,7 +137,7 @@ def ingest_json(report: IngestReport) -> JsonObject:
 
 def failure_json(failure: Failure) -> JsonObject:
     """An item that could not be ingested, and why."""
-    return {"uri": failure.uri, "code": failure.code, "error": failure.error, "hint": failure.hint}
+    return {"uri": failure.uri, "code": failure.code, "error": failure.error, "hint": failure.advice}
 
 
 def explain_json(explanation: Explanation) -> JsonObject:
@@ -242,7 +242,7 @@ def stats_json(kb: str, stats: Stats) -> JsonObject:
 
 def error_json(error: RagstoneError) -> JsonObject:
     """An error, as it is told to programs."""
-    return error_object(error.code, str(error), error.hint, error.retry_after)
+    return error_object(error.code, str(error), error.advice, error.retry_after)
 
 
 def error_object(code: str, message: str, hint: str = "", retry_after: float | None = None) -> JsonObject:

@@ -30,7 +30,7 @@ def job_json(job: Job) -> JsonObject:
         "attempts": job.attempts,
         "error": job.error,
         "error_code": job.error_code,
-        "hint": how_far.hint,
+        "hint": how_far.advice,
         "remarks": list(how_far.remarks),
         "kind": job.kind,
         "kb": job.kb,

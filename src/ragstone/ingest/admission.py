@@ -89,4 +89,6 @@ async def _room(
 
 
 def _of(task: Task, error: QuotaExceeded) -> QuotaExceeded:
-    return QuotaExceeded(f"{task.item.uri}: {error}", hint=error.hint, retry_after=error.retry_after)
+    return QuotaExceeded(
+        f"{task.item.uri}: {error}", hint=error.hint, remedy=error.remedy, retry_after=error.retry_after
+    )

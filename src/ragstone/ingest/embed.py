@@ -25,6 +25,7 @@ from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.ledger import Ledger
 from ragstone.core.model_types import model_name
 from ragstone.core.protocols import Embedder
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.spaces import EmbedderFor, SpaceBook
 from ragstone.core.tenants import Admission
 from ragstone.core.types import KnowledgeBase, Matrix, Vector
@@ -159,7 +160,7 @@ async def embed(
         raise
     except ModelError as error:
         if any(document.task.group.ticket and not document.task.group.last_attempt for document in wave):
-            raise ModelBusy(str(error), hint=error.hint) from error
+            raise ModelBusy(str(error), hint=error.hint, remedy=error.remedy) from error
         logger.warning("stored without vectors: %s", error)
         tally.degraded[f"embedding: {error}"] = None
         for document in wave:
@@ -296,8 +297,7 @@ class ModelChoice:
         wanted, present = map(model_name, (self.configured, kb.space.model))
         raise ModelMismatch(
             f"knowledge base '{kb.name}' was built with {kb.space.model}, not with {self.configured}",
-            hint=f"move it with: ragstone reembed --model {wanted} --kb {kb.name}; "
-            f"or set embedding.model to {present}",
+            remedy=Remedy(Action.REEMBED, model=wanted, kb=kb.name, current_model=present),
         )
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from ragstone.core.errors import StoreBusy
+from ragstone.core.remedies import Action, Remedy
 from ragstone.query.context import COLD_TIMES, Recorder
 
 logger = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ class FirstReads:
                 raise
             raise StoreBusy(
                 f"the {what} of tenant '{tenant}' could not be read within {seconds:g} s",
-                hint="look at the stores with: ragstone doctor",
+                remedy=Remedy(Action.CHECK_STORES),
             ) from error
         self._warm.add(name)
 

@@ -10,6 +10,7 @@ from ragstone.core.clock import canonical
 from ragstone.core.errors import NotFoundError
 from ragstone.core.filters import matches
 from ragstone.core.ledger import Ledger
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Candidate, Document, Explanation, Json, KnowledgeBase, LiveChunk
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.query.context import Recorder, Search
@@ -35,7 +36,7 @@ async def explain(
     if document is None or document.kb != kb.name:
         raise NotFoundError(
             f"no document {document_id} in knowledge base '{kb.name}'",
-            hint="list them with: ragstone documents",
+            remedy=Remedy(Action.LIST_DOCUMENTS),
         )
     chunks = await ledger.document_chunks(tenant, document_id)
     own = {chunk.id for chunk in chunks}

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar, cast, get_args
 
 from ragstone.core.errors import InputError, SearchFailed
 from ragstone.core.filters import Filter, parse_filter
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Mode, SearchResult
 from ragstone.settings.retrieval import Fusion, Transform
 from ragstone.settings.tree import Settings
@@ -16,11 +17,11 @@ Arm = Literal["hybrid", "dense", "lexical"]
 Asked = Literal["query", "question", "topic", "claim"]
 """What somebody's words are called."""
 MOST_HITS = 1000
-EXAMPLES: dict[Asked, str] = {
-    "query": 'type some words, such as: ragstone search "opening hours"',
-    "question": 'ask something, such as: ragstone ask "When does the harbour open?"',
-    "topic": 'name one, such as: ragstone research "harbour fees"',
-    "claim": 'say it as a full sentence, such as: ragstone verify "The harbour opens at six."',
+EXAMPLES: dict[Asked, Remedy] = {
+    "query": Remedy(Action.SEARCH, query="opening hours"),
+    "question": Remedy(Action.ASK, question="When does the harbour open?"),
+    "topic": Remedy(Action.RESEARCH, topic="harbour fees"),
+    "claim": Remedy(Action.VERIFY, claim="The harbour opens at six."),
 }
 T = TypeVar("T", bound=str)
 
@@ -70,10 +71,10 @@ def search_request(
 def checked_query(query: object, limit: int | None, what: Asked = "query") -> str:
     """The words without surrounding white space, or an error that says what is wrong with them."""
     if not isinstance(query, str):
-        raise InputError(f"the {what} is no text but {type(query).__name__}", hint=EXAMPLES[what])
+        raise InputError(f"the {what} is no text but {type(query).__name__}", remedy=EXAMPLES[what])
     text = query.replace("\x00", " ").encode("utf-8", "replace").decode().strip()
     if not text:
-        raise InputError(f"the {what} is empty", hint=EXAMPLES[what])
+        raise InputError(f"the {what} is empty", remedy=EXAMPLES[what])
     if limit is not None and len(text) > limit:
         raise InputError(f"the {what} has {len(text)} characters; at most {limit} are allowed")
     return text
@@ -107,8 +108,6 @@ def require_an_answer(arms: Arm, result: SearchResult) -> SearchResult:
     said = dict(note.split(": ", 1) for note in result.degraded if ": " in note)
     if result.hits or result.web or result.records or not all(arm in said for arm in asked):
         return result
-    other = "lexical" if arms == "dense" else "dense"
-    hint = "look at the stores with: ragstone doctor"
-    if arms != "hybrid":
-        hint = f"{hint}; until then search with --arms {other}"
-    raise SearchFailed(f"the search could not be done: {said[asked[0]]}", hint=hint)
+    other = {"dense": "lexical", "lexical": "dense"}
+    remedy = Remedy(Action.CHECK_STORES, **({"arms": other[arms]} if arms in other else {}))
+    raise SearchFailed(f"the search could not be done: {said[asked[0]]}", remedy=remedy)

@@ -13,6 +13,7 @@ from ragstone.core.errors import ModelError, ModelUnavailable, NotFoundError, un
 from ragstone.core.jobs import Job, JobProgress
 from ragstone.core.ledger import Ledger
 from ragstone.core.model_types import model_name
+from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.spaces import SpaceBook
 from ragstone.core.types import KnowledgeBase
 from ragstone.gate import Gate
@@ -121,7 +122,7 @@ class Refresher:
                     said.append(str(report))
         except ModelUnavailable as error:
             # One kb's model that is not here ends this job, not the worker.
-            raise ModelError(str(error), hint=error.hint) from error
+            raise ModelError(str(error), hint=error.hint, remedy=error.remedy) from error
         return "; ".join(said)
 
 
@@ -133,9 +134,9 @@ def described(report: ReembedReport) -> str:
             return f"{report.written} vectors were made anew and {what} is live now"
         case "not promoted":
             name = model_name(report.model)
-            return (
-                f"{what} finds less than what is live and was not made live; all the same with: "
-                f"ragstone reembed --model {name} --kb {report.kb} --mode full --force"
+            return advise(
+                f"{what} finds less than what is live and was not made live",
+                Remedy(Action.FORCE_REEMBED, model=name, kb=report.kb),
             )
         case _:
             return f"{what} was live already; {report.written} vectors were missing"

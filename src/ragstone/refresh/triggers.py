@@ -17,6 +17,7 @@ from ragstone.core.clock import canonical, now
 from ragstone.core.errors import ModelError, QuotaExceeded, SettingsError, TenantSuspended, unknown_kb
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority, Queue
 from ragstone.core.ledger import Ledger
+from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.spaces import SpaceBook
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.gate import Gate
@@ -194,8 +195,8 @@ class Triggers:
             if last and last.created_at > now() - QUIET:
                 return None
             return Due(f"quality {canonical(now())[:10]}", problem)
-        hint = f"look closer with: ragstone reembed --refresh --kb {kb.name}; ragstone gaps; ragstone tune"
-        await self._queue.warn(tenant, f"quality:{kb.name}", f"{problem}; {hint}", quiet_since=now() - QUIET)
+        warning = advise(problem, Remedy(Action.IMPROVE_SEARCH, kb=kb.name))
+        await self._queue.warn(tenant, f"quality:{kb.name}", warning, quiet_since=now() - QUIET)
         return None
 
 

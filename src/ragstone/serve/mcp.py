@@ -159,4 +159,4 @@ async def _told(work: Any) -> Any:
     try:
         return await work
     except RagstoneError as error:
-        raise MCPError(INVALID_PARAMS, str(error), {"code": error.code, "hint": error.hint}) from error
+        raise MCPError(INVALID_PARAMS, str(error), {"code": error.code, "hint": error.advice}) from error

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.registry import nearest
+from ragstone.core.remedies import Action, Remedy
 from ragstone.settings.tree import ProfileName, Settings
 
 PREFIX = "RAGSTONE_"
@@ -173,6 +174,4 @@ def _explained(error: ValidationError) -> SettingsError:
     if first["type"] == "extra_forbidden":
         return SettingsError(f"unknown setting '{key}'", hint=nearest(key, known_keys()))
     message = first["msg"].removeprefix("Value error, ")
-    return SettingsError(
-        f"setting '{key}': {message}", hint="ragstone config shows all settings and their values"
-    )
+    return SettingsError(f"setting '{key}': {message}", remedy=Remedy(Action.SHOW_SETTINGS))

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.registry import nearest
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json, Metadata
 from ragstone.settings.retrieval import RetrievalSettings
 from ragstone.settings.tree import ProfileName, Settings
@@ -81,7 +82,7 @@ def _checked(key: str, value: Json) -> Json:
         return value
     if key == MODEL:
         if not (isinstance(value, str) and value.isprintable() and 0 < len(value) <= LONGEST_MODEL):
-            raise SettingsError(f"embedding.model cannot be {value!r:.80}", hint="ragstone models lists some")
+            raise SettingsError(f"embedding.model cannot be {value!r:.80}", remedy=Remedy(Action.LIST_MODELS))
         return value
     return _of_retrieval(key.removeprefix(RETRIEVAL), value)
 

@@ -11,6 +11,7 @@ from ragstone.core.errors import NotFoundError, SettingsError
 from ragstone.core.jobs import Queue
 from ragstone.core.protocols import LexicalIndex, VectorIndex
 from ragstone.core.registry import Registry
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter, Settings
@@ -243,7 +244,7 @@ async def reindex(stores: Stores, tenant: str, name: str) -> list[str]:
     """Make a kb's indexes anew; which of them, `vectors` and `lexical`, there was something to make of."""
     kb = await stores.ledger.kb(tenant, name)
     if kb is None:
-        raise NotFoundError(f"there is no knowledge base '{name}'", hint="list them with: ragstone kb list")
+        raise NotFoundError(f"there is no knowledge base '{name}'", remedy=Remedy(Action.LIST_KBS))
     rebuilt = []
     for part, index in (("vectors", stores.vectors), ("lexical", stores.lexical)):
         if isinstance(index, Rebuildable) and await index.rebuild(tenant, kb):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from ragstone.core.errors import InputError, SettingsError, StoreCorrupt, StoreError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json, Metadata
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _CHECKSUM = struct.Struct(">I")
 HEADER_BYTES = _HEAD.size + _CHECKSUM.size
 _PLAIN, _AES_256_GCM = 0, 1
 _KEY_ID_BYTES, _NONCE_BYTES, _TAG_BYTES = 8, 12, 16
-_NEW_KEY = "make one with: ragstone keys encryption"
+_NEW_KEY = Remedy(Action.CREATE_KEY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ class Vault:
         if key is None and old_keys:
             raise SettingsError(
                 "security.old_keys is set and security.key is not: what comes in would be stored plain",
-                hint=f"set security.key; {_NEW_KEY}",
+                hint="set security.key",
+                remedy=_NEW_KEY,
             )
         older = [_read_key(one, f"security.old_keys[{at}]") for at, one in enumerate(old_keys)]
         return cls(None if key is None else _read_key(key, "security.key"), older)
@@ -85,7 +87,7 @@ class Vault:
     def require_key(self) -> None:
         """Raise `SettingsError` when there is no key to seal with."""
         if not self._key_id:
-            raise SettingsError("there is no key to encrypt with", hint=f"set security.key; {_NEW_KEY}")
+            raise SettingsError("there is no key to encrypt with", hint="set security.key", remedy=_NEW_KEY)
 
     def seal(self, content: bytes, owner: Owner) -> bytes | bytearray:
         """What to store for a content."""
@@ -221,7 +223,9 @@ def _read_key(secret: SecretStr, setting: str) -> bytes:
     except ValueError:
         key = b""
     if len(key) != KEY_BYTES:
-        raise SettingsError(f"{setting} is not a key: it must be {KEY_BYTES} bytes as base64", hint=_NEW_KEY)
+        raise SettingsError(
+            f"{setting} is not a key: it must be {KEY_BYTES} bytes as base64", remedy=_NEW_KEY
+        )
     return key
 
 

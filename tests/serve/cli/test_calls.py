@@ -261,21 +261,3 @@ def test_the_commands_of_a_hint_work_where_the_command_did(filled: Cli, tmp_path
     assert f"hint: list them with: ragstone documents {typed}\n" in ran.err
     told = filled("documents", "show", "nothing", *where, "--json").json["error"]
     assert told["hint"] == f"list them with: ragstone documents {typed}"
-
-
-@pytest.mark.parametrize(
-    ("hint", "complete"),
-    [
-        ("list them with: ragstone jobs", "list them with: ragstone jobs --tenant acme --kb tides"),
-        (
-            "move it with: ragstone reembed --kb other; or leave it",
-            "move it with: ragstone reembed --kb other --tenant acme; or leave it",
-        ),
-        ("`ragstone doctor` says how it is", "`ragstone doctor --tenant acme --kb tides` says how it is"),
-        ("ragstone doctor --repair", "ragstone doctor --repair --tenant acme --kb tides"),
-        ("ragstone ingest PATH makes it", "ragstone ingest PATH makes it"),
-        ("", ""),
-    ],
-)
-def test_only_whole_commands_of_a_hint_are_completed(hint: str, complete: str) -> None:
-    assert options.Common(tenant="acme", kb="tides").in_place(hint) == complete

@@ -9,6 +9,7 @@ import pytest
 from ragstone.core import wire
 from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.errors import NotFoundError, QuotaExceeded
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import (
     Chunk,
     Document,
@@ -173,12 +174,12 @@ def test_explain() -> None:
 
 
 def test_error() -> None:
-    error = NotFoundError("no document d9", hint="list them with: ragstone documents")
+    error = NotFoundError("no document d9", remedy=Remedy(Action.LIST_DOCUMENTS))
     assert wire.error_json(error) == {
         "error": {
             "code": "not_found",
             "message": "no document d9",
-            "hint": "list them with: ragstone documents",
+            "hint": "list the documents",
         }
     }
     limited = wire.error_json(QuotaExceeded("too many", hint="wait", retry_after=12.2))

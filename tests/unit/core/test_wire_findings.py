@@ -233,4 +233,4 @@ def test_a_receipt_of_an_erasure() -> None:
 
 
 def test_what_a_look_at_a_store_found_is_not_repaired_unless_it_says_so() -> None:
-    assert not StoreFinding("qdrant", "orphans", "warn", "3 points", "ragstone doctor --repair").repaired
+    assert not StoreFinding("qdrant", "orphans", "warn", "3 points").repaired

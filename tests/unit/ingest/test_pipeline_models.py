@@ -9,6 +9,7 @@ from tests.unit.ingest.kit import Kit, counts, item
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.model_types import Embeddings
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Role
 from ragstone.ingest.embed import WAVE_CHUNKS
 from ragstone.models.embedders.fallback import FallbackEmbedder
@@ -120,8 +121,6 @@ async def test_another_configured_model_is_refused_before_anything_is_written(ki
     with pytest.raises(ModelMismatch) as caught:
         await kit.run([item("buoy")], embedder=FakeEmbedder(name="other"))
     assert str(caught.value) == "knowledge base 'default' was built with fake@1, not with other@1"
-    assert caught.value.hint == (
-        "move it with: ragstone reembed --model other --kb default; or set embedding.model to fake"
-    )
+    assert caught.value.remedy == Remedy(Action.REEMBED, model="other", kb="default", current_model="fake")
     assert await kit.ledger.sequence("t") == before
     assert await kit.names() == ["pier"]

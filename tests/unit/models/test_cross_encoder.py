@@ -8,6 +8,7 @@ from tests.unit.models.reference import reference_logits
 from tests.unit.models.tiny import tiny_tokenizer, write_tiny_model
 
 from ragstone.core.errors import ModelError, ModelUnavailable
+from ragstone.core.remedies import Action, Remedy
 from ragstone.models.rerankers.cross_encoder import CrossEncoder, _sigmoid
 from ragstone.models.runtime.tokenizing import ModelTokenizer
 
@@ -58,7 +59,7 @@ async def test_a_model_that_is_not_here_says_what_to_type(tmp_path: Path) -> Non
     reranker = CrossEncoder.open("cross-encoder/ms-marco-MiniLM-L-6-v2", cache_dir=tmp_path)
     with pytest.raises(ModelUnavailable, match="are not on this machine") as caught:
         await reranker.score(QUERY, PASSAGES)
-    assert caught.value.hint == "ragstone models pull cross-encoder/ms-marco-MiniLM-L-6-v2"
+    assert caught.value.remedy == Remedy(Action.PULL_MODEL, model="cross-encoder/ms-marco-MiniLM-L-6-v2")
     await reranker.close()
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.unit.models.tiny import write_tiny_model
 
 from ragstone.core.errors import InputError, ModelUnavailable
+from ragstone.core.remedies import Action, Remedy
 from ragstone.models.embedders.local import LocalEmbedder
 from ragstone.models.weights import find_weights
 from ragstone.models.weights.hub import pull, pulled_folder
@@ -53,7 +54,7 @@ async def test_nothing_is_pulled_unasked(tmp_path: Path, hub: list[Any]) -> None
     embedder = LocalEmbedder.open("org/tiny", cache_dir=tmp_path / "cache")
     with pytest.raises(ModelUnavailable, match="'org/tiny' are not on this machine") as caught:
         await embedder.embed(["the cat"])
-    assert caught.value.hint == "ragstone models pull org/tiny"
+    assert caught.value.remedy == Remedy(Action.PULL_MODEL, model="org/tiny")
     assert hub == []
     await embedder.close()
 

@@ -15,6 +15,7 @@ from tests.unit.models.tiny import tiny_tokenizer, write_tiny_model
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.model_types import Embeddings, WordTokenizer
+from ragstone.core.remedies import Action, Remedy
 from ragstone.models.embedders.local import LocalEmbedder
 from ragstone.models.runtime import inference
 from ragstone.models.runtime.runtime import Ids, open_runtime
@@ -231,7 +232,7 @@ async def test_missing_weights_leave_the_catalogues_facts(tmp_path: Path) -> Non
     assert isinstance(embedder.tokenizer, WordTokenizer)
     with pytest.raises(ModelUnavailable) as caught:
         await embedder.embed(["the cat"])
-    assert caught.value.hint == "ragstone models pull bge-large-en-v1.5"
+    assert caught.value.remedy == Remedy(Action.PULL_MODEL, model="bge-large-en-v1.5")
     await embedder.close()
 
 

@@ -206,7 +206,7 @@ async def test_a_forged_archive_is_refused_although_its_checksums_are_right(
     with pytest.raises(InputError, match=reason) as refusal:
         await there.mover.import_archive(write(tmp_path / "forged.zip", signed(members)))
     assert "forged.zip" in str(refusal.value)
-    assert refusal.value.hint
+    assert refusal.value.advice
     assert await there.stores.ledger.kbs("default") == []
 
 

@@ -10,6 +10,7 @@ from tests.unit.moves.sites import Site, contents, site, stock, version
 
 from ragstone.core.errors import ModelMismatch, QuotaExceeded, StoreError
 from ragstone.core.ids import document_id
+from ragstone.core.remedies import Action
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import KnowledgeBase, NewVersion
 from ragstone.stores.ledger.space_book import SqlSpaceBook
@@ -117,7 +118,8 @@ async def test_a_kb_of_another_model_is_refused_with_the_way_out(tmp_path: Path)
         await put(there.stores.ledger, version(99, dimension=16))
         with pytest.raises(ModelMismatch, match="knowledge base 'default' was built with") as refusal:
             await there.mover.import_archive(archive)
-        assert "ragstone reembed" in refusal.value.hint
+        assert refusal.value.remedy is not None
+        assert refusal.value.remedy.action == Action.REEMBED
         assert await there.uris() == ["test:00099"]
 
 

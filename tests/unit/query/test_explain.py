@@ -9,6 +9,7 @@ from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, f
 
 from ragstone.core.errors import ModelUnavailable, NotFoundError
 from ragstone.core.filters import parse_filter
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Explanation
 from ragstone.query.explain import explain
 from ragstone.query.request import SearchRequest
@@ -166,7 +167,7 @@ async def test_lost_because_it_was_stored_without_a_vector() -> None:
 async def test_a_document_of_another_kb_is_unknown(document: str) -> None:
     with pytest.raises(NotFoundError, match="no document") as raised:
         await explained(document, ask())
-    assert raised.value.hint == "list them with: ragstone documents"
+    assert raised.value.remedy == Remedy(Action.LIST_DOCUMENTS)
 
 
 async def test_the_index_changed_meanwhile() -> None:

@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 
 from ragstone.core.errors import InputError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.query.request import Asked, checked_choice, checked_count, checked_query
 from ragstone.serve.cli import options
 from ragstone.settings.retrieval import Transform
@@ -30,7 +31,7 @@ def test_a_query_is_cleaned(raw: str, clean: str) -> None:
 def test_an_empty_query_is_refused(raw: str) -> None:
     with pytest.raises(InputError, match="the query is empty") as raised:
         checked_query(raw, 20)
-    assert raised.value.hint
+    assert raised.value.remedy == Remedy(Action.SEARCH, query="opening hours")
 
 
 def test_a_query_that_is_too_long_is_refused() -> None:
@@ -60,13 +61,19 @@ def test_the_command_line_offers_every_strategy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "hint"),
-    [("query", "ragstone search"), ("question", "ask"), ("topic", "research"), ("claim", "verify")],
+    ("what", "action"),
+    [
+        ("query", Action.SEARCH),
+        ("question", Action.ASK),
+        ("topic", Action.RESEARCH),
+        ("claim", Action.VERIFY),
+    ],
 )
-def test_what_is_empty_is_named(what: Asked, hint: str) -> None:
+def test_what_is_empty_is_named(what: Asked, action: Action) -> None:
     with pytest.raises(InputError, match=f"the {what} is empty") as raised:
         checked_query(" ", 20, what)
-    assert hint in raised.value.hint
+    assert raised.value.remedy is not None
+    assert raised.value.remedy.action == action
 
 
 def test_what_is_no_text_is_refused() -> None:

@@ -16,6 +16,7 @@ from tests.conformance.postgres_server import server
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import StoreBusy
 from ragstone.core.health import Finding
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.vectors import Health, Place, Point
 from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores import factory as opening
@@ -134,7 +135,7 @@ async def test_missing_vectors(stores: Stores) -> None:
     await check_and_repair(stores, "engine", "missing", detail)
     await engine_of(stores).delete(place, ids[:3])
     (broken,) = [one for one in await examine(stores) if one.state != "ok"]
-    assert (broken.state, broken.repair) == ("fail", "ragstone doctor --repair")
+    assert (broken.state, broken.remedy) == ("fail", Remedy(Action.REPAIR_STORES))
     (done,) = [one for one in await examine(stores, repair=True) if one.repaired]
     assert (done.state, done.repair) == ("ok", "wrote 3 vectors from the ledger")
 

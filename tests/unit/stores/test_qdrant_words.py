@@ -11,6 +11,7 @@ from tests.conformance import postgres_server
 from ragstone.core.errors import SettingsError, StoreBusy
 from ragstone.core.filters import parse_filter
 from ragstone.core.notes import listening
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place, Words
 from ragstone.settings.tree import Settings
@@ -126,7 +127,7 @@ async def test_what_was_made_without_words_is_built_anew_by_doctor(tmp_path: Pat
             assert len(await stores.vectors.search("default", kb, unit_vectors(1)[0], 5)) == 3
         assert "with words" in "".join(said) or "without words" in "".join(said)
         (wrong,) = [one for one in await examine(stores) if one.what == "words"]
-        assert (wrong.state, wrong.repair) == ("fail", "ragstone doctor --repair")
+        assert (wrong.state, wrong.remedy) == ("fail", Remedy(Action.REPAIR_STORES))
         (mended,) = [one for one in await examine(stores, repair=True) if one.what == "words"]
         assert mended.repair == "filled again from the ledger, with 3 vectors"
         await stores.close()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from ragstone.core.errors import InputError, SettingsError, StoreCorrupt, StoreError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.stores import vault as module
 from ragstone.stores.vault import HEADER_BYTES, MARK, Owner, Vault, new_key
 
@@ -299,7 +300,7 @@ def test_what_is_not_a_key_is_refused_and_not_repeated(value: str, tmp_path: Pat
         with pytest.raises(SettingsError) as raised:
             Vault.load(secret(key), old)
         assert str(raised.value) == f"{setting}: it must be 32 bytes as base64"
-        assert raised.value.hint == "make one with: ragstone keys encryption"
+        assert raised.value.remedy == Remedy(Action.CREATE_KEY)
 
 
 @pytest.mark.parametrize("path", ["missing", "", ".", "a\0b", "~nobody-of-this-name/key"])

@@ -17,6 +17,7 @@ from ragstone.core.answers import Answer, Citation, Sentence, Support
 from ragstone.core.clock import canonical
 from ragstone.core.errors import InputError
 from ragstone.core.ids import content_hash
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json
 from ragstone.settings.answers import CitationStyle
 from ragstone.settings.base import Section
@@ -75,7 +76,7 @@ MOST_PARTS = 100
 MOST_CHARS = 8000
 """Of a sentence or a quote, which are parts of a passage."""
 _NOT_ONE = "this is not a receipt of an answer"
-_HINT = "make one with: ragstone ask QUESTION --receipt FILE"
+_MAKE_ONE = Remedy(Action.CREATE_RECEIPT)
 
 
 class _Citation(Section):
@@ -192,10 +193,10 @@ def read_receipt(value: Mapping[str, Any]) -> AnswerReceipt:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{_NOT_ONE}: {where[:80]}: {first['msg']}", hint=_HINT) from error
+        raise InputError(f"{_NOT_ONE}: {where[:80]}: {first['msg']}", remedy=_MAKE_ONE) from error
     cited = sum(len(one.citations) for one in read.sentences)
     if cited > MOST_CITED_IN_ALL or sum(len(one.quote) for one in read.citations) > MOST_QUOTED_CHARS:
-        raise InputError(f"{_NOT_ONE}: citations: it cites more than any answer does", hint=_HINT)
+        raise InputError(f"{_NOT_ONE}: citations: it cites more than any answer does", remedy=_MAKE_ONE)
     return AnswerReceipt(
         question=read.question,
         moment=read.moment,

@@ -219,7 +219,9 @@ class Held:
             await self._put_back(ticket, failure, wait=wait)
         else:
             with suppress(LeaseLost):
-                await self._queue.fail(self._tenant, ticket, failure.code, failure.error, failure.hint)
+                await self._queue.fail(
+                    self._tenant, ticket, failure.code, failure.error, failure.hint, failure.remedy
+                )
 
     async def _put_back(
         self, ticket: Ticket, why: Failure, *, wait: float = 0.0, counts: bool = True
@@ -232,4 +234,5 @@ class Held:
                 error=why.error,
                 counts=counts,
                 hint=why.hint,
+                remedy=why.remedy,
             )

@@ -194,7 +194,7 @@ class Sync:
             self.report.unchanged += 1
             return False
         if job.state == "failed" and not self.afresh:
-            failure = Failure(job.uri, job.error_code, job.error, job.progress.hint)
+            failure = Failure(job.uri, job.error_code, job.error, job.progress.hint, job.progress.remedy)
             self.report.failed_before.append(failure)
             return False
         return True

@@ -10,6 +10,7 @@ from functools import cached_property
 from ragstone.core.errors import ModelMismatch, ModelUnavailable, SettingsError
 from ragstone.core.model_types import model_name
 from ragstone.core.protocols import Embedder
+from ragstone.core.remedies import Action, Remedy
 
 
 class EmbedderShelf:
@@ -64,11 +65,14 @@ class EmbedderShelf:
         try:
             embedder = await asyncio.to_thread(self._build, model_name(model))
         except SettingsError as error:
-            raise ModelUnavailable(f"this index was built with {model}: {error}", hint=error.hint) from error
+            raise ModelUnavailable(
+                f"this index was built with {model}: {error}", hint=error.hint, remedy=error.remedy
+            ) from error
         if embedder.model.id != model:
             await embedder.close()
             raise ModelMismatch(
                 f"this index was built with {model}; {embedder.model.id} is what is installed",
-                hint="install the weights it was built with, or move it with: ragstone reembed",
+                hint="install the weights it was built with, or",
+                remedy=Remedy(Action.REEMBED),
             )
         return embedder

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ragstone.core.errors import ModelUnavailable
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Role
 from ragstone.models.runtime.encoder import Encoder
 from ragstone.models.weights.catalogue import canonical_name
@@ -48,7 +49,7 @@ def find_weights(name: str, *, path: Path | None, cache: Path) -> Weights:
     if pulled.is_dir():
         return ModelFolder(pulled, cache=cache)
     raise ModelUnavailable(
-        f"the weights of '{name}' are not on this machine", hint=f"ragstone models pull {name}"
+        f"the weights of '{name}' are not on this machine", remedy=Remedy(Action.PULL_MODEL, model=name)
     )
 
 

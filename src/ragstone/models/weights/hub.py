@@ -54,7 +54,9 @@ def pull(name: str, *, revision: str | None = None, cache_dir: Path | None = Non
             f"'{name}' could not be pulled: {type(error).__name__}", hint="check the name and the network"
         ) from error
     except ModelError as error:
-        raise type(error)(f"'{name}' was pulled but cannot be used: {error}", hint=error.hint) from error
+        raise type(error)(
+            f"'{name}' was pulled but cannot be used: {error}", hint=error.hint, remedy=error.remedy
+        ) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return folder

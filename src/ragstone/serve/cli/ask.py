@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -81,7 +80,7 @@ async def ask(
     if receipt:
         # After the answer is shown: a disk that is full must not cost it.
         receipt.write_text(json.dumps(proof, indent=2) + "\n", encoding="utf-8")
-        check = f"ragstone verify --receipt {shlex.quote(str(receipt))}{session.options.as_typed()}"
+        check = session.options.command("verify", "--receipt", str(receipt))
         session.remark("receipt", f"written to {receipt}; check it with: {check}")
     return OK if answer.status == "answered" else NOTHING_FOUND
 

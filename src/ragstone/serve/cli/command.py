@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from ragstone.core.audit import acting_as
+from ragstone.core.remedies import render_with
 from ragstone.serve.cli.exits import OK, USAGE, nobody_reads, tell
 from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.session import Session
@@ -82,15 +83,16 @@ def _declare(call: Callable[..., Any], body: Body, parameters: list[inspect.Para
 def _execute(options: Common, body: Body, arguments: dict[str, Any]) -> int:
     import asyncio
 
-    try:
-        with _logging(options), acting_as(_user()):
-            code = asyncio.run(body(Session(options), **arguments))
-        sys.stdout.flush()
-        return OK if code is None else code
-    except BrokenPipeError:
-        return nobody_reads()
-    except (Exception, KeyboardInterrupt) as error:
-        return tell(error, as_json=options.json, debug=options.debug, in_place=options.in_place)
+    with render_with(options.render_remedy):
+        try:
+            with _logging(options), acting_as(_user()):
+                code = asyncio.run(body(Session(options), **arguments))
+            sys.stdout.flush()
+            return OK if code is None else code
+        except BrokenPipeError:
+            return nobody_reads()
+        except (Exception, KeyboardInterrupt) as error:
+            return tell(error, as_json=options.json, debug=options.debug)
 
 
 def _user() -> str:

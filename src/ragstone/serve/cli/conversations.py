@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.core.errors import NotFoundError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.output import counted, moment, one_line, table, text
 from ragstone.serve.cli.session import Session
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ragstone.core.activity import Conversation, Turn
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the conversation.")]
-HINT = "list them with: ragstone conversations"
+LIST = Remedy(Action.LIST_CONVERSATIONS)
 
 
 async def list_conversations(
@@ -43,7 +44,7 @@ async def show_conversation(session: Session, name: Name) -> None:
     async with session.engine() as engine:
         turns = await engine.activity.turns(name)
     if not turns:
-        raise NotFoundError(f"no conversation {name!r:.80}", hint=HINT)
+        raise NotFoundError(f"no conversation {name!r:.80}", remedy=LIST)
     shape = {"conversation": name, "turns": [turn_json(turn) for turn in turns]}
     session.show(shape, lambda out: _draw_turns(out, turns))
 
@@ -53,7 +54,7 @@ async def forget_conversation(session: Session, name: Name) -> None:
     async with session.engine() as engine:
         gone = await engine.activity.forget_conversation(name)
     if not gone:
-        raise NotFoundError(f"no conversation {name!r:.80}", hint=HINT)
+        raise NotFoundError(f"no conversation {name!r:.80}", remedy=LIST)
     session.show(
         {"forgotten": name, "turns": gone},
         lambda out: out.print(text(f"Forgot {counted(gone, 'turn')} of '{name}'.")),

@@ -60,7 +60,7 @@ async def show_corpus(session: Session) -> int:
         health = await engine.corpora.health(session.options.kb)
     session.show(asdict(health), lambda out: _draw_health(out, health))
     if not health.exists:
-        session.remark("hint", f"ragstone corpus build PATH{session.options.as_typed()}")
+        session.remark("hint", session.options.command("corpus", "build", "PATH"))
     return OK if health.exists else NOTHING_FOUND
 
 

@@ -17,13 +17,13 @@ import typer
 from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.health import Finding
 from ragstone.serve.cli.exits import FAILURE, OK
-from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.output import text
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ragstone.core.types import Json
     from ragstone.settings.tree import Settings
 
 State = Literal["ok", "warn", "fail"]
@@ -100,9 +100,9 @@ async def doctor(
         {
             "ok": not failed,
             "checks": [asdict(check) for check in checks],
-            "stores": [asdict(finding) for finding in stores],
+            "stores": [_finding_json(finding) for finding in stores],
         },
-        lambda out: _draw(out, [*checks, *map(_as_check, stores)], session.options),
+        lambda out: _draw(out, [*checks, *map(_as_check, stores)]),
     )
     return FAILURE if failed else OK
 
@@ -117,7 +117,7 @@ async def _checks(session: Session) -> AsyncIterator[Check]:
         settings = session.settings()
         yield Check("settings", "ok", f"profile {settings.profile}")
     except RagstoneError as error:
-        yield Check("settings", "fail", str(error), error.hint)
+        yield Check("settings", "fail", str(error), error.advice)
     yield check_runtime(settings)
     yield await check_model(settings)
     yield check_data_folder(settings.data_dir)
@@ -176,7 +176,7 @@ async def check_model(settings: Settings) -> Check:
         finally:
             await embedder.close()
     except RagstoneError as error:
-        return Check("model", "fail", str(error), error.hint)
+        return Check("model", "fail", str(error), error.advice)
     return Check("model", "ok", f"{made.model}, {made.vectors.shape[1]} dimensions, weights verified")
 
 
@@ -233,7 +233,7 @@ async def check_stores(session: Session, *, repair: bool, forget: str = "") -> l
     try:
         stores = await asyncio.to_thread(open_stores, settings, secret_keys)
     except RagstoneError as error:
-        return [Finding("stores", "opened", "fail", str(error), error.hint)]
+        return [Finding("stores", "opened", "fail", str(error), error.hint, remedy=error.remedy)]
     try:
         return await examine(stores, repair=repair, forget=forget)
     finally:
@@ -249,16 +249,27 @@ def _existing(folder: Path) -> Path:
     return next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
 
 
-def _draw(out: Console, checks: list[Check], options: Common) -> None:
+def _draw(out: Console, checks: list[Check]) -> None:
     from rich.table import Table
 
     rows = Table.grid(padding=(0, 2, 0, 0))
     for check in checks:
         rows.add_row(text(check.state, COLOURS[check.state]), check.name, text(check.detail))
         if check.fix:
-            rows.add_row("", "", text(options.in_place(check.fix), "cyan"))
+            rows.add_row("", "", text(check.fix, "cyan"))
     out.print(rows)
 
 
 def _as_check(finding: Finding) -> Check:
-    return Check(f"{finding.store} {finding.what}", finding.state, finding.detail, finding.repair)
+    return Check(f"{finding.store} {finding.what}", finding.state, finding.detail, finding.advice)
+
+
+def _finding_json(finding: Finding) -> dict[str, Json]:
+    return {
+        "store": finding.store,
+        "what": finding.what,
+        "state": finding.state,
+        "detail": finding.detail,
+        "repair": finding.advice,
+        "repaired": finding.repaired,
+    }

@@ -8,7 +8,6 @@ import typer
 
 from ragstone.core.errors import NotFoundError
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK, PARTIAL
-from ragstone.serve.cli.failures import InPlace
 from ragstone.serve.cli.jobs import draw_job
 from ragstone.serve.cli.options import Where, read_where
 from ragstone.serve.cli.output import counted, one_line, place, table, text
@@ -46,7 +45,7 @@ async def list_documents(
     following = page[-1].id if more else None
     session.show(documents_json(page, following), lambda out: _draw_page(out, page))
     if following:
-        session.remark("more", f"ragstone documents --after {following}{session.options.as_typed()}")
+        session.remark("more", session.options.command("documents", "--after", following))
     return OK if page else NOTHING_FOUND
 
 
@@ -61,7 +60,7 @@ async def show_document(session: Session, document_id: DocumentId) -> None:
         try:
             document = await engine.document(document_id)
         except NotFoundError:
-            session.show(status_json(status), lambda out: _draw_status(out, status, session.options.in_place))
+            session.show(status_json(status), lambda out: _draw_status(out, status))
             return
         text_of_it = await engine.text(document_id)
         chunks = await engine.chunks(document_id)
@@ -165,7 +164,7 @@ def _draw_records(out: Console, records: Sequence[ChunkRecord]) -> None:
     out.print(rows)
 
 
-def _draw_status(out: Console, status: DocumentStatus, in_place: InPlace) -> None:
+def _draw_status(out: Console, status: DocumentStatus) -> None:
     out.print(text(one_line(status.title or status.uri), "bold"))
     out.print(text(one_line(status.uri), "dim"))
     out.print(text(f"{status.status}; it cannot be found yet", "yellow"))
@@ -173,7 +172,7 @@ def _draw_status(out: Console, status: DocumentStatus, in_place: InPlace) -> Non
         out.print(text(one_line(status.processing_error), "red"))
     if status.job:
         out.print()
-        draw_job(out, status.job, in_place)
+        draw_job(out, status.job)
 
 
 def _draw_document(out: Console, document: Document, whole: str, chunks: Sequence[LiveChunk]) -> None:

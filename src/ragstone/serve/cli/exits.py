@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable
 
 from ragstone.core.errors import InputError, NotFoundError, RagstoneError, SettingsError
 
@@ -28,15 +27,12 @@ def exit_code(error: RagstoneError) -> int:
             return FAILURE
 
 
-def tell(
-    error: BaseException, *, as_json: bool, debug: bool, in_place: Callable[[str], str] = lambda hint: hint
-) -> int:
-    """Report an error that ended a command, and return the exit code; `in_place` completes the commands of a hint."""
+def tell(error: BaseException, *, as_json: bool, debug: bool) -> int:
+    """Report an error that ended a command, and return the exit code."""
     if debug:
         traceback.print_exception(error)
     match error:
         case RagstoneError():
-            error.hint = in_place(error.hint)
             _tell_error(error, as_json=as_json)
             return exit_code(error)
         case KeyboardInterrupt():
@@ -62,7 +58,7 @@ def nobody_reads() -> int:
 
 def _tell_error(error: RagstoneError, *, as_json: bool) -> None:
     if not as_json:
-        tell_words(error.code, str(error), error.hint, as_json=False)
+        tell_words(error.code, str(error), error.advice, as_json=False)
         return
     from ragstone.core.wire import error_json
     from ragstone.serve.cli.output import write_json

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,8 @@ if TYPE_CHECKING:
 
     from ragstone.core.types import Failure
 
-InPlace = Callable[[str], str]
-"""Completes the commands of a hint so that they work where this one did."""
 
-
-def draw_failures(out: Console, failures: Sequence[Failure], in_place: InPlace) -> None:
+def draw_failures(out: Console, failures: Sequence[Failure]) -> None:
     """A line for each with its reason, those that one quota refused as one; the hints below."""
     reasons = table("failed", "code", "reason")
     for group in _by_limit(failures):
@@ -27,7 +24,7 @@ def draw_failures(out: Console, failures: Sequence[Failure], in_place: InPlace) 
         why = reason(out, first.uri, first.error)
         reasons.add_row(*(text(one_line(said)) for said in (what, first.code, why)))
     out.print(reasons)
-    draw_hints(out, ((failure.uri, failure.hint) for failure in failures), in_place)
+    draw_hints(out, ((failure.uri, failure.advice) for failure in failures))
 
 
 def reason(out: Console, uri: str, error: str) -> str:
@@ -35,7 +32,7 @@ def reason(out: Console, uri: str, error: str) -> str:
     return error.removeprefix(f"{uri} ") if out.is_terminal else error
 
 
-def draw_hints(out: Console, advised: Iterable[tuple[str, str]], in_place: InPlace) -> None:
+def draw_hints(out: Console, advised: Iterable[tuple[str, str]]) -> None:
     """Each hint once, and for what it is unless it is for all."""
     failed = list(advised)
     names: dict[str, list[str]] = {}
@@ -47,7 +44,7 @@ def draw_hints(out: Console, advised: Iterable[tuple[str, str]], in_place: InPla
     for hint, found in hints.items():
         more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
         whose = f"{one_line(found[0])}{more}: " if len(found) < len(failed) else ""
-        out.print(text("hint: ", "bold cyan").append(f"{whose}{one_line(in_place(hint))}"))
+        out.print(text("hint: ", "bold cyan").append(f"{whose}{one_line(hint)}"))
 
 
 def _by_limit(failures: Sequence[Failure]) -> list[list[Failure]]:

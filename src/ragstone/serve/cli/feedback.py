@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ragstone.core.errors import InputError
+from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.output import counted, moment, one_line, table, text
 from ragstone.serve.cli.session import Session
@@ -123,7 +124,7 @@ async def list_gaps(
 
 def _draw_votes(out: Console, votes: list[Feedback]) -> None:
     if not votes:
-        out.print(text("Nobody has voted yet: ragstone feedback add QUERY CHUNK_ID --vote up"))
+        out.print(text(advise("Nobody has voted yet", Remedy(Action.ADD_FEEDBACK))))
         return
     drawn = table("when", "vote", "query", "chunk", "voter")
     for one in votes:

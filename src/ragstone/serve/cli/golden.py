@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.core.errors import InputError, NotFoundError
+from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.output import counted, one_line, table, text
 from ragstone.serve.cli.session import Session
@@ -64,11 +65,11 @@ async def remove_golden(
 ) -> None:
     """Remove golden queries."""
     if (query is None) != everything:
-        raise InputError("name a question, or all of them", hint="ragstone golden remove --all")
+        raise InputError("name a question, or all of them", remedy=Remedy(Action.REMOVE_GOLDEN))
     async with session.engine() as engine:
         gone = await engine.activity.remove_golden(query)
     if query is not None and not gone:
-        raise NotFoundError(f"no golden query {query!r:.80}", hint="list them with: ragstone golden")
+        raise NotFoundError(f"no golden query {query!r:.80}", remedy=Remedy(Action.LIST_GOLDEN))
     session.show({"removed": gone}, lambda out: out.print(text(f"{counted(gone, 'question')} removed")))
 
 
@@ -82,7 +83,7 @@ def _unasked(model: str | None, made: list[GoldenQuery]) -> list[str]:
 
 def _draw(out: Console, kept: list[GoldenQuery]) -> None:
     if not kept:
-        out.print(text("There are no golden queries yet: ragstone golden make"))
+        out.print(text(advise("There are no golden queries yet", Remedy(Action.MAKE_GOLDEN))))
         return
     drawn = table("query", "from", "documents")
     for one in kept:

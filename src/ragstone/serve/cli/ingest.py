@@ -11,6 +11,7 @@ from ragstone.core.errors import InputError
 from ragstone.serve.cli.ingest_queue import queue_files
 from ragstone.serve.cli.ingest_report import draw_counts, draw_report, outcome, remarks, together
 from ragstone.serve.cli.ingest_watch import keep_ingesting
+from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.progress import ingest_progress
 from ragstone.serve.cli.session import Session
 
@@ -47,7 +48,7 @@ async def ingest(
     """
     urls = [place for place in places if is_url(place)]
     paths = [Path(place) for place in places if not is_url(place)]
-    _check(urls, watch=watch, dry_run=dry_run, queue=queue)
+    _check(session.options, urls, watch=watch, dry_run=dry_run, queue=queue)
     if queue:
         return await queue_files(session, paths)
     if watch:
@@ -62,14 +63,15 @@ def is_url(place: str) -> bool:
     return place.lower().startswith(("http://", "https://"))
 
 
-def _check(urls: list[str], **ways: bool) -> None:
+def _check(options: Common, urls: list[str], **ways: bool) -> None:
     chosen = [f"--{name.replace('_', '-')}" for name, given in ways.items() if given]
     if len(chosen) > 1:
         raise InputError(f"{' and '.join(chosen)} do not go together", hint="choose one of them")
     if chosen and urls:
         raise InputError(
             f"{chosen[0]} takes files and folders, not {urls[0]}",
-            hint=f"to look at a page again and again: ragstone sources add web NAME urls={urls[0]}",
+            hint="to look at a page again and again: "
+            + options.command("sources", "add", "web", "NAME", f"urls={urls[0]}"),
         )
 
 
@@ -77,7 +79,7 @@ async def _preview(session: Session, paths: list[Path]) -> int:
     from ragstone.core.wire import ingest_json
 
     def draw(out: Console) -> None:
-        draw_counts(out, report, session.options.in_place)
+        draw_counts(out, report)
         out.print()
         out.print("This is what would be done; nothing was written.")
 
@@ -94,10 +96,7 @@ async def _ingest(session: Session, paths: list[Path], urls: list[str], *, stage
 
     settings = session.settings()
     report = await _ingested(session, settings, paths, urls)
-    in_place = session.options.in_place
-    session.show(
-        ingest_json(report), lambda out: draw_report(out, report, settings.kb, in_place, stages=stages)
-    )
+    session.show(ingest_json(report), lambda out: draw_report(out, report, settings.kb, stages=stages))
     session.warn(remarks(report))
     return outcome(report)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
-from ragstone.serve.cli.failures import InPlace, draw_failures
+from ragstone.serve.cli.failures import draw_failures
 from ragstone.serve.cli.output import one_line, table, text
 from ragstone.serve.cli.session import Session
 
@@ -41,14 +41,12 @@ def _show(session: Session, queued: Sequence[DocumentStatus], failed: Sequence[F
         "queued": [status_json(status) for status in queued],
         "failed": [failure_json(failure) for failure in failed],
     }
-    session.show(shape, lambda out: _draw(out, queued, failed, session.options.in_place))
+    session.show(shape, lambda out: _draw(out, queued, failed))
     if any(_state(status) == "pending" for status in queued):
-        session.remark("next", f"ragstone worker --until-idle{session.options.as_typed()}")
+        session.remark("next", session.options.command("worker", "--until-idle"))
 
 
-def _draw(
-    out: Console, queued: Sequence[DocumentStatus], failed: Sequence[Failure], in_place: InPlace
-) -> None:
+def _draw(out: Console, queued: Sequence[DocumentStatus], failed: Sequence[Failure]) -> None:
     if queued:
         # The job comes first, since that is what one asks for next.
         rows = table("id", "status", "document", "file")
@@ -57,7 +55,7 @@ def _draw(
             rows.add_row(job, _state(status), status.document_id, text(one_line(status.uri)))
         out.print(rows)
     if failed:
-        draw_failures(out, failed, in_place)
+        draw_failures(out, failed)
     if not (queued or failed):
         out.print("No documents were found there.")
 

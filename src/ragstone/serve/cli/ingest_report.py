@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
-from ragstone.serve.cli.failures import InPlace, draw_failures
+from ragstone.serve.cli.failures import draw_failures
 from ragstone.serve.cli.output import counted, table, text
 
 if TYPE_CHECKING:
@@ -80,11 +80,9 @@ def in_words(report: IngestReport) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "nothing to do"
 
 
-def draw_report(
-    out: Console, report: IngestReport, kb: str, in_place: InPlace, *, stages: bool = False
-) -> None:
+def draw_report(out: Console, report: IngestReport, kb: str, *, stages: bool = False) -> None:
     """The counts, the failures with their reasons, and what the kb holds now."""
-    draw_counts(out, report, in_place)
+    draw_counts(out, report)
     if stages:
         out.print()
         draw_stages(out, report.stages)
@@ -93,7 +91,7 @@ def draw_report(
     out.print(f"Knowledge base '{kb}' holds {holds}. Took {report.seconds:.1f} s.")
 
 
-def draw_counts(out: Console, report: IngestReport, in_place: InPlace) -> None:
+def draw_counts(out: Console, report: IngestReport) -> None:
     """A row of counts, and the failures with their reasons."""
     names = ["added", "updated", "unchanged", *(name for name in SOMETIMES if getattr(report, name))]
     counts = table(*names, "failed", right=(*names, "failed"))
@@ -102,7 +100,7 @@ def draw_counts(out: Console, report: IngestReport, in_place: InPlace) -> None:
     out.print(counts)
     if report.failed:
         out.print()
-        draw_failures(out, report.failed, in_place)
+        draw_failures(out, report.failed)
 
 
 def draw_stages(out: Console, stages: Sequence[Stage]) -> None:

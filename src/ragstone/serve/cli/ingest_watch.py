@@ -105,10 +105,10 @@ def _tell(session: Session, report: IngestReport, told: Set[str]) -> set[str]:
         return set()
     line = f"{now():%H:%M:%S} UTC  {in_words(report)}; {report.documents:,} documents in all"
     session.show(None, lambda out: out.print(line))
-    reasons = {f"{one.uri}: {one.error.removeprefix(f'{one.uri} ')}": one.hint for one in report.failed}
+    reasons = {f"{one.uri}: {one.error.removeprefix(f'{one.uri} ')}": one.advice for one in report.failed}
     session.warn(reason for reason in reasons if reason not in told)
     for hint in dict.fromkeys(hint for reason, hint in reasons.items() if hint and reason not in told):
-        session.remark("hint", session.options.in_place(hint))
+        session.remark("hint", hint)
     warnings = (*report.warnings, *report.degraded)
     session.warn(warning for warning in warnings if warning not in told)
     return {*reasons, *warnings}

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.core.errors import InputError, NotFoundError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
-from ragstone.serve.cli.failures import InPlace, draw_hints, reason
+from ragstone.serve.cli.failures import draw_hints, reason
 from ragstone.serve.cli.job_progress import (
     ENDED,
     MOST_JOBS,
@@ -53,8 +54,7 @@ async def list_jobs(
             await _watch(session, intake)
         found = await intake.jobs(states=(state,) if state else (), source=source, limit=limit)
         counts = await intake.counts(source=source)
-    in_place = session.options.in_place
-    session.show(jobs_json(found, counts), lambda out: _draw_jobs(out, found, counts, in_place))
+    session.show(jobs_json(found, counts), lambda out: _draw_jobs(out, found, counts))
     return OK if found else NOTHING_FOUND
 
 
@@ -64,7 +64,7 @@ async def show_job(session: Session, job_id: JobId) -> None:
 
     async with session.engine() as engine:
         job = await engine.intake.job(job_id)
-    session.show(job_json(job), lambda out: draw_job(out, job, session.options.in_place))
+    session.show(job_json(job), lambda out: draw_job(out, job))
 
 
 async def cancel_jobs(session: Session, job_ids: JobIds) -> int:
@@ -80,7 +80,7 @@ async def retry_jobs(
 ) -> int:
     """Queue jobs that failed or were cancelled once more."""
     if failed == bool(job_ids):
-        raise InputError("name jobs or say --failed, one of the two", hint="ragstone jobs --state failed")
+        raise InputError("name jobs or say --failed, one of the two", remedy=Remedy(Action.LIST_FAILED_JOBS))
     async with session.engine() as engine:
         intake = engine.intake
         if failed:
@@ -114,7 +114,8 @@ async def _watch(session: Session, intake: Intake) -> None:
 
     counts = await intake.counts()
     if counts.get("pending") and not counts.get("running"):
-        session.warn(["nobody works on the queue at the moment; start with: ragstone worker"])
+        start = session.options.command("worker")
+        session.warn([f"nobody works on the queue at the moment; start with: {start}"])
     async with job_progress(session, intake):
         while True:
             if not await intake.jobs(states=("pending", "running"), limit=1):
@@ -149,7 +150,7 @@ async def _each(
     return FAILURE if refused else OK
 
 
-def draw_job(out: Console, job: Job, in_place: InPlace) -> None:
+def draw_job(out: Console, job: Job) -> None:
     """Everything about one job, a line each."""
     how_far = job.progress
     facts = {
@@ -164,7 +165,7 @@ def draw_job(out: Console, job: Job, in_place: InPlace) -> None:
         "attempts": str(job.attempts),
         "worker": job.worker,
         "error": f"{job.error_code}: {one_line(job.error)}" if job.error else "",
-        "hint": one_line(in_place(how_far.hint)),
+        "hint": one_line(how_far.advice),
         "queued": moment(job.created_at),
         "started": moment(job.started_at),
         "ended": moment(job.finished_at),
@@ -174,7 +175,7 @@ def draw_job(out: Console, job: Job, in_place: InPlace) -> None:
             out.print(text(f"{name:<10}", "dim").append(value))
 
 
-def _draw_jobs(out: Console, jobs: Sequence[Job], counts: Mapping[str, int], in_place: InPlace) -> None:
+def _draw_jobs(out: Console, jobs: Sequence[Job], counts: Mapping[str, int]) -> None:
     if not jobs:
         out.print("No jobs.")
     else:
@@ -188,7 +189,7 @@ def _draw_jobs(out: Console, jobs: Sequence[Job], counts: Mapping[str, int], in_
                 text(one_line(reason(out, job.uri, job.error))),
             )
         out.print(rows)
-        draw_hints(out, ((job.uri, job.progress.hint) for job in jobs if job.error), in_place)
+        draw_hints(out, ((job.uri, job.progress.advice) for job in jobs if job.error))
     if counts:
         out.print()
         said = (f"{counts[state]:,} {state}" for state in (*WAITING, *ENDED) if counts.get(state))

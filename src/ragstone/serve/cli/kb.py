@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.core.errors import NotFoundError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.output import counted, table, text
 from ragstone.serve.cli.receipts import documents_of, show_receipts
@@ -50,9 +51,7 @@ async def delete_kb(
     """Delete a knowledge base with everything in it. Asks first on a terminal."""
     async with session.engine() as engine:
         if name not in {kb.name for kb in await engine.kbs()}:
-            raise NotFoundError(
-                f"there is no knowledge base '{name}'", hint="list them with: ragstone kb list"
-            )
+            raise NotFoundError(f"there is no knowledge base '{name}'", remedy=Remedy(Action.LIST_KBS))
         holds = counted((await engine.stats(kb=name)).documents, "document")
         if not session.confirms(f"Delete '{name}' with {holds}?", yes=yes):
             return FAILURE

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.core.errors import InputError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.serve.cli.measuring import Measuring
 from ragstone.serve.cli.session import Session
 
@@ -53,6 +54,6 @@ async def _kept(session: Session, golden: bool) -> Dataset:
             f"there are no golden queries of knowledge base '{kb}'"
             if golden
             else f"no passage of knowledge base '{kb}' was voted up or used",
-            hint="ragstone golden make" if golden else "ragstone feedback add QUERY CHUNK_ID --vote up",
+            remedy=Remedy(Action.MAKE_GOLDEN if golden else Action.ADD_FEEDBACK),
         )
     return kept

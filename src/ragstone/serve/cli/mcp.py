@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ragstone.core.remedies import render_sentence, render_with
 from ragstone.serve.cli.session import Session
 from ragstone.serve.cli.signals import until_signal
 
@@ -39,11 +40,12 @@ async def serve_mcp(
             return Toolbox(engine, tool or DEFAULT_TOOLS, budget=Budget(calls=calls))
 
         server = build_server(make_box, engine)
-        if http:
-            serving = serve_http(
-                server, port, lambda at: session.remark("note", f"serving MCP at http://{HOST}:{at}/mcp")
-            )
-            if await until_signal(serving):
-                session.remark("note", "Stopped.")
-        else:
-            await serve_stdio(server)
+        with render_with(render_sentence):  # agents have no shell
+            if http:
+                serving = serve_http(
+                    server, port, lambda at: session.remark("note", f"serving MCP at http://{HOST}:{at}/mcp")
+                )
+                if await until_signal(serving):
+                    session.remark("note", "Stopped.")
+            else:
+                await serve_stdio(server)

@@ -110,7 +110,7 @@ def _state(embedding: EmbeddingSettings) -> tuple[ModelState, str]:
     try:
         _weights(embedding)
     except ModelUnavailable as error:
-        return "missing", error.hint
+        return "missing", error.advice
     return "installed", ""
 
 
@@ -126,7 +126,7 @@ def _reranker(settings: Settings) -> Entry:
     try:
         find_weights(model, path=chosen.path, cache=cache_folder())
     except ModelUnavailable as error:
-        state, get = "missing", error.hint
+        state, get = "missing", error.advice
     return Entry(model, "reranker", state, None, None, get, chosen.kind == "cross_encoder")
 
 

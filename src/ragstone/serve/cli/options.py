@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ragstone.core.errors import InputError
+from ragstone.core.remedies import Remedy
 
 COMMON = "Common options"
-# A command that a hint names after a colon or between backticks, or is.
-_COMMAND = re.compile(r"(?:(?<=: )|(?<=`)|^(?=ragstone doctor --))ragstone [^;`)]+")
 # The same words as in `ragstone.core`, which costs too much to import for a help page.
 Mode = Literal["fast", "balanced", "thorough"]
 Arms = Literal["hybrid", "dense", "lexical"]
@@ -92,20 +90,21 @@ class Common:
     ] = False
 
     def as_typed(self) -> str:
-        """The options that say where to work, as they would be typed again."""
-        return "".join(self._typed().values())
+        """Return the options that say where to work, as they would be typed again."""
+        return "".join(self.typed().values())
 
-    def in_place(self, hint: str) -> str:
-        """A hint whose commands work where this one did: `…: ragstone jobs` with the options that were given."""
+    def command(self, *words: str) -> str:
+        """Return a command to type that works where this one did; each word is quoted for the shell."""
+        return f"ragstone {shlex.join(words)}{self.as_typed()}"
 
-        def with_options(found: re.Match[str]) -> str:
-            command = found[0]
-            missing = (typed for name, typed in self._typed().items() if f" --{name} " not in command)
-            return command + "".join(missing)
+    def render_remedy(self, hint: str, remedy: Remedy) -> str:
+        """Return a hint and a remedy as commands that work where this one did."""
+        from ragstone.serve.cli.remedies import render_command
 
-        return _COMMAND.sub(with_options, hint)
+        return render_command(hint, remedy, self.typed())
 
-    def _typed(self) -> dict[str, str]:
+    def typed(self) -> dict[str, str]:
+        """Return the options that say where to work by their names, each as it would be typed again."""
         given = {
             "data-dir": self.data_dir,
             "tenant": self.tenant,

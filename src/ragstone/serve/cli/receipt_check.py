@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragstone.core.errors import InputError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
 from ragstone.serve.cli.output import counted, one_line, text
 from ragstone.serve.cli.session import Session
@@ -42,21 +43,21 @@ async def check_receipt_file(session: Session, path: Path) -> int:
 
 def read_receipt(path: Path) -> dict[str, Any]:
     """The JSON object in a file."""
-    hint = "ragstone ask QUESTION --receipt FILE writes one"
+    remedy = Remedy(Action.CREATE_RECEIPT)
     try:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
         # Not the exit code of a receipt that was tampered with.
-        raise InputError(f"{path} cannot be read: {error.strerror or error}", hint=hint) from error
+        raise InputError(f"{path} cannot be read: {error.strerror or error}", remedy=remedy) from error
     if len(content) > MOST_BYTES:
-        raise InputError(f"{path} is too large for a receipt", hint=hint)
+        raise InputError(f"{path} is too large for a receipt", remedy=remedy)
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON: {error}", hint=hint) from error
+        raise InputError(f"{path} is not JSON: {error}", remedy=remedy) from error
     if not isinstance(value, dict):
-        raise InputError(f"{path} is not a receipt of an answer", hint=hint)
+        raise InputError(f"{path} is not a receipt of an answer", remedy=remedy)
     return value
 
 

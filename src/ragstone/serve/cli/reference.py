@@ -1,16 +1,21 @@
-"""Print the command reference, made from the help.
+"""Pages of the documentation that are made from the program.
 
-`python -m ragstone.serve.cli.reference > docs/reference/cli.md` updates the page; a test compares the two.
+`python -m ragstone.serve.cli.reference > docs/reference/cli.md` makes the command reference from the help,
+`python -m ragstone.serve.cli.reference remedies > docs/reference/remedies.md` the list of remedies.
 """
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import typer
 
+from ragstone.core.remedies import Action
 from ragstone.serve.cli.main import app
+from ragstone.serve.cli.remedies import STEPS, Step
 
 WIDTH = 100
 HEAD = """# Command line
@@ -32,10 +37,36 @@ terminal; `NO_COLOR` turns colours off. `ragstone --install-completion` installs
 | 130 | interrupted |
 """
 
+REMEDIES_HEAD = """# Remedies
+
+Made by `python -m ragstone.serve.cli.reference remedies > docs/reference/remedies.md`; a test keeps it up to date.
+
+An error, a failed job or a finding of `ragstone doctor` says what to do about it by a code with arguments. The command
+line shows it as a command, completed by the options of the call; tools for agents show it as a sentence. In Python
+it is `error.remedy`, and `error.advice` is its text.
+"""
+
 
 def reference() -> str:
-    """Return the whole page as Markdown."""
+    """Return the command reference as Markdown."""
     return "\n".join([HEAD, *_sections()])
+
+
+def remedies() -> str:
+    """Return the list of remedies as Markdown, with a section for each code."""
+    return "\n".join([REMEDIES_HEAD, *map(_remedy, Action)])
+
+
+def _remedy(action: Action) -> str:
+    lines = "\n".join(f"- {_shown(step)}" for step in STEPS[action])
+    sentence = action.sentence
+    return f"## {action.value}\n\n{sentence[0].upper()}{sentence[1:]}.\n\n{lines}\n"
+
+
+def _shown(step: Step) -> str:
+    words = re.sub(r"\{(\w+)\}", lambda found: f"`{found[1].upper()}`", step.words.replace("{command}", "\0"))
+    command = re.sub(r"\{(\w+)\}", lambda found: found[1].upper(), step.command)
+    return words.replace("\0", f"`ragstone {command}`")
 
 
 def _sections() -> Iterator[str]:
@@ -55,4 +86,4 @@ def _section(command: Any, name: str, parent: Any) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print(reference())  # noqa: T201
+    print(remedies() if sys.argv[1:] == ["remedies"] else reference())  # noqa: T201

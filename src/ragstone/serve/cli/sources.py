@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
-from ragstone.serve.cli.failures import InPlace, draw_failures
+from ragstone.serve.cli.failures import draw_failures
+from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.output import counted, moment, one_line, table, text
 from ragstone.serve.cli.overlaps import overlaps
 from ragstone.serve.cli.receipts import documents_of, show_receipts
@@ -61,7 +62,7 @@ async def add_source(
         f"${{{unset}}} is not set here: a sync fails where it is not" for unset in unset_variables(config)
     )
     session.warn(doubled)
-    session.remark("next", f"ragstone sources sync {name}{session.options.as_typed()}")
+    session.remark("next", session.options.command("sources", "sync", name))
 
 
 async def list_sources(session: Session) -> int:
@@ -72,7 +73,7 @@ async def list_sources(session: Session) -> int:
         found = await engine.intake.sources(kb=session.options.kb)
     session.show(
         {"sources": [source_json(source) for source in found]},
-        lambda out: _draw(out, found, session.options.in_place),
+        lambda out: _draw(out, found, session.options),
     )
     return OK if found else NOTHING_FOUND
 
@@ -83,7 +84,7 @@ async def show_source(session: Session, name: Name) -> None:
 
     async with session.engine() as engine:
         source = await engine.intake.source(name)
-    session.show(source_json(source), lambda out: _draw_one(out, source, session.options.in_place))
+    session.show(source_json(source), lambda out: _draw_one(out, source, session.options))
 
 
 async def pause_source(session: Session, name: Name) -> None:
@@ -135,7 +136,7 @@ async def _pause(session: Session, name: str, *, paused: bool) -> None:
     session.show(source_json(source), lambda out: out.print(f"Source '{name}' {how}."))
 
 
-def _draw(out: Console, sources: Sequence[SourceRecord], in_place: InPlace) -> None:
+def _draw(out: Console, sources: Sequence[SourceRecord], options: Common) -> None:
     from ragstone.core.wire_jobs import source_state
 
     if not sources:
@@ -162,7 +163,7 @@ def _draw(out: Console, sources: Sequence[SourceRecord], in_place: InPlace) -> N
         gap = "\n" if source is troubled[0] else ""
         out.print(text(f"{gap}{source.name}: ", "bold").append(_trouble(source)))
     if troubled:
-        out.print(in_place("\nAll that failed, and what to do: ragstone sources show NAME"))
+        out.print(f"\nAll that failed, and what to do: {options.command('sources', 'show', 'NAME')}")
 
 
 def _trouble(source: SourceRecord) -> str:
@@ -173,7 +174,7 @@ def _trouble(source: SourceRecord) -> str:
     return f"{lost.count:,} failed: {one_line(lost.first[0].error)}"
 
 
-def _draw_one(out: Console, source: SourceRecord, in_place: InPlace) -> None:
+def _draw_one(out: Console, source: SourceRecord, options: Common) -> None:
     import json
 
     from ragstone.core.wire_jobs import masked, source_state
@@ -193,8 +194,8 @@ def _draw_one(out: Console, source: SourceRecord, in_place: InPlace) -> None:
         out.print(text(f"{'setting':<10}", "dim").append(f"{name}={one_line(shown)}"))
     if lost.first:
         out.print()
-        draw_failures(out, lost.first, in_place)
+        draw_failures(out, lost.first)
     if (more := lost.count - len(lost.first)) > 0:
-        command = f"ragstone jobs --source {source.name} --state failed -n {lost.count}"
+        command = options.command("jobs", "--source", source.name, "--state", "failed", "-n", str(lost.count))
         out.print()
-        out.print(in_place(f"And {more:,} more; those that came in and failed then: {command}"))
+        out.print(f"And {more:,} more; those that came in and failed then: {command}")

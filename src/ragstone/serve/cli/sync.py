@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.core.errors import InputError, NotFoundError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
 from ragstone.serve.cli.failures import draw_failures
 from ragstone.serve.cli.job_progress import MOST_JOBS, job_progress
@@ -73,7 +74,7 @@ async def sync_sources(
 ) -> int:
     """Look at sources now and take in what is new. What a source no longer has is removed."""
     if every == bool(names):
-        raise InputError("name sources or say --all, one of the two", hint="ragstone sources list")
+        raise InputError("name sources or say --all, one of the two", remedy=Remedy(Action.LIST_SOURCES))
     settings = session.settings()
     async with session.engine(settings) as engine:
         intake = engine.intake
@@ -102,7 +103,7 @@ async def _queue(
         # All must be there before the first is queued.
         chosen = [(source.name, source.kb) for source in [await intake.source(name) for name in names]]
     if not chosen:
-        raise NotFoundError("there are no sources", hint="set one up with: ragstone sources add KIND NAME")
+        raise NotFoundError("there are no sources", remedy=Remedy(Action.ADD_SOURCE))
     return [await intake.sync(name, kb=scope, afresh=afresh) for name, scope in dict.fromkeys(chosen)]
 
 
@@ -118,7 +119,7 @@ async def outcome_of(intake: Intake, job: Job, not_completed: Sequence[Job]) -> 
     state, message = await _ending(intake, job)
     ended = await intake.job(job.id)
     if state != "completed":
-        why = Failure(job.uri, ended.error_code, message, ended.progress.hint)
+        why = Failure(job.uri, ended.error_code, message, ended.progress.hint, ended.progress.remedy)
         return Outcome(job.source, job.kb, job.id, state, failures=1, failed=(why,), message=message)
     found = ended.progress.found
     shortfall = (await intake.source(job.source, kb=job.kb)).shortfall
@@ -175,7 +176,7 @@ def _show_queued(session: Session, jobs: Sequence[Job]) -> int:
         out.print(rows)
 
     session.show({"jobs": [job_json(job) for job in jobs]}, draw)
-    session.remark("next", f"ragstone jobs --watch{session.options.as_typed()}")
+    session.remark("next", session.options.command("jobs", "--watch"))
     return OK
 
 
@@ -212,12 +213,12 @@ def _draw(out: Console, outcomes: Sequence[Outcome], options: Common, kb: str) -
     shown = [failure for one in outcomes for failure in _shown(one)]
     if shown:
         out.print()
-        draw_failures(out, shown, options.in_place)
+        draw_failures(out, shown)
     for one in outcomes:
         if (more := one.failures - MOST_SHOWN) > 0:
-            where = f" --kb {one.kb}" if one.kb != kb else ""
+            there = replace(options, kb=one.kb) if one.kb != kb else options
             out.print()
-            out.print(options.in_place(f"And {more:,} more: ragstone sources show {one.source}{where}"))
+            out.print(f"And {more:,} more: {there.command('sources', 'show', one.source)}")
 
 
 def _shown(outcome: Outcome) -> list[Failure]:

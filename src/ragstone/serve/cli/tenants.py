@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.core.errors import InputError, NotFoundError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import QUOTA_NAMES, QuotaName, Quotas, checked_quotas, checked_retention
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.output import counted, moment, table, text
@@ -146,7 +147,7 @@ async def set_tenant(session: Session, name: Name, changes: Changes) -> None:
 async def _existing(book: TenantBook, name: str) -> Tenant:
     found = await book.get(name)
     if found is None:
-        raise NotFoundError(f"there is no tenant '{name}'", hint="list them with: ragstone tenants")
+        raise NotFoundError(f"there is no tenant '{name}'", remedy=Remedy(Action.LIST_TENANTS))
     return found
 
 

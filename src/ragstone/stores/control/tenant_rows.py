@@ -12,6 +12,7 @@ from ragstone.core.audit import AuditEntry
 from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.errors import InputError, TenantGone
 from ragstone.core.ids import check_name, opaque_id
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import Quotas, Tenant, checked_quotas
 from ragstone.core.types import Json
 from ragstone.stores.control import audit_rows
@@ -68,13 +69,13 @@ def existing(connection: Connection, name: str, *, deleting: bool = False) -> Te
 
 def unknown(name: str) -> TenantGone:
     """What is said of a tenant that is not there."""
-    return TenantGone(f"there is no tenant '{name!s:.80}'", hint="list them with: ragstone tenants")
+    return TenantGone(f"there is no tenant '{name!s:.80}'", remedy=Remedy(Action.LIST_TENANTS))
 
 
 def leaving(name: str) -> TenantGone:
     """What is said of a tenant that is being deleted."""
     return TenantGone(
-        f"tenant '{name}' is being deleted", hint=f"ragstone tenants delete {name} --yes finishes it"
+        f"tenant '{name}' is being deleted", remedy=Remedy(Action.FINISH_TENANT_DELETION, tenant=name)
     )
 
 

@@ -14,12 +14,13 @@ from typing import Any
 from ragstone.core.collections import COLLECTION, ChunkMetadata
 from ragstone.core.errors import NotFoundError, StoreBusy, StoreCorrupt, StoreError
 from ragstone.core.ids import NAME, check_name
+from ragstone.core.remedies import Action, Remedy
 from ragstone.settings.tree import Settings
 from ragstone.stores.corpus.atomic_file import put_in_place, write_whole
 from ragstone.stores.ledger.folders import remove_folder
 from ragstone.stores.lexical.bm25_file import Origin, load_index
 
-REBUILD = "build it again with: ragstone corpus build PATH --overwrite"
+REBUILD = Remedy(Action.BUILD_CORPUS)
 
 
 def save_metadata(chunks: Iterable[ChunkMetadata], path: Path) -> None:
@@ -38,12 +39,12 @@ def load_metadata(path: Path) -> dict[str, ChunkMetadata]:
         entries = json.loads(path.read_bytes())
         return {key: _chunk(key, entry) for key, entry in entries.items()}
     except FileNotFoundError as error:
-        raise NotFoundError(f"there is no chunk metadata at {path}", hint=REBUILD) from error
+        raise NotFoundError(f"there is no chunk metadata at {path}", remedy=REBUILD) from error
     except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error}", hint=REBUILD) from error
+        raise StoreError(f"{path} cannot be read: {error}", remedy=REBUILD) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreCorrupt(
-            f"{path} is no chunk metadata of Ragstone: {error!s:.200}", hint=REBUILD
+            f"{path} is no chunk metadata of Ragstone: {error!s:.200}", remedy=REBUILD
         ) from error
 
 
@@ -209,7 +210,8 @@ def _told() -> Iterator[None]:
     except OSError as error:
         raise StoreError(
             f"the files of a collection cannot be read or written: {error}",
-            hint="make room, and see that the folder is yours; then run: ragstone doctor --repair",
+            hint="make room, and see that the folder is yours, then run",
+            remedy=Remedy(Action.REPAIR_STORES),
         ) from error
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ragstone.core.health import Finding
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import Tenant
 from ragstone.stores.sql.database import Connection
 
@@ -32,14 +33,6 @@ def forget_store(connection: Connection, tenant_id: str, name: str) -> None:
     connection.execute("DELETE FROM watermarks WHERE tenant_id = ? AND index_name = ?", (tenant_id, name))
 
 
-def how_to_finish(name: str) -> str:
-    """What to do about a store that was left."""
-    return (
-        f"set store.vectors to {name} again and run ragstone doctor --repair; or remove it there by hand, "
-        f"then: ragstone doctor --repair --forget-store {name}"
-    )
-
-
 async def check_left_stores(stores: Stores, tenants: Sequence[Tenant], forget: str) -> list[Finding]:
     """What is left where; the one to forget is believed to be empty from now on."""
     used = stores.mirror.provider.name if stores.mirror else ""
@@ -52,5 +45,7 @@ async def check_left_stores(stores: Stores, tenants: Sequence[Tenant], forget: s
                 done = "forgotten: what it holds must be removed by hand"
                 found.append(Finding(name, "left", "ok", detail, done, repaired=True))
             else:
-                found.append(Finding(name, "left", "warn", detail, how_to_finish(name)))
+                found.append(
+                    Finding(name, "left", "warn", detail, remedy=Remedy(Action.FINISH_LEFT_STORE, store=name))
+                )
     return found

@@ -10,6 +10,7 @@ from ragstone.core.clock import canonical, now
 from ragstone.core.collections import is_draft
 from ragstone.core.errors import RagstoneError
 from ragstone.core.health import REPAIR, Finding
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import Tenant
 from ragstone.stores.corpus.upkeep import FileUpkeep, live_chunk_ids
 from ragstone.stores.health.abandoned_indexes import check_left_stores
@@ -50,7 +51,8 @@ async def check_corpora(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
                 "builds",
                 "warn",
                 f"tenant '{tenant.name}': '{kb.name}' is being built, or its build was cut short",
-                f"the next build of its collection removes it, or: ragstone kb delete {kb.name}",
+                "the next build of its collection removes it, or",
+                remedy=Remedy(Action.DELETE_KB, kb=kb.name),
             )
             for kb in await stores.ledger.kbs(tenant.name)
             if is_draft(kb.name)
@@ -76,7 +78,7 @@ def _finding(tenant: Tenant, collection: str, *, repaired: bool) -> Finding:
     detail = f"tenant '{tenant.name}': those of collection '{collection}' are not what is live"
     if repaired:
         return Finding("collections", "files", "ok", detail, "written anew", repaired=True)
-    return Finding("collections", "files", "warn", detail, REPAIR)
+    return Finding("collections", "files", "warn", detail, remedy=REPAIR)
 
 
 WHAT = "encryption"
@@ -103,7 +105,14 @@ async def check_encryption(stores: Stores, store: str, tenants: Sequence[Tenant]
             await stores.book.all(tenant.name)
         except RagstoneError as error:
             findings.append(
-                Finding(store, WHAT, "fail", f"tenant '{tenant.name}': secrets of {error}", error.hint)
+                Finding(
+                    store,
+                    WHAT,
+                    "fail",
+                    f"tenant '{tenant.name}': secrets of {error}",
+                    error.hint,
+                    remedy=error.remedy,
+                )
             )
     return findings or [Finding(store, WHAT, "ok", "everything stored can be opened")]
 
@@ -209,7 +218,7 @@ async def _deletions(stores: Stores, store: str, tenants: Sequence[Tenant], repa
     return [
         Finding(store, "deletions", "ok", f"tenant '{name}' was being deleted", "finished", repaired=True)
         if name in finished
-        else Finding(store, "deletions", "warn", f"tenant '{name}' is being deleted", REPAIR)
+        else Finding(store, "deletions", "warn", f"tenant '{name}' is being deleted", remedy=REPAIR)
         for name in begun
     ]
 
@@ -224,7 +233,7 @@ async def _reservations(stores: Stores, store: str, repair: bool) -> list[Findin
     # They count for nothing, and go with the next one: no more than a remark.
     detail = f"{found} of quotas have lapsed"
     if not repair:
-        return [Finding(store, "reservations", "warn", detail, REPAIR)]
+        return [Finding(store, "reservations", "warn", detail, remedy=REPAIR)]
     await stores.ledger.control_write(lambda db: db.execute(f"DELETE {EXPIRED}", (moment,)))
     return [Finding(store, "reservations", "ok", detail, "removed", repaired=True)]
 
@@ -242,7 +251,7 @@ async def _leftovers(stores: Stores, store: str, tenants: Sequence[Tenant], repa
             await stores.ledger.sweep(tenant.name)
             findings.append(Finding(store, "leftovers", "ok", detail, "removed", repaired=True))
         else:
-            findings.append(Finding(store, "leftovers", "warn", detail, REPAIR))
+            findings.append(Finding(store, "leftovers", "warn", detail, remedy=REPAIR))
     return findings or [Finding(store, "leftovers", "ok", "no crash has left anything")]
 
 
@@ -261,9 +270,9 @@ async def _originals(stores: Stores, store: str, tenants: Sequence[Tenant], repa
             await stores.ledger.write(tenant.name, originals.correct, wrong)
             findings.append(Finding(store, "originals", "ok", detail, "counted anew", repaired=True))
         else:
-            findings.append(Finding(store, "originals", "warn", detail, REPAIR))
+            findings.append(Finding(store, "originals", "warn", detail, remedy=REPAIR))
     return findings or [Finding(store, "originals", "ok", "counted as they are")]
 
 
 def _failed(store: str, what: str, error: RagstoneError) -> Finding:
-    return Finding(store, what, "fail", str(error), error.hint)
+    return Finding(store, what, "fail", str(error), error.hint, remedy=error.remedy)

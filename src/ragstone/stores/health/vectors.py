@@ -52,7 +52,7 @@ class _Trouble(NamedTuple):
         detail = f"tenant '{tenant}': {self.detail}"
         if repaired:
             return Finding(store, self.what, "ok", detail, self.done, repaired=True)
-        return Finding(store, self.what, "fail" if self.breaks else "warn", detail, REPAIR)
+        return Finding(store, self.what, "fail" if self.breaks else "warn", detail, remedy=REPAIR)
 
 
 async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bool) -> list[Finding]:
@@ -64,7 +64,7 @@ async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
     try:
         health = await provider.health()
     except RagstoneError as error:
-        return [Finding(provider.name, "reachable", "fail", str(error), error.hint)]
+        return [Finding(provider.name, "reachable", "fail", str(error), error.hint, remedy=error.remedy)]
     said = f"{health.version}, {health.detail}" if health.detail else health.version
     findings = [Finding(provider.name, "reachable", "ok", said)]
     if provider.name == "memory":
@@ -75,7 +75,9 @@ async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
         try:
             troubles += await _check_tenant(stores, mirror, tenant.name, repair=repair)
         except RagstoneError as error:
-            troubles.append(Finding(provider.name, "checked", "fail", str(error), error.hint))
+            troubles.append(
+                Finding(provider.name, "checked", "fail", str(error), error.hint, remedy=error.remedy)
+            )
     return findings + (troubles or [Finding(provider.name, "content", "ok", "exactly what the ledger has")])
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from ragstone.core.clock import parse_moment
 from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Notice, Priority, UnderWay, read_of
+from ragstone.core.remedies import Remedy
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
@@ -145,8 +145,9 @@ def job_of(row: Sequence[Any]) -> Job:
 
 
 def _progress(text: str) -> JobProgress:
-    told = JobProgress(**json.loads(text))
-    return replace(told, remarks=tuple(told.remarks))
+    stored = json.loads(text)
+    remedy = Remedy.from_json(stored.pop("remedy", None))
+    return JobProgress(**stored | {"remarks": tuple(stored.get("remarks", ()))}, remedy=remedy)
 
 
 NOTICE = (

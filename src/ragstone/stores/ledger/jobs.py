@@ -14,13 +14,14 @@ from ragstone.core.clock import Reading, canonical, now
 from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, JobProgress, JobState, NewJob, Ticket, read_of
+from ragstone.core.remedies import Remedy
 from ragstone.core.types import Json, KnowledgeBase, Metadata
 from ragstone.stores.ledger.documents import has_document
 from ragstone.stores.ledger.job_reads import JOB, job_of, read_job
 from ragstone.stores.ledger.originals import held, let_go
 from ragstone.stores.sql.database import Connection, in_parts, marks, next_number
 
-_TOLD = tuple(field.name for field in fields(JobProgress))
+_TOLD = tuple(field.name for field in fields(JobProgress) if field.name != "remedy")
 KEPT_JOBS = 10_000
 """How many ended jobs are remembered, besides those whose originals are kept."""
 Weigh = Callable[[str, str], int]
@@ -138,11 +139,17 @@ def holding(connection: Connection, tenant_id: str, tickets: Sequence[Ticket]) -
 
 
 def fail(
-    connection: Connection, tenant_id: str, ticket: Ticket, code: str, error: str, hint: str = ""
+    connection: Connection,
+    tenant_id: str,
+    ticket: Ticket,
+    code: str,
+    error: str,
+    hint: str = "",
+    remedy: Remedy | None = None,
 ) -> None:
     """End a job with a reason."""
     _check(connection, tenant_id, ticket)
-    end_job(connection, tenant_id, ticket.job_id, "failed", code, error, hint)
+    end_job(connection, tenant_id, ticket.job_id, "failed", code, error, hint, remedy)
 
 
 def put_back(
@@ -155,6 +162,7 @@ def put_back(
     error: str = "",
     counts: bool = True,
     hint: str = "",
+    remedy: Remedy | None = None,
 ) -> None:
     """Let another worker have it, at once or later; `counts=False` when the attempt was not the job's fault."""
     _check(connection, tenant_id, ticket)
@@ -166,7 +174,7 @@ def put_back(
             *(connection.dialect.lease_now(connection) + wait_seconds, code, error, tenant_id, ticket.job_id),
         ),
     )
-    _advise(connection, tenant_id, ticket.job_id, hint)
+    _advise(connection, tenant_id, ticket.job_id, hint, remedy)
 
 
 def cancel(connection: Connection, tenant_id: str, job_id: str) -> bool:
@@ -218,6 +226,7 @@ def end_job(
     code: str,
     error: str,
     hint: str = "",
+    remedy: Remedy | None = None,
 ) -> None:
     """End a job that did not complete; whoever holds it finds its ticket void."""
     moment = canonical(now())
@@ -226,24 +235,27 @@ def end_job(
         "WHERE tenant_id = ? AND id = ?",
         (state, code, error, moment, tenant_id, job_id),
     )
-    _advise(connection, tenant_id, job_id, hint)
+    _advise(connection, tenant_id, job_id, hint, remedy)
     if state == "failed":
         _notice(connection, tenant_id, job_id, error, moment)
 
 
-def _advise(connection: Connection, tenant_id: str, job_id: str, hint: str) -> None:
-    """Say what to do about an error; a hint at an earlier one is of no use any more."""
+def _advise(connection: Connection, tenant_id: str, job_id: str, hint: str, remedy: Remedy | None) -> None:
+    """Keep what to do about an error in place of what helped against an earlier one."""
     progress = _by_id(connection, tenant_id, job_id).progress
-    if progress.hint != hint:
+    if (progress.hint, progress.remedy) != (hint, remedy):
         connection.execute(
             "UPDATE jobs SET progress = ? WHERE tenant_id = ? AND id = ?",
-            (_told(connection, replace(progress, hint=hint)), tenant_id, job_id),
+            (_told(connection, replace(progress, hint=hint, remedy=remedy)), tenant_id, job_id),
         )
 
 
 def _told(connection: Connection, progress: JobProgress) -> str:
     # `asdict` would copy all of it first.
-    return connection.dialect.to_json({name: getattr(progress, name) for name in _TOLD})
+    told = {name: getattr(progress, name) for name in _TOLD}
+    if progress.remedy:
+        told["remedy"] = progress.remedy.to_json()
+    return connection.dialect.to_json(told)
 
 
 def _notice(connection: Connection, tenant_id: str, job_id: str, message: str, moment: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ragstone.core.errors import CollectionExists, StoreBusy
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.ledger.reads import read_kb
 from ragstone.stores.ledger.writes import present
@@ -26,7 +27,8 @@ def rename_kb(connection: Connection, tenant_id: str, kb: KnowledgeBase, name: s
         # A worker knows its kb by name, and would make another one of the old name.
         raise StoreBusy(
             f"{running} running jobs work on knowledge base '{kb.name}'",
-            hint="try again when they have ended: ragstone jobs",
+            hint="try again when they have ended",
+            remedy=Remedy(Action.LIST_JOBS),
         )
     connection.execute(
         "UPDATE knowledge_bases SET name = ? WHERE tenant_id = ? AND id = ?", (name, tenant_id, kb.id)
@@ -38,5 +40,6 @@ def name_taken(name: str) -> CollectionExists:
     """What to raise when there is a kb of that name."""
     return CollectionExists(
         f"there is a knowledge base '{name}' already",
-        hint=f"choose another name, or remove it with: ragstone kb delete {name}",
+        hint="choose another name, or",
+        remedy=Remedy(Action.DELETE_KB, kb=name),
     )

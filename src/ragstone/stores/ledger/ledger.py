@@ -16,6 +16,7 @@ from ragstone.core.errors import NotFoundError, RagstoneError, SettingsError, St
 from ragstone.core.filters import Filter
 from ragstone.core.jobs import DocumentStatus, Job, UnderWay
 from ragstone.core.ledger import Mirror
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.ledger import documents, job_reads, originals, reads
@@ -43,11 +44,8 @@ class UnknownTenant(TenantGone):
     """A tenant that nothing has been written for, or that was deleted."""
 
     def __init__(self, tenant: str) -> None:
-        option = "" if tenant == "default" else f" --tenant {tenant}"
-        super().__init__(
-            f"there is no tenant '{tenant}'",
-            hint=f"list them with: ragstone tenants; make it with: ragstone ingest PATH{option}",
-        )
+        named = {} if tenant == "default" else {"tenant": tenant}
+        super().__init__(f"there is no tenant '{tenant}'", remedy=Remedy(Action.CREATE_TENANT, **named))
 
 
 class SqlLedger(ABC):
@@ -167,7 +165,7 @@ class SqlLedger(ABC):
     async def text(self, tenant: str, document_id: str) -> str:
         text = await self.read(tenant, reads.read_text, document_id)
         if text is None:
-            raise NotFoundError(f"no document {document_id}", hint="list them with: ragstone documents")
+            raise NotFoundError(f"no document {document_id}", remedy=Remedy(Action.LIST_DOCUMENTS))
         return text
 
     async def chunks(

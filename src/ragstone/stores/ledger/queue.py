@@ -7,6 +7,7 @@ from datetime import datetime
 
 from ragstone.core.clock import canonical, now
 from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Notice, Ticket
+from ragstone.core.remedies import Remedy
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.ledger import claims, job_reads, jobs, originals
 from ragstone.stores.ledger import job_reads as notices
@@ -63,8 +64,16 @@ class SqlQueue:
         done = progress or JobProgress(percent=100)
         await self._ledger.write(tenant, jobs.complete, ticket, done, message)
 
-    async def fail(self, tenant: str, ticket: Ticket, code: str, error: str, hint: str = "") -> None:
-        await self._ledger.write(tenant, jobs.fail, ticket, code, error, hint)
+    async def fail(
+        self,
+        tenant: str,
+        ticket: Ticket,
+        code: str,
+        error: str,
+        hint: str = "",
+        remedy: Remedy | None = None,
+    ) -> None:
+        await self._ledger.write(tenant, jobs.fail, ticket, code, error, hint, remedy)
 
     async def put_back(
         self,
@@ -76,6 +85,7 @@ class SqlQueue:
         error: str,
         counts: bool,
         hint: str = "",
+        remedy: Remedy | None = None,
     ) -> None:
         await self._ledger.write(
             tenant,
@@ -86,6 +96,7 @@ class SqlQueue:
             error=error,
             counts=counts,
             hint=hint,
+            remedy=remedy,
         )
 
     async def cancel(self, tenant: str, job_id: str) -> bool:

@@ -12,9 +12,11 @@ from ragstone.core.clock import canonical, now, parse_moment
 from ragstone.core.errors import InputError, LeaseLost, NotFoundError
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, Shortfall, SourceRecord
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Failure, Json, KnowledgeBase, Metadata
 from ragstone.stores.sql.database import Connection, marks
 
+ADVICE = ("hint", "remedy")
 OF_SOURCE = "= (SELECT kb_id, name FROM sources WHERE tenant_id = ? AND id = ?)"
 LAST = (
     "NOT EXISTS (SELECT 1 FROM jobs n WHERE n.tenant_id = j.tenant_id AND n.document_id = j.document_id "
@@ -32,9 +34,19 @@ TAKEN_IN = (
 )
 
 
+def to_stored(unread: Shortfall) -> dict[str, Any]:
+    """Return what a run could not read, in the form that is written down."""
+    stored = asdict(unread)
+    for failure, written in zip(unread.first, stored["first"], strict=True):
+        del written["remedy"]
+        if failure.remedy:
+            written["remedy"] = failure.remedy.to_json()
+    return stored
+
+
 def unread_of(stored: Mapping[str, Any]) -> Shortfall:
     """What a run could not read, as it was written down."""
-    first = tuple(Failure(**failure) for failure in stored.get("first", ()))
+    first = tuple(_failure(**failure) for failure in stored.get("first", ()))
     return Shortfall(stored.get("count", 0), first, stored.get("total", False))
 
 
@@ -54,11 +66,20 @@ def with_failed_documents(connection: Connection, tenant_id: str, source: Source
         (*given, MOST_NAMED),
     )
     lost = [
-        Failure(uri, code, error, json.loads(how_far).get("hint", "")) for uri, code, error, how_far in rows
+        _failure(
+            uri, code, error, **{key: value for key, value in json.loads(how_far).items() if key in ADVICE}
+        )
+        for uri, code, error, how_far in rows
     ]
     first = (*unread.first, *lost)[:MOST_NAMED]
     nothing = not connection.execute(TAKEN_IN, (tenant_id, tenant_id, source.id)).fetchone()
     return replace(source, shortfall=Shortfall(count, first, unread.total or nothing))
+
+
+def _failure(
+    uri: str, code: str, error: str, hint: str = "", remedy: Mapping[str, str] | None = None
+) -> Failure:
+    return Failure(uri, code, error, hint, Remedy.from_json(remedy))
 
 
 SOURCE = (
@@ -82,8 +103,8 @@ def add_source(
     if read_source(connection, tenant_id, kb.name, name):
         raise InputError(
             f"knowledge base '{kb.name}' already has a source '{name}'",
-            hint=f"choose another name, or remove it with: ragstone sources remove {name}; "
-            f"to leave its documents there: ragstone sources remove {name} --keep-documents",
+            hint="choose another name, or",
+            remedy=Remedy(Action.REMOVE_SOURCE, source=name),
         )
     connection.execute(
         "INSERT INTO sources (id, tenant_id, kb_id, name, kind, config, schedule, cursor, paused, next_run_at, "
@@ -141,7 +162,7 @@ def ran(
         "WHERE tenant_id = ? AND id = ?",
         (
             *(canonical(now()), error, canonical(next_run_at) if next_run_at else None),
-            *(connection.dialect.to_json(asdict(unread)), tenant_id, source_id),
+            *(connection.dialect.to_json(to_stored(unread)), tenant_id, source_id),
         ),
     )
 
@@ -191,7 +212,7 @@ def remove_source(connection: Connection, tenant_id: str, source_id: str) -> Non
 def _existing(connection: Connection, tenant_id: str, kb: str, name: str) -> SourceRecord:
     found = read_source(connection, tenant_id, kb, name)
     if found is None:
-        raise NotFoundError(f"there is no source '{name}'", hint="list them with: ragstone sources list")
+        raise NotFoundError(f"there is no source '{name}'", remedy=Remedy(Action.LIST_SOURCES))
     return found
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ragstone.core.clock import canonical, now, parse_moment
 from ragstone.core.errors import ModelMismatch, NotFoundError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.spaces import Lacking, Rows, SpaceRecord, Stored
 from ragstone.core.types import KnowledgeBase, Matrix, Space
 from ragstone.stores.ledger.reads import read_kb
@@ -290,7 +291,8 @@ def _kb_of(connection: Connection, tenant_id: str, space: Space) -> int:
     if row is None:
         raise NotFoundError(
             f"the Space of {space.model}, generation {space.generation}, was removed meanwhile",
-            hint="start again with: ragstone reembed",
+            hint="start again",
+            remedy=Remedy(Action.REEMBED),
         )
     return int(row[0])
 

@@ -10,6 +10,7 @@ from ragstone.core.collections import check_kb_name
 from ragstone.core.errors import ModelMismatch, NotFoundError, kb_gone
 from ragstone.core.jobs import Job, JobProgress, NewJob, Ticket
 from ragstone.core.model_types import model_name
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json, KnowledgeBase, NewVersion
 from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger.documents import family
@@ -58,8 +59,12 @@ def open_space(
             raise ModelMismatch(
                 f"knowledge base '{kb.name}' was built with {current.space.model} "
                 f"({current.space.dimension} dimensions), not with {model} ({dimension})",
-                hint=f"move it with: ragstone reembed --model {model_name(model)} --kb {kb.name}; "
-                f"or set embedding.model to {model_name(current.space.model)}",
+                remedy=Remedy(
+                    Action.REEMBED,
+                    model=model_name(model),
+                    kb=kb.name,
+                    current_model=model_name(current.space.model),
+                ),
             )
         return current
     space = connection.execute(

@@ -21,6 +21,7 @@ import pytest
 from ragstone.core.clock import Reading, now
 from ragstone.core.errors import LeaseLost
 from ragstone.core.jobs import JobProgress, NewJob, Priority, Ticket
+from ragstone.core.remedies import Action, Remedy
 from ragstone.testing.suites.queue_claims import (
     LONG,
     OVER,
@@ -236,23 +237,24 @@ class QueueSuite(QueueClaimsSuite):
         ledger, queue = stores
         await put(ledger, document_job("a"))
 
-        async def hint() -> str:
+        async def advice() -> tuple[str, Remedy | None]:
             (found,) = await queue.jobs(T)
-            return found.progress.hint
+            return found.progress.hint, found.progress.remedy
 
         (job,) = await take(queue)
         await queue.put_back(
             T, job.ticket, wait_seconds=0, code="busy", error="not now", counts=True, hint="wait"
         )
-        assert await hint() == "wait"
+        assert await advice() == ("wait", None)
         (job,) = await take(queue)
         await queue.heartbeat(T, {job.ticket: JobProgress("extract", percent=5)}, LONG)
-        await queue.fail(T, job.ticket, "parse_failed", "it is damaged", "save it again")
-        assert (await hint(), (await queue.jobs(T))[0].progress.percent) == ("save it again", 5)
+        remedy = Remedy(Action.INGEST_AGAIN, kb="tides")
+        await queue.fail(T, job.ticket, "parse_failed", "it is damaged", "save it", remedy)
+        assert (await advice(), (await queue.jobs(T))[0].progress.percent) == (("save it", remedy), 5)
         assert await queue.retry(T, job.id)
         (job,) = await take(queue)
         await queue.fail(T, job.ticket, "parse_failed", "it is damaged")
-        assert await hint() == ""
+        assert await advice() == ("", None)
 
     async def test_the_jobs_of_a_source_are_counted(self, stores: Stores) -> None:
         ledger, queue = stores

@@ -16,13 +16,17 @@ import pytest
 
 from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, Queue, Shortfall, SourceBook, SourceRecord
 from ragstone.core.ledger import Ledger
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Failure
 from ragstone.core.wire_jobs import source_state
 from ragstone.testing.suites.queue_claims import T, document_job, put, take
 
 Stores = tuple[Ledger, Queue, SourceBook]
-GONE = Failure("https://a.example/x", "fetch_failed", "nobody answers", "try later")
-DAMAGED = Failure("test:a", "parse_failed", "it is damaged", "save it again")
+GONE = Failure(
+    "https://a.example/x", "fetch_failed", "nobody answers", "try later", Remedy(Action.CHECK_STORES)
+)
+AGAIN = Remedy(Action.INGEST_AGAIN, kb="tides")
+DAMAGED = Failure("test:a", "parse_failed", "it is damaged", "save it again", AGAIN)
 
 
 class SourceSuite:
@@ -57,7 +61,7 @@ class SourceSuite:
         ledger, queue, book = stores
         await put(ledger, document_job("a"), document_job("b"))
         a, b = await take(queue)
-        await queue.fail(T, a.ticket, DAMAGED.code, DAMAGED.error, DAMAGED.hint)
+        await queue.fail(T, a.ticket, DAMAGED.code, DAMAGED.error, DAMAGED.hint, DAMAGED.remedy)
         source = await _ran(book, Shortfall())
         assert source.shortfall == Shortfall(1, (DAMAGED,), total=False)
         assert source_state(source) == "partly"  # b is on its way

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast, get_args
 from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.ids import check_name
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json, SpaceState
 from ragstone.stores.ledger.snapshots import KbFacts, SpaceFacts
 
@@ -28,6 +29,11 @@ AGAIN = "copy it again from where it was made, or export it anew"
 def refused(reason: str, hint: str = AGAIN) -> InputError:
     """The archive cannot be taken; its name is put before the reason by whoever has it."""
     return InputError(reason, hint=hint)
+
+
+def not_an_archive() -> InputError:
+    """Return the error for a file that is something else."""
+    return InputError("it is not a Ragstone archive", remedy=Remedy(Action.EXPORT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +244,7 @@ def read_manifest(content: bytes) -> Manifest:
     """The manifest of what claims to be an archive; `InputError` when it is none that can be read here."""
     facts = Facts.parsed(content, "its manifest")
     if facts.value.get("format") != FORMAT:
-        raise refused("it is not a Ragstone archive", hint="make one with: ragstone export FILE")
+        raise not_an_archive()
     version = facts.number("version", most=2**31)
     if version > VERSION:
         raise refused(

@@ -19,6 +19,7 @@ import numpy as np
 
 from ragstone.core.errors import InputError, NotFoundError, ParseError
 from ragstone.core.jobs import SourceRecord
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import Admission
 from ragstone.ingest.sources.files.archives import check_member, damage_named, open_zip
 from ragstone.settings.tree import LimitSettings
@@ -33,6 +34,7 @@ from ragstone.transfer.archive.format import (
     ArchivedKb,
     Facts,
     Manifest,
+    not_an_archive,
     original_member,
     part_member,
     read_manifest,
@@ -152,7 +154,7 @@ class ArchiveReader:
 def open_archive(path: Path, on_checked: Checked | None = None) -> Iterator[ArchiveReader]:
     """An archive after all of it was looked through. Whatever is wrong with it is an `InputError` that names it."""
     if not path.is_file():
-        raise InputError(f"{path} is no file", hint="make an archive with: ragstone export FILE")
+        raise InputError(f"{path} is no file", remedy=Remedy(Action.EXPORT))
     with translated(path), _named(path), path.open("rb") as file:
         fit = os.fstat(file.fileno()).st_size // SMALLEST_ENTRY + 1
         limits = LimitSettings(archive_entries=min(MOST_MEMBERS, fit))
@@ -177,7 +179,8 @@ def _named(path: Path) -> Iterator[None]:
         message = str(error)
         if str(path) not in message:
             message = f"{path} cannot be imported: {message}"
-        raise _Named(message, hint=error.hint or AGAIN) from error
+        hint = error.hint or ("" if error.remedy else AGAIN)
+        raise _Named(message, hint=hint, remedy=error.remedy) from error
 
 
 class _Named(InputError):
@@ -198,7 +201,7 @@ def _checked_manifest(archive: zipfile.ZipFile, file: BinaryIO, path: Path) -> M
     if unpacked > max(FREELY, EXPANDS * size):
         raise refused(f"it unpacks to {unpacked} bytes, which is more than an archive of its size can hold")
     if MANIFEST not in entries:
-        raise refused("it is not a Ragstone archive", hint="make one with: ragstone export FILE")
+        raise not_an_archive()
     with damage_named(str(path)):
         manifest = read_manifest(archive.read(MANIFEST))
     listed = {name: member.bytes for name, member in manifest.members.items()}

@@ -22,6 +22,7 @@ import numpy as np
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.jobs import SourceRecord
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.factory import Stores
@@ -150,9 +151,7 @@ def _chosen(connection: Connection, tenant_id: str, names: Sequence[str] | None)
     there = {kb.name: kb for kb in read_kbs(connection, tenant_id)}
     missing = [name for name in names or () if name not in there]
     if missing:
-        raise NotFoundError(
-            f"there is no knowledge base '{missing[0]}'", hint="list them with: ragstone kb list"
-        )
+        raise NotFoundError(f"there is no knowledge base '{missing[0]}'", remedy=Remedy(Action.LIST_KBS))
     return [kb for name, kb in there.items() if names is None or name in names]
 
 

@@ -8,6 +8,7 @@ from dataclasses import fields
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, StoreBusy
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.control.quotas import SLACK
@@ -120,7 +121,8 @@ class Carrier:
         if not untouched:
             raise InputError(
                 f"tenant '{self._tenant}' is in use there: it has content that did not come from here",
-                hint="move to an empty store, or merge the two with ragstone export and ragstone import",
+                hint="move to an empty store, or",
+                remedy=Remedy(Action.MERGE_ARCHIVES),
             )
 
     async def follow(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ragstone.core.errors import InputError, SettingsError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json
 from ragstone.settings.tree import LIVES_IN, OWN_INDEXES, Adapter, Settings, StoreSettings
 from ragstone.stores.factory import PROVIDERS, VECTORS, Stores, open_own_index, open_provider, open_stores
@@ -35,7 +36,7 @@ async def migrate(
     started = time.monotonic()
     names = list(tenants) if tenants is not None else await _all_tenants(stores)
     if not names:
-        raise InputError("there is no tenant to move yet", hint="ragstone ingest PATH makes one")
+        raise InputError("there is no tenant to move yet", remedy=Remedy(Action.INGEST))
     chosen = _store(settings, to)
     if to.kind in PROVIDERS:
         moved = await _to_provider(stores, settings, to, names, tell)

@@ -22,6 +22,7 @@ from ragstone.core.errors import (
     StoreError,
     StoreFull,
 )
+from ragstone.core.remedies import Action, Remedy
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import check_options, seconds_option
 from ragstone.stores.vectors.chroma.folder import disown, own, remove_dropped
@@ -89,7 +90,7 @@ def _failed(error: Exception, where: str) -> StoreError:
     for signs, kind, hint in SIGNS:
         if any(sign in said.lower() for sign in signs):
             return kind(f"{where}: {said:.200}", hint=hint)
-    return StoreError(f"{where} failed: {said:.200}", hint="`ragstone doctor` says what state it is in")
+    return StoreError(f"{where} failed: {said:.200}", remedy=Remedy(Action.CHECK_STORES))
 
 
 T = TypeVar("T")

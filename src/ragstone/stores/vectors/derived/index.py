@@ -240,8 +240,9 @@ class DerivedIndex:
                 # An engine that is away is so for everybody; what it refuses, it refuses this tenant.
                 whose = ALL if isinstance(error, StoreError | RemoteError) else tenant_id
                 self._resting[whose] = self._clock() + REST_SECONDS
-                remedy = f" ({error.hint})" if isinstance(error, RagstoneError) and error.hint else ""
-                self._trouble[whose] = (str(error) or type(error).__name__) + remedy
+                advice = error.advice if isinstance(error, RagstoneError) else ""
+                said = str(error) or type(error).__name__
+                self._trouble[whose] = f"{said} ({advice})" if advice else said
             raise
         finally:
             self._follower.forget_prepared(tenant_id)

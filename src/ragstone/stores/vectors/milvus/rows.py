@@ -13,6 +13,7 @@ import numpy as np
 
 from ragstone.core.errors import InputError, StoreCorrupt, StoreError
 from ragstone.core.ids import content_hash
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json
 from ragstone.core.vectors import Isolation, Place, Point
 from ragstone.stores.vectors.checks import unit
@@ -95,7 +96,8 @@ def point_of(row: Mapping[str, Any]) -> Point:
     except ValueError as error:
         raise StoreCorrupt(
             f"the payload of chunk {row['chunk_id']} in Milvus cannot be read",
-            hint="run `ragstone doctor --repair`, which writes it anew from the ledger",
+            hint="a repair writes it again from the ledger",
+            remedy=Remedy(Action.REPAIR_STORES),
         ) from error
     return Point(row["chunk_id"], unit(np.asarray(row["vector"], np.float32)), payload)
 

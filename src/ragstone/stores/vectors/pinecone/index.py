@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragstone.core.errors import ModelMismatch, SettingsError, StoreBusy
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.rest import RestService, Sleep, service_url
@@ -107,8 +108,9 @@ def mismatch(name: str, there: int, wanted: int) -> ModelMismatch:
     """The refusal of vectors that the index was not made for."""
     return ModelMismatch(
         f"index '{name}' of pinecone holds vectors of {there} dimensions, not of {wanted}",
-        hint="use the embedding model that it was made for, or set store.vectors.options.index_name to a new name "
-        f"and run 'ragstone reembed': an index of {wanted} dimensions is made then",
+        hint="use the embedding model that it was made for, or set store.vectors.options.index_name to a new name: "
+        f"an index of {wanted} dimensions is made then",
+        remedy=Remedy(Action.REEMBED),
     )
 
 

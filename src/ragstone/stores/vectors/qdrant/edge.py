@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ragstone.core.errors import StoreError, StoreFull
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json
 from ragstone.core.vectors import Health, Isolation, Words
 from ragstone.stores.vectors.qdrant.engine import CollectionMissing, Form, Page
@@ -200,7 +201,9 @@ def _translated(path: Path) -> Iterator[None]:
             raise
         if "No space left" in str(error):
             raise StoreFull(f"no space is left for the Qdrant folder {path}", hint="free some") from error
-        raise StoreError(f"Qdrant cannot work with {path}: {error}", hint=REBUILD) from error
+        raise StoreError(
+            f"Qdrant cannot work with {path}: {error}", hint=REBUILD, remedy=Remedy(Action.REPAIR_STORES)
+        ) from error
 
 
 def _vectors(point: Stored) -> dict[str, Any]:

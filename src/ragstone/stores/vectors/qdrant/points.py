@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ragstone.core.errors import InputError, StoreCorrupt
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json
 from ragstone.core.vectors import Place, Point, Words
 
@@ -100,7 +101,8 @@ def to_point(stored: Stored) -> Point:
     except (ValueError, TypeError, KeyError) as error:
         raise StoreCorrupt(
             f"the payload of point {stored.id} in Qdrant was changed by someone else",
-            hint="run `ragstone doctor --repair`: it writes the point anew",
+            hint="a repair writes the point again",
+            remedy=Remedy(Action.REPAIR_STORES),
         ) from error
     return Point(chunk_id, np.array(stored.vector, np.float32), payload, stored.words)
 

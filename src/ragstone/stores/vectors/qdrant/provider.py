@@ -13,6 +13,7 @@ import numpy as np
 
 from ragstone.core.errors import InputError, SettingsError, StoreError
 from ragstone.core.filters import Filter
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Candidate, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point, Words
 from ragstone.settings.tree import Adapter
@@ -39,7 +40,7 @@ OPTIONS = ("engine", "exact", "grpc_port", "prefer_grpc", "timeout")
 ISOLATIONS: frozenset[Isolation] = frozenset({"collection", "namespace", "filter"})
 
 
-REBUILD = "run `ragstone doctor --repair`: it is built anew from the ledger, and nothing is lost"
+REBUILD = "a repair builds it again from the ledger, and nothing is lost"
 
 
 class QdrantProvider:
@@ -85,7 +86,9 @@ class QdrantProvider:
         await self._engine.create(collection, Form(place.dimension, self._words), self._isolation)
         form = await self._engine.form(collection)
         if form.words != self._words:
-            raise StoreError(self._misfit(collection, form), hint=REBUILD)
+            raise StoreError(
+                self._misfit(collection, form), hint=REBUILD, remedy=Remedy(Action.REPAIR_STORES)
+            )
         check_dimension(place, form.dimension, what="an index")
 
     async def misfit(self, place: Place) -> str:
@@ -109,7 +112,8 @@ class QdrantProvider:
             except CollectionMissing:
                 raise StoreError(
                     f"Qdrant has no collection {collection}: someone deleted it",
-                    hint="run `ragstone doctor --repair`: it is built anew from the ledger",
+                    hint=REBUILD,
+                    remedy=Remedy(Action.REPAIR_STORES),
                 ) from None
 
     async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:

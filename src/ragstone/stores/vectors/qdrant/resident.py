@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import IO, Generic, TypeVar
 
 from ragstone.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull
+from ragstone.core.remedies import Action, Remedy
 
 E = TypeVar("E")
 R = TypeVar("R")
 LOCK = "ragstone.lock"
-REBUILD = "delete the folder and run `ragstone doctor --repair`: it is built anew from the ledger"
+REBUILD = "delete the folder; a repair builds it again from the ledger"
 USE_A_SERVER = (
     "end the other process, or let both use a server: "
     "docker run -p 6333:6333 -v qdrant:/qdrant/storage qdrant/qdrant, then set store.vectors.url"
@@ -116,4 +117,6 @@ def translated(folder: Path) -> Iterator[None]:
         hint = "check that the folder can be written and is on a local disk"
         raise StoreError(f"the Qdrant folder {folder} cannot be used: {error}", hint=hint) from error
     except (sqlite3.DatabaseError, pickle.UnpicklingError, ValueError, KeyError, EOFError) as error:
-        raise StoreCorrupt(f"the Qdrant folder {folder} cannot be read", hint=REBUILD) from error
+        raise StoreCorrupt(
+            f"the Qdrant folder {folder} cannot be read", hint=REBUILD, remedy=Remedy(Action.REPAIR_STORES)
+        ) from error

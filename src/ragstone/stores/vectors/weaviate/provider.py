@@ -10,6 +10,7 @@ from typing import Any
 
 from ragstone.core.errors import ModelMismatch, StoreError
 from ragstone.core.filters import Filter
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Candidate, Json, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
 from ragstone.settings.tree import Adapter
@@ -104,7 +105,8 @@ class WeaviateProvider:
         if dimension != place.dimension:
             raise ModelMismatch(
                 f"class {shelf.name} of weaviate is for vectors of {dimension} dimensions, not of {place.dimension}",
-                hint="use the embedding model that the space was built with, or run 'ragstone reembed'",
+                hint="use the embedding model that the space was built with, or",
+                remedy=Remedy(Action.REEMBED),
             )
 
     async def upsert(self, place: Place, points: Sequence[Point]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ragstone.core.errors import InputError, StoreCorrupt, StoreError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.vectors import Isolation, Place, Point
 from ragstone.stores.vectors.milvus.rows import (
     BATCH_BYTES,
@@ -113,7 +114,7 @@ def test_the_longest_list_that_fits_is_taken() -> None:
 def test_a_payload_that_cannot_be_read_is_damage() -> None:
     with pytest.raises(StoreCorrupt, match="chunk c") as caught:
         point_of({"chunk_id": "c", "vector": [1.0], "payload": ['{"a": ']})
-    assert "--repair" in caught.value.hint
+    assert caught.value.remedy == Remedy(Action.REPAIR_STORES)
 
 
 def test_messages_hold_a_bounded_number_of_rows_and_bytes() -> None:

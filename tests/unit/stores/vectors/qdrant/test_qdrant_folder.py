@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ragstone.core.errors import StoreBusy, StoreCorrupt, StoreError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.vectors import Place
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant.points import collection_of
@@ -121,7 +122,7 @@ async def test_a_damaged_folder_says_how_it_is_mended(tmp_path: Path, damaged: s
     again = provider(tmp_path, "local")
     with pytest.raises(StoreCorrupt) as refused:
         await again.count(place)
-    assert "doctor --repair" in refused.value.hint
+    assert refused.value.remedy == Remedy(Action.REPAIR_STORES)
     await again.close()
 
 
@@ -148,7 +149,7 @@ async def test_a_damaged_shard_says_how_it_is_mended(tmp_path: Path) -> None:
     again = provider(tmp_path, "edge")
     with pytest.raises(StoreError) as refused:
         await again.count(place)
-    assert "doctor --repair" in refused.value.hint
+    assert refused.value.remedy == Remedy(Action.REPAIR_STORES)
     await again.close()
 
 

@@ -13,6 +13,7 @@ from tests.unit.stores.vectors.qdrant.served import KEY, PLACE, QUERY, Connect
 
 from ragstone.core.errors import SettingsError, StoreError
 from ragstone.core.filters import parse_filter
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.vectors import Isolation, Place, Point, Words
 from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger.index_feed import NO_VECTOR
@@ -130,7 +131,7 @@ async def test_a_collection_of_the_other_form_is_refused_and_kept(
     for provider, place, said in ((worded, other, "made without words"), (plain, PLACE, "made with words")):
         with pytest.raises(StoreError, match=said) as refused:
             await provider.open(place)
-        assert "ragstone doctor --repair" in refused.value.hint
+        assert refused.value.remedy == Remedy(Action.REPAIR_STORES)
         assert said in await provider.misfit(place)
         assert await provider.count(place) > 0
     assert await worded.misfit(PLACE) == await worded.misfit(Place("t9", "s9", 8)) == ""

@@ -16,6 +16,7 @@ from tests.doubles.web import Reply, json_reply
 
 from ragstone.core.errors import ModelMismatch, SettingsError, StoreBusy, StoreError
 from ragstone.core.filters import In, Not, Range, parse_filter
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.vectors import Isolation, Place, Point
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.weaviate import provider as module
@@ -159,7 +160,7 @@ async def test_a_class_of_another_dimension_is_refused(weaviate: WeaviateDouble)
     await provider.open(PLACE)
     with pytest.raises(ModelMismatch, match="is for vectors of 4 dimensions, not of 8") as raised:
         await provider.open(Place("acme", "s1", 8))
-    assert "reembed" in raised.value.hint
+    assert raised.value.remedy == Remedy(Action.REEMBED)
     await provider.close()
 
 
