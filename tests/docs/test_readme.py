@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shlex
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 import typer
 
 from ragstone import load_settings
+from ragstone.core.protocols import Embedder
+from ragstone.models import build_embedder
 from ragstone.serve.cli.main import app, main
 
 ROOT = Path(__file__).parents[2]
@@ -58,15 +61,31 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.fixture(scope="module")
+def embedder() -> Iterator[Embedder]:
+    """The default model, loaded once for all examples."""
+    shared = build_embedder(load_settings(environment={}).embedding)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shared, "close", _keep_open)
+        yield shared
+    asyncio.run(shared.close())
+
+
+async def _keep_open() -> None:
+    """Replace `close`: an example ends its engine, not the shared model."""
+
+
 @pytest.fixture
 def run(
     folder: Path,
+    embedder: Embedder,
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> Run:
     """Run a line of a shell in the user's folder: `ragstone` in this process, anything else by the shell."""
     monkeypatch.chdir(folder)
+    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: embedder)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("RAGSTONE_DATA_DIR", str(folder / "data" / re.sub(r"\W", "-", request.node.name)))
 
