@@ -186,6 +186,16 @@ def test_links_lead_somewhere() -> None:
                 assert not anchor or anchor in anchors(file), f"{name_of(page)}: {target}#{anchor}"
 
 
+def test_paths_in_the_map_of_the_designs_exist() -> None:
+    text = (DOCS / "reference" / "seeds.md").read_text(encoding="utf-8")
+    rows = [
+        line.split("|")[3] for line in text.splitlines() if line.startswith("| `") and "planned" not in line
+    ]
+    paths = {path for row in rows for path in re.findall(r"`(\w+(?:/\w+)+(?:/|\.\w+))`", row)}
+    assert len(paths) > 40
+    assert [path for path in sorted(paths) if not (ROOT / "src" / "ragstone" / path).exists()] == []
+
+
 def anchors(page: Path) -> set[str]:
     """Return the anchors that GitHub gives the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
