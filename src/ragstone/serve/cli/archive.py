@@ -25,11 +25,11 @@ async def export_archive(
     session: Session,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Archive to write.")],
     files: Annotated[
-        bool, typer.Option("--files/--no-files", help="With the files that documents were uploaded as.")
+        bool, typer.Option("--files/--no-files", help="Include uploaded original files.")
     ] = True,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file of that name.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a tenant's knowledge bases into one archive, as they are at one moment.
+    """Export a tenant's knowledge bases to one archive, as a consistent snapshot.
 
     All of them, or those named with --kb (a,b,c). Vectors are in it, secrets of sources are not. It is not encrypted.
     """
@@ -47,14 +47,14 @@ async def export_archive(
 
 async def import_archive(
     session: Session,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Archive to take in.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Archive to import.")],
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace documents that are here and differ.")
+        bool, typer.Option("--overwrite", help="Replace existing documents that differ.")
     ] = False,
 ) -> int:
-    """Take in the documents of an archive, with their ids, vectors and times.
+    """Import the documents of an archive, with their ids, vectors and times.
 
-    All of it is checked before anything is written. Interrupted, the same command goes on where it stopped.
+    Everything is checked before anything is written. After an interruption the same command continues.
     """
     async with session.engine(session.settings(kb=None), create=True) as engine:
         with move_progress(session) as on_progress:

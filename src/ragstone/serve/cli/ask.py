@@ -29,7 +29,7 @@ Stream = Annotated[
     bool,
     typer.Option(
         "--stream",
-        help="Show each sentence as soon as it is checked, as a terminal does anyway; with --json, an event a line.",
+        help="Print each sentence once it is checked (the default on a terminal); with --json, one event per line.",
     ),
 ]
 ReceiptFile = Annotated[
@@ -37,7 +37,7 @@ ReceiptFile = Annotated[
     typer.Option(
         "--receipt",
         metavar="FILE",
-        help="Write what the answer stands on; ragstone verify --receipt checks it.",
+        help="Write a receipt of the answer, for ragstone verify --receipt.",
     ),
 ]
 

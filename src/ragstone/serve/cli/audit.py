@@ -28,18 +28,18 @@ COLOURS = {"denied": "red", "failed": "red", "begun": "yellow"}
 Action = Annotated[
     str | None,
     typer.Option(
-        "--action", help="Only this, such as search, document.delete, or tenant for all of tenant.…"
+        "--action", help="Only this action, such as search, document.delete, or tenant for all of tenant.…"
     ),
 ]
 Since = Annotated[
     str | None,
-    typer.Option("--since", metavar="7d|DATE", help="Only what is newer: 30m, 12h, 7d, 4w or a date."),
+    typer.Option("--since", metavar="7d|DATE", help="Only newer entries: 30m, 12h, 7d, 4w or a date."),
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="At most N, the newest.")]
 
 
 async def audit(session: Session, action: Action = None, since: Since = None, limit: Limit = 100) -> int:
-    """Show who did what, newest first: of all tenants, or of those called --tenant, deleted ones too.
+    """Show the audit log, newest first: of all tenants, or of --tenant, including deleted ones.
 
     Entries name things by id and count them. They hold no text of documents, questions or answers.
     """

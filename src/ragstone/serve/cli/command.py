@@ -49,7 +49,7 @@ def default_command(app: typer.Typer) -> Callable[[Body], Body]:
         own = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
         _declare(call, body, [own, *inspect.signature(run).parameters.values()])
         app.callback(invoke_without_command=True)(call)
-        app.command("list", help="List them, as without a command.")(run)
+        app.command("list", help="List them; the default command.")(run)
         return body
 
     return register

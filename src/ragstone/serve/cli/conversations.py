@@ -50,7 +50,7 @@ async def show_conversation(session: Session, name: Name) -> None:
 
 
 async def forget_conversation(session: Session, name: Name) -> None:
-    """Remove a conversation. The searches that were made in it stay in `feedback searches`."""
+    """Remove a conversation. Its searches stay in `feedback searches`."""
     async with session.engine() as engine:
         gone = await engine.activity.forget_conversation(name)
     if not gone:

@@ -1,4 +1,4 @@
-"""`ragstone corpus`: build a collection from one corpus file, and see what there is of it."""
+"""`ragstone corpus`: build a collection from one corpus file, and show its state."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ async def build_corpus(
     path: Annotated[str, typer.Argument(metavar="PATH", help="The corpus: a file under the root.")],
     overwrite: Annotated[
         bool,
-        typer.Option("--overwrite", help="Replace the collection if there is one, once the new is whole."),
+        typer.Option("--overwrite", help="Replace an existing collection once the new one is complete."),
     ] = False,
     chunk_size: Annotated[int | None, typer.Option("--chunk-size", help="Size of a chunk.")] = None,
     chunk_overlap: Annotated[
-        int | None, typer.Option("--chunk-overlap", help="What neighbouring chunks share.")
+        int | None, typer.Option("--chunk-overlap", help="Overlap of neighbouring chunks.")
     ] = None,
     model: Annotated[str | None, typer.Option("--model", help="Embedding model of the collection.")] = None,
     root: Annotated[
@@ -39,8 +39,8 @@ async def build_corpus(
 ) -> None:
     """Build a collection from one corpus file: chunks, BM25 index, vectors and metadata.
 
-    The collection is the knowledge base that `--kb` names, by default `corpus_embeddings`. It is built beside the
-    one that there is and takes its place when it is complete.
+    The collection is the knowledge base that `--kb` names, by default `corpus_embeddings`. An existing one
+    is replaced when the new one is complete.
     """
     from ragstone.core.collections import BuildRequest
 
@@ -55,7 +55,7 @@ async def build_corpus(
 
 
 async def show_corpus(session: Session) -> int:
-    """Show what there is of a collection, and whether its files are those of what is live."""
+    """Show the state of a collection, and whether its files match the live content."""
     async with session.engine() as engine:
         health = await engine.corpora.health(session.options.kb)
     session.show(asdict(health), lambda out: _draw_health(out, health))

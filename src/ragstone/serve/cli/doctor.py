@@ -74,7 +74,7 @@ async def doctor(
     session: Session,
     repair: Annotated[
         bool,
-        typer.Option("--repair", help="Put right what is wrong in the stores; live content is not touched."),
+        typer.Option("--repair", help="Repair the stores; live content is not changed."),
     ] = False,
     forget_store: Annotated[
         str,
@@ -85,7 +85,7 @@ async def doctor(
         ),
     ] = "",
 ) -> int:
-    """Check that everything needed is here.
+    """Check the installation and the stores.
 
     Looks at the installation, the model, the data folder and the stores, and says what to type when something is
     missing.

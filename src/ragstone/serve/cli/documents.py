@@ -30,7 +30,10 @@ async def list_documents(
     session: Session,
     where: Where = None,
     after: Annotated[
-        str, typer.Option("--after", metavar="ID", help="Start behind this document: the end of a page.")
+        str,
+        typer.Option(
+            "--after", metavar="ID", help="Start after this document, the last one of the previous page."
+        ),
     ] = "",
     limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="How many to list.")] = 50,
 ) -> int:
@@ -50,7 +53,7 @@ async def list_documents(
 
 
 async def show_document(session: Session, document_id: DocumentId) -> None:
-    """Print a document's text and how it was cut into chunks, or what has become of it so far."""
+    """Print a document's text and chunks, or its status while it is being processed."""
     from ragstone.core.wire import chunk_json, document_json
     from ragstone.core.wire_jobs import record_json, status_json
 
@@ -98,7 +101,7 @@ async def delete_documents(
         ),
     ] = False,
 ) -> int:
-    """Delete documents with everything that was made from them."""
+    """Delete documents and everything derived from them."""
     if receipt:
         return await _erase_documents(session, document_ids)
     async with session.engine() as engine:

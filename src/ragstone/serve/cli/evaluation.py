@@ -37,7 +37,7 @@ async def evaluate(
     systems: Annotated[
         str | None,
         typer.Option(
-            "--systems", metavar="NAMES", help=f"Which rows, apart by commas: {', '.join(SYSTEMS)}."
+            "--systems", metavar="NAMES", help=f"Rows to measure, separated by commas: {', '.join(SYSTEMS)}."
         ),
     ] = None,
     compare: Annotated[
@@ -45,8 +45,8 @@ async def evaluate(
         typer.Option(
             "--compare",
             metavar="KEY=VALUE",
-            help="Measure with this setting, too, and how much better it is; repeat for more, "
-            "join with commas what changes together.",
+            help="Also measure with this setting and print the difference; may be repeated, "
+            "commas join settings that change together.",
         ),
     ] = None,
     limit: Limit = None,
@@ -54,7 +54,7 @@ async def evaluate(
     """Measure search on labelled queries.
 
     Quality and time of each way to search, side by side. The documents of a data set are ingested into a
-    knowledge base of their own, which makes the first run a long one.
+    separate knowledge base, so the first run takes longer.
     """
     from ragstone.evaluate.report import report_json
 

@@ -30,7 +30,7 @@ async def explain(
     mode: ModeOption = None,
     where: Where = None,
 ) -> None:
-    """Say why a query finds a document or does not.
+    """Explain why a query finds a document or does not.
 
     Shows the document's rank and score at each stage of the search, and the stage at which it was lost.
     """

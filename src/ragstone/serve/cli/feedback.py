@@ -31,11 +31,13 @@ async def add_feedback(
         list[str], typer.Argument(metavar="CHUNK_ID…", help="The passages, by `chunk_id` of `search --json`.")
     ],
     vote: Annotated[
-        Vote, typer.Option("--vote", help="Whether they helped, did not, or were used.")
+        Vote, typer.Option("--vote", help="Whether they helped, did not help, or were used.")
     ] = "used",
-    voter: Annotated[str, typer.Option("--voter", help="Who says so; their later word replaces it.")] = "",
+    voter: Annotated[
+        str, typer.Option("--voter", help="Name of the voter; a later vote replaces an earlier one.")
+    ] = "",
 ) -> None:
-    """Say which passages of a search were of use, or not."""
+    """Vote on the passages of a search."""
     async with session.engine() as engine:
         noted = await engine.feedback(query, chunk_ids, vote, voter=voter)
     session.show(
@@ -63,7 +65,7 @@ async def list_searches(
         str | None, typer.Option("--conversation", metavar="NAME", help="Only those of this conversation.")
     ] = None,
 ) -> int:
-    """List the searches that were made, newest first, with what they asked and what they brought."""
+    """List searches, newest first, with the sources they asked and what those returned."""
     from ragstone.core.wire_activity import logged_json
 
     async with session.engine() as engine:
@@ -77,7 +79,7 @@ async def list_searches(
 
 
 async def report_feedback(session: Session, days: Days = None) -> None:
-    """Report times and quality of the searches that were made."""
+    """Report times and quality of the logged searches."""
     from ragstone.core.wire_activity import report_json
 
     async with session.engine() as engine:
@@ -91,7 +93,7 @@ async def learn_dictionary(
         Path, typer.Option("--output", "-o", help="File to write, for `retrieval.dictionary`.")
     ] = Path("learnt.yaml"),
 ) -> int:
-    """Learn from useful passages what the words of queries are called in the documents."""
+    """Learn synonyms of query words from useful passages."""
     import yaml
 
     if output.exists():
@@ -114,7 +116,7 @@ async def list_gaps(
     days: Days = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most N.")] = 20,
 ) -> None:
-    """Show what was asked and not found, the most frequent first."""
+    """List questions without a good result, the most frequent first."""
     from ragstone.core.wire_activity import gap_json
 
     async with session.engine() as engine:

@@ -30,9 +30,9 @@ async def list_golden(session: Session) -> int:
 
 async def make_golden(
     session: Session,
-    count: Annotated[int, typer.Option("--count", min=1, max=1000, help="From how many documents.")] = 50,
+    count: Annotated[int, typer.Option("--count", min=1, max=1000, help="Number of documents to use.")] = 50,
 ) -> None:
-    """Make golden queries of the documents: by the LLM of the settings, or of their own words without one."""
+    """Make golden queries from the documents: written by the configured LLM, or from their own words without one."""
     from ragstone.core.wire_activity import golden_json
 
     async with session.engine() as engine, session.patience("Making questions …"):
@@ -50,7 +50,7 @@ async def add_golden(
         list[str], typer.Argument(metavar="DOCUMENT_ID…", help="What answers it, by id of `documents`.")
     ],
 ) -> None:
-    """Keep a question of your own."""
+    """Add a question of your own."""
     async with session.engine() as engine:
         await engine.activity.add_golden(query, document_ids)
     session.show({"added": query}, lambda out: out.print(text("kept")))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ragstone.settings.tree import Settings
 
 Places = Annotated[
-    list[str], typer.Argument(metavar="PATH|URL", help="Files, folders and web pages to take in.")
+    list[str], typer.Argument(metavar="PATH|URL", help="Files, folders and web pages to ingest.")
 ]
 
 
@@ -30,20 +30,23 @@ async def ingest(
     session: Session,
     places: Places,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on: take files in again whenever they change, until Ctrl-C.")
+        bool,
+        typer.Option(
+            "--watch", help="Keep running and ingest files again whenever they change, until Ctrl-C."
+        ),
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Only read files and say what would be done; nothing is written."),
+        typer.Option("--dry-run", help="Read the files and report what would be done; write nothing."),
     ] = False,
     queue: Annotated[
         bool, typer.Option("--queue", help="Queue files for a worker and print the jobs.")
     ] = False,
     stages: Annotated[bool, typer.Option("--stages", help="Show how long each stage took.")] = False,
 ) -> int:
-    """Take in files, folders and web pages.
+    """Ingest files, folders and web pages.
 
-    What has not changed since the last time is left alone; what is gone from a folder is removed.
+    Unchanged files are skipped; files that are gone from a folder are removed.
     With `--watch --json` each round is one line of JSON.
     """
     urls = [place for place in places if is_url(place)]

@@ -42,7 +42,7 @@ async def list_jobs(
     ] = None,
     limit: Some = 20,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Show how they go until all have ended, then list them.")
+        bool, typer.Option("--watch", help="Show their progress until all have ended, then list them.")
     ] = False,
 ) -> int:
     """List, watch, cancel and retry jobs."""
@@ -59,7 +59,7 @@ async def list_jobs(
 
 
 async def show_job(session: Session, job_id: JobId) -> None:
-    """Show all that is known about a job."""
+    """Show everything about a job."""
     from ragstone.core.wire_jobs import job_json
 
     async with session.engine() as engine:
@@ -76,9 +76,9 @@ async def cancel_jobs(session: Session, job_ids: JobIds) -> int:
 async def retry_jobs(
     session: Session,
     job_ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of the jobs.")] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="All that have failed.")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="All failed jobs.")] = False,
 ) -> int:
-    """Queue jobs that failed or were cancelled once more."""
+    """Queue failed or cancelled jobs again."""
     if failed == bool(job_ids):
         raise InputError("name jobs or say --failed, one of the two", remedy=Remedy(Action.LIST_FAILED_JOBS))
     async with session.engine() as engine:
@@ -93,7 +93,7 @@ async def retry_jobs(
 async def list_notices(
     session: Session,
     unread: Annotated[bool, typer.Option("--unread", help="Only those not marked as read.")] = False,
-    mark_read: Annotated[bool, typer.Option("--mark-read", help="Mark what is shown as read.")] = False,
+    mark_read: Annotated[bool, typer.Option("--mark-read", help="Mark the listed ones as read.")] = False,
     limit: Some = 20,
 ) -> int:
     """List how uploads and syncs ended, newest first."""

@@ -36,7 +36,7 @@ async def list_kbs(session: Session) -> int:
 
 
 async def list_collections(session: Session) -> int:
-    """List what a tenant has of each type of source, by names such as `emails_default`."""
+    """List what a tenant has per type of source, by names such as `emails_default`."""
     async with session.engine() as engine:
         found = await engine.collections()
     session.show({"collections": [asdict(one) for one in found]}, lambda out: _draw_collections(out, found))
@@ -70,7 +70,7 @@ async def rename_kb(
     name: Name,
     new: Annotated[str, typer.Argument(metavar="NEW", help="What it is to be called.")],
 ) -> None:
-    """Give a knowledge base another name. Everything in it goes along, and ids stay what they are."""
+    """Rename a knowledge base. Its content and all ids stay the same."""
     async with session.engine() as engine:
         renamed = await engine.corpora.rename(name, new)
     session.show(
@@ -79,9 +79,9 @@ async def rename_kb(
 
 
 async def reindex_kb(session: Session, name: Name) -> int:
-    """Make a knowledge base's indexes anew. Searches go on meanwhile.
+    """Rebuild the indexes of a knowledge base, without interrupting searches.
 
-    PostgreSQL's postings and approximate vector indexes can be; the other stores see to theirs as they go.
+    Only PostgreSQL's postings and approximate vector indexes need this; other stores maintain theirs.
     """
     async with session.engine() as engine, session.patience("Making the indexes anew …"):
         rebuilt = await engine.reindex(kb=name)
@@ -95,7 +95,7 @@ async def reindex_kb(session: Session, name: Name) -> int:
 
 
 async def stats(session: Session) -> None:
-    """Count what a knowledge base holds."""
+    """Show the size of a knowledge base."""
     from ragstone.core.wire import stats_json
 
     settings = session.settings()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def new_encryption_key(session: Session) -> None:
-    """Make a key for `security.key`. It is shown once and kept nowhere."""
+    """Create a key for `security.key`. It is printed once and not stored."""
     from ragstone.stores.vault import new_key
 
     key = new_key()
@@ -25,9 +25,9 @@ async def new_encryption_key(session: Session) -> None:
 
 
 async def rotate_encryption(session: Session) -> int:
-    """Bring the files and secrets of all tenants under the present key.
+    """Encrypt the files and secrets of all tenants with the current key.
 
-    Before: make the former `security.key` one of `security.old_keys`. It can go when nothing failed.
+    First move the former `security.key` to `security.old_keys`. Remove it there once nothing failed.
     """
     from ragstone.core.audit import Auditor
     from ragstone.stores.factory import open_stores, renew_encryption

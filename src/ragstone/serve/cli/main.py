@@ -70,16 +70,16 @@ USE, DATA, SETUP = "Use", "Data", "Set-up and checks"
 
 app = typer.Typer(name="ragstone", context_settings={"help_option_names": ["-h", "--help"]})
 documents_app = typer.Typer()
-sources_app = typer.Typer(help="Set up sources and fetch from them.")
+sources_app = typer.Typer(help="Set up and sync sources.")
 jobs_app = typer.Typer()
 kb_app = typer.Typer(help="List, rename, delete and reindex knowledge bases.")
-corpus_app = typer.Typer(help="Build a collection from one corpus file as a whole.")
+corpus_app = typer.Typer(help="Build a collection from one corpus file.")
 models_app = typer.Typer()
-feedback_app = typer.Typer(help="Say what was of use, and see how search does.")
+feedback_app = typer.Typer(help="Vote on passages and see how search performs.")
 golden_app = typer.Typer()
 conversations_app = typer.Typer()
 tenants_app = typer.Typer()
-keys_app = typer.Typer(help="Make keys and bring what is stored under a new one.")
+keys_app = typer.Typer(help="Create encryption keys and rotate them.")
 
 
 @app.callback(invoke_without_command=True)

@@ -12,20 +12,20 @@ from ragstone.serve.cli.signals import until_signal
 
 PORT = 8765
 Http = Annotated[bool, typer.Option("--http", help="Serve streamable HTTP on this machine instead of stdio.")]
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port for --http; 0 takes a free one.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port for --http; 0 selects a free one.")]
 Tools = Annotated[
     list[str] | None,
     typer.Option("--tool", help="Offer this tool; may be repeated. By default search, verify and research."),
 ]
 Calls = Annotated[
-    int, typer.Option("--calls", min=1, help="Tool calls an agent may make before it pauses for a minute.")
+    int, typer.Option("--calls", min=1, help="Tool calls that a session may make before a pause of a minute.")
 ]
 
 
 async def serve_mcp(
     session: Session, http: Http = False, port: Port = PORT, tool: Tools = None, calls: Calls = 5
 ) -> None:
-    """Serve the tools for agents over MCP, for one tenant and knowledge base.
+    """Serve the agent tools over MCP, for one tenant and knowledge base.
 
     Over stdio a client starts this command itself; stdout then carries nothing but the protocol.
     """

@@ -35,11 +35,11 @@ async def migrate(
     url: Annotated[str | None, typer.Option("--url", help="Address of the vector database.")] = None,
     dsn: Annotated[
         str | None,
-        typer.Option("--dsn", help="Of the PostgreSQL database; '$NAME' reads it from the environment."),
+        typer.Option("--dsn", help="DSN of the PostgreSQL database; '$NAME' reads it from the environment."),
     ] = None,
     api_key: Annotated[
         str | None,
-        typer.Option("--api-key", help="Of the vector database; '$NAME' reads it from the environment."),
+        typer.Option("--api-key", help="Key of the vector database; '$NAME' reads it from the environment."),
     ] = None,
     path: Annotated[
         Path | None,
@@ -47,12 +47,12 @@ async def migrate(
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", metavar="KEY=VALUE", help="Option of the store; again for more."),
+        typer.Option("--option", metavar="KEY=VALUE", help="Option of the store; may be repeated."),
     ] = None,
 ) -> int:
-    """Build another store from what is here while it is in use, and compare every chunk of it.
+    """Build another store from this one while it is in use, and compare every chunk.
 
-    Moves all tenants unless one is named. Nothing is changed here: what to set is printed in the end.
+    Moves all tenants unless one is named. The origin is not changed; the settings for the switch are printed.
     """
     adapter = _adapter(to, url=url, dsn=dsn, api_key=api_key, path=path, option=option)
     tenant = session.options.tenant

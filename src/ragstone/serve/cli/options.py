@@ -33,23 +33,26 @@ Strategy = Literal[
 ]
 JobState = Literal["pending", "running", "completed", "failed", "cancelled"]
 
-K = Annotated[int | None, typer.Option("-k", min=1, max=1000, help="How many passages to get.")]
+K = Annotated[int | None, typer.Option("-k", min=1, max=1000, help="Number of passages to return.")]
 ModeOption = Annotated[Mode | None, typer.Option("--mode", help="Time for a search: 200 ms, 500 ms or 2 s.")]
 Where = Annotated[
     str | None,
     typer.Option(
-        "--where", metavar="JSON", help='Only what matches this filter, such as \'{"year": {"gte": 2025}}\'.'
+        "--where",
+        metavar="JSON",
+        help='Only documents that match this filter, such as \'{"year": {"gte": 2025}}\'.',
     ),
 ]
 Web = Annotated[
-    bool | None, typer.Option("--web/--no-web", help="Ask the web too; left out, retrieval.routing decides.")
+    bool | None,
+    typer.Option("--web/--no-web", help="Search the web as well; by default retrieval.routing decides."),
 ]
 Conversation = Annotated[
     str | None,
     typer.Option(
         "--conversation",
         metavar="NAME",
-        help="Go on with the conversation of this name, or begin it: a question may lean on those before.",
+        help="Continue this conversation or start it; a question may refer to earlier ones.",
     ),
 ]
 
@@ -83,7 +86,7 @@ class Common:
         False
     )
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress and no remarks.", rich_help_panel=COMMON)
+        bool, typer.Option("--quiet", "-q", help="No progress and no notes.", rich_help_panel=COMMON)
     ] = False
     debug: Annotated[
         bool, typer.Option("--debug", help="Log everything; tracebacks for errors.", rich_help_panel=COMMON)

@@ -39,34 +39,36 @@ ENDED = {
 async def reembed(
     session: Session,
     model: Annotated[
-        str | None, typer.Option("--model", help="Model to move to; the configured one if not given.")
+        str | None, typer.Option("--model", help="Model to move to; by default the configured one.")
     ] = None,
     mode: Annotated[
         Mode | None,
         typer.Option(
             "--mode",
-            help="full: build anew and make it live. incremental: fill what the live one lacks. "
+            help="full: build a new space and make it live. incremental: fill in what is missing. "
             "dual: build and keep both.",
         ),
     ] = None,
     queries: Annotated[
         Path | None,
         typer.Option(
-            "--queries", metavar="PATH", help="Labelled queries to compare by; made of the text if not given."
+            "--queries",
+            metavar="PATH",
+            help="Labelled queries for the comparison; by default made from the text.",
         ),
     ] = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Make it live although it finds less; with --cleanup: all retired."),
+        typer.Option(
+            "--force", help="Make it live even if it finds less; with --cleanup, remove all retired spaces."
+        ),
     ] = False,
-    rollback: Annotated[
-        bool, typer.Option("--rollback", help="Go back to the model that was live before.")
-    ] = False,
+    rollback: Annotated[bool, typer.Option("--rollback", help="Switch back to the previous model.")] = False,
     cleanup: Annotated[
-        bool, typer.Option("--cleanup", help="Remove what was replaced and has been kept long enough.")
+        bool, typer.Option("--cleanup", help="Remove replaced spaces whose grace period is over.")
     ] = False,
     discard: Annotated[
-        bool, typer.Option("--discard", help="Remove what was built and never made live.")
+        bool, typer.Option("--discard", help="Remove spaces that were built but never made live.")
     ] = False,
     spaces: Annotated[
         bool, typer.Option("--spaces", help="Only list the embedding spaces of the knowledge base.")
@@ -75,20 +77,20 @@ async def reembed(
         bool,
         typer.Option(
             "--refresh",
-            help="Fill in what is missing, compare some vectors with fresh ones, make all anew if one differs.",
+            help="Fill in missing vectors, compare a sample with fresh ones, rebuild all if one differs.",
         ),
     ] = False,
     status: Annotated[
-        bool, typer.Option("--status", help="Only show when workers refreshed it last and will again.")
+        bool, typer.Option("--status", help="Only show the last and the next refresh by workers.")
     ] = False,
     grace_days: Annotated[
-        int, typer.Option("--grace-days", min=0, max=3650, help="How long what is replaced is kept.")
+        int, typer.Option("--grace-days", min=0, max=3650, help="Days to keep a replaced space.")
     ] = GRACE_DAYS,
 ) -> int:
     """Move a knowledge base to another embedding model.
 
-    A new space is built beside the live one, both are compared, and one pointer flips if the new one is not worse.
-    Searches and writes go on. Interrupted, the same command goes on where it stopped.
+    A new space is built next to the live one and compared with it. It becomes live unless it is worse. Searches and
+    writes continue. After an interruption the same command continues.
     """
     ways = {"rollback": rollback, "cleanup": cleanup, "discard": discard, "spaces": spaces}
     _check(model, mode, queries, **ways, refresh=refresh, status=status)

@@ -22,7 +22,7 @@ Depth = Literal["quick", "medium", "deep"]
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic, in your own words.")]
 DepthOption = Annotated[Depth, typer.Option("--depth", help="Keep 5, 15 or 30 passages.")]
 Iterations = Annotated[
-    int, typer.Option("--iterations", min=1, max=5, help="How many waves of sub-queries to make at most.")
+    int, typer.Option("--iterations", min=1, max=5, help="Maximum number of rounds of sub-queries.")
 ]
 
 
@@ -33,7 +33,7 @@ async def research(
     iterations: Iterations = 1,
     where: Where = None,
 ) -> int:
-    """Find what there is about a topic, grouped by source."""
+    """Collect passages about a topic, grouped by source."""
     filters = read_where(where)
     async with session.engine(warm=True) as engine, session.patience(MODEL_WAIT):
         found = await engine.research(topic, depth=depth, iterations=iterations, where=filters)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ragstone.core.types import Hit, SearchResult, Stage
 
 MODEL_WAIT = "preparing the model (the first time takes longer) …"
-Query = Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in your own words.")]
+Query = Annotated[str, typer.Argument(metavar="QUERY", help="The query, in your own words.")]
 
 
 async def search(
@@ -37,21 +37,21 @@ async def search(
     mode: ModeOption = None,
     where: Where = None,
     arms: Annotated[
-        Arms | None, typer.Option("--arms", help="Search by meaning (dense), by word (lexical), or both.")
+        Arms | None, typer.Option("--arms", help="Search by meaning (dense), by keyword (lexical), or both.")
     ] = None,
-    fusion: Annotated[Fusion | None, typer.Option("--fusion", help="How the two lists become one.")] = None,
+    fusion: Annotated[Fusion | None, typer.Option("--fusion", help="How to merge the two lists.")] = None,
     min_score: Annotated[
-        float | None, typer.Option("--min-score", min=0, max=1, help="Leave out passages under this score.")
+        float | None, typer.Option("--min-score", min=0, max=1, help="Drop passages below this score.")
     ] = None,
     strategy: Annotated[
         Strategy | None,
-        typer.Option("--strategy", help="What the query goes through first, in place of the settings' own."),
+        typer.Option("--strategy", help="Transform the query first, instead of as configured."),
     ] = None,
     web: Web = None,
     conversation: Conversation = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show what each stage did.")] = False,
 ) -> int:
-    """Find the passages that matter for a query."""
+    """Find the passages relevant to a query."""
     filters = read_where(where)
     settings = session.settings()
     by_meaning = (arms or settings.retrieval.arms) != "lexical"

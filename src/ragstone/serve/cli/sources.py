@@ -43,7 +43,7 @@ async def add_source(
         typer.Option(
             "--schedule",
             metavar="WHEN",
-            help="manual, hourly, daily, weekly, or five cron fields such as '30 6 * * mon-fri' (UTC).",
+            help="manual, hourly, daily, weekly, monthly, or five cron fields such as '30 6 * * mon-fri' (UTC).",
         ),
     ] = "manual",
 ) -> None:
@@ -79,7 +79,7 @@ async def list_sources(session: Session) -> int:
 
 
 async def show_source(session: Session, name: Name) -> None:
-    """Show a source, its settings, and what of it could not be taken in."""
+    """Show a source, its settings and its failures."""
     from ragstone.core.wire_jobs import source_json
 
     async with session.engine() as engine:
@@ -88,24 +88,22 @@ async def show_source(session: Session, name: Name) -> None:
 
 
 async def pause_source(session: Session, name: Name) -> None:
-    """Let the schedule of a source rest."""
+    """Pause the schedule of a source."""
     await _pause(session, name, paused=True)
 
 
 async def resume_source(session: Session, name: Name) -> None:
-    """Let the schedule of a source go on."""
+    """Resume the schedule of a source."""
     await _pause(session, name, paused=False)
 
 
 async def remove_source(
     session: Session,
     name: Name,
-    keep_documents: Annotated[
-        bool, typer.Option("--keep-documents", help="Leave the documents that it brought.")
-    ] = False,
+    keep_documents: Annotated[bool, typer.Option("--keep-documents", help="Keep its documents.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> int:
-    """Remove a source and the documents that it brought. Asks first on a terminal."""
+    """Remove a source and its documents. Asks first on a terminal."""
     async with session.engine() as engine:
         await engine.intake.source(name)
         what = "" if keep_documents else " with all its documents"

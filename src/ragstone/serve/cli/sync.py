@@ -66,13 +66,13 @@ async def sync_sources(
         bool, typer.Option("--all", help="All sources of all knowledge bases, or with --kb of one.")
     ] = False,
     afresh: Annotated[
-        bool, typer.Option("--afresh", help="Read all of it again, not only what is new since the last time.")
+        bool, typer.Option("--afresh", help="Read everything again, not only what is new.")
     ] = False,
     wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Do the work here and now, or leave it to a worker.")
+        bool, typer.Option("--wait/--no-wait", help="Do the work now, or leave it to a worker.")
     ] = True,
 ) -> int:
-    """Look at sources now and take in what is new. What a source no longer has is removed."""
+    """Sync sources now: ingest what is new or changed, remove what is gone."""
     if every == bool(names):
         raise InputError("name sources or say --all, one of the two", remedy=Remedy(Action.LIST_SOURCES))
     settings = session.settings()

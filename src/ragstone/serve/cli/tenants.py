@@ -29,14 +29,14 @@ Changes = Annotated[
     typer.Argument(
         metavar="KEY=VALUE",
         help="quotas.documents, .chunks, .bytes, .queries_per_minute, .cost_per_month; retention_days; "
-        "retrieval.*, embedding.model, profile, flags.NAME. 'none' takes it back.",
+        "retrieval.*, embedding.model, profile, flags.NAME. 'none' removes a limit.",
     ),
 ]
 QUOTA, RETENTION, NONE = "quotas.", "retention_days", "none"
 
 
 async def list_tenants(session: Session) -> int:
-    """List tenants; make, change and delete them."""
+    """List, create, change and delete tenants."""
     from ragstone.core.wire_tenants import tenants_json
 
     async with session.engine() as engine:
@@ -46,14 +46,14 @@ async def list_tenants(session: Session) -> int:
 
 
 async def create_tenant(session: Session, name: Name) -> None:
-    """Make a tenant. One is also made when something is first ingested for it."""
+    """Create a tenant. Ingesting for a new tenant creates it as well."""
     async with session.engine(create=True) as engine:
         made = await engine.tenants.create(name)
     _show(session, made, f"Tenant '{name}' is there.")
 
 
 async def show_tenant(session: Session, name: Name) -> None:
-    """Show a tenant with its limits, its settings and what it uses."""
+    """Show the limits, settings and usage of a tenant."""
     from ragstone.core.wire_tenants import tenant_json, usage_json
 
     async with session.engine() as engine:
@@ -68,14 +68,14 @@ async def rename_tenant(
     old: Annotated[str, typer.Argument(metavar="OLD", help="Name it has.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="Name it gets.")],
 ) -> None:
-    """Give a tenant another name. Its documents and their ids stay what they are."""
+    """Rename a tenant. Its documents and all ids stay the same."""
     async with session.engine() as engine:
         renamed = await engine.tenants.rename(old, new)
     _show(session, renamed, f"Tenant '{old}' is called '{new}' now.")
 
 
 async def suspend_tenant(session: Session, name: Name) -> None:
-    """Refuse everything that is asked for a tenant, and let its jobs rest."""
+    """Refuse all requests for a tenant and pause its jobs."""
     async with session.engine() as engine:
         suspended = await engine.tenants.suspend(name)
     _show(session, suspended, f"Tenant '{name}' is suspended.")
@@ -93,7 +93,7 @@ async def delete_tenant(
     name: Name,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> int:
-    """Delete a tenant with everything it has. Asks first on a terminal; finishes what was cut short."""
+    """Delete a tenant with everything it has. Asks first on a terminal; finishes an interrupted deletion."""
     from ragstone.core.wire_tenants import tenant_json
 
     async with session.engine() as engine:
@@ -113,7 +113,7 @@ async def delete_tenant(
 
 
 async def set_tenant(session: Session, name: Name, changes: Changes) -> None:
-    """Set limits, how long documents are kept, and settings of one tenant.
+    """Set limits, retention and settings of a tenant.
 
     For example: ragstone tenants set acme quotas.documents=5000 retention_days=365 retrieval.k=20
     flags.new_ranking=25%

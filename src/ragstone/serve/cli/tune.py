@@ -34,20 +34,18 @@ async def tune(
     golden: Golden = False,
     budget_ms: Annotated[
         float | None,
-        typer.Option(
-            "--budget-ms", min=1, help="p95 that no setting may exceed; that of the mode if not set."
-        ),
+        typer.Option("--budget-ms", min=1, help="Maximum p95; by default that of the mode."),
     ] = None,
     chunk_sizes: Annotated[
         str | None,
-        typer.Option("--chunk-sizes", metavar="SIZES", help="Ingest with these sizes, too: 200,400,800."),
+        typer.Option("--chunk-sizes", metavar="SIZES", help="Also ingest with these sizes: 200,400,800."),
     ] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Settings file to write, for --config.")
     ] = Path("tuned.yaml"),
     limit: Limit = None,
 ) -> int:
-    """Search for settings that find better, and write them to a file.
+    """Search for better settings and write them to a file.
 
     They are chosen by half of the labelled queries and judged by the other half. Settings that are not certainly
     better there, or too slow, are refused: nothing is written.

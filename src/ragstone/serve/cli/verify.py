@@ -38,10 +38,10 @@ Claim = Annotated[
 ]
 ReceiptFile = Annotated[
     Path | None,
-    typer.Option("--receipt", metavar="FILE", help="Check an answer's receipt again, in place of a claim."),
+    typer.Option("--receipt", metavar="FILE", help="Check the receipt of an answer instead of a claim."),
 ]
 Passages = Annotated[
-    int, typer.Option("-k", min=1, max=1000, help="How many passages to read per statement.")
+    int, typer.Option("-k", min=1, max=1000, help="Number of passages to read per statement.")
 ]
 
 

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 async def work(
     session: Session,
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, max=64, help="How many jobs to work on at once.")
+        int | None, typer.Option("--workers", min=1, max=64, help="Number of jobs to process concurrently.")
     ] = None,
     until_idle: Annotated[
-        bool, typer.Option("--until-idle", help="End when nothing is left to do instead of waiting for more.")
+        bool, typer.Option("--until-idle", help="Exit when the queue is empty instead of waiting for more.")
     ] = False,
 ) -> int:
-    """Work on queued jobs until Ctrl-C or SIGTERM.
+    """Process queued jobs until Ctrl-C or SIGTERM.
 
-    Works for all tenants, or with `--tenant` for one. What is not finished when it stops is handed back and
-    goes on with the next worker. A line on stderr tells of each job that has ended.
+    Works for all tenants, or with `--tenant` for one. Unfinished jobs are handed back when it
+    stops and continue with the next worker. Each job that ends is reported on stderr.
     """
     settings = session.settings(**{"jobs.workers": workers})
     ended: Counter[str] = Counter()
