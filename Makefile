@@ -1,4 +1,4 @@
-# Everything a person or CI runs. Plain make and sh; `make` alone lists the targets.
+# Targets for people and CI. Plain make and sh; `make` alone lists them.
 
 PYTHON ?= python3
 WORKERS ?= 3
@@ -17,15 +17,15 @@ LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --n
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
-setup: .venv/.setup ## Make .venv with everything that developing needs
+setup: .venv/.setup ## Create .venv with everything needed for development
 
 demo: .venv/.runtime ## Ingest a sample corpus and ask it a few questions
 	@$(BIN)/ragstone demo
 
-serve: .venv/.setup ## Serve ./ragstone-data to agents: MCP over HTTP, on this machine alone
+serve: .venv/.setup ## Serve ./ragstone-data to agents: MCP over HTTP, local connections only
 	@$(BIN)/ragstone mcp --http $(ARGS)
 
-# Hundreds of processes are started, and without bytecode each of them compiles Ragstone anew.
+# The tests start hundreds of processes; without bytecode files each one would compile Ragstone again.
 test: export PYTHONDONTWRITEBYTECODE =
 test: .venv/.setup ## Run the tests; core and query must be covered to 95 % by their own
 	@mkdir -p .pytest_cache
@@ -52,11 +52,11 @@ bench: .venv/.setup ## Measure speed, memory and quality on this machine
 peers: .venv/.setup ## Install what `make bench` compares the embedder and queries with (torch: large)
 	@$(PIP) sentence-transformers torch==2.13.0 txtai==9.14.0
 
-requirements: .venv/.setup ## Which requirements have a passing test, and which have none yet
+requirements: .venv/.setup ## List the requirements that have no passing test
 	@test -f $(RESULTS) || $(MAKE) test
 	@$(BIN)/python -m scripts.requirements --missing --results $(RESULTS)
 
-lock: ## Pin the requirement files anew (needs uv; ARGS=--upgrade for newer versions)
+lock: ## Update the pinned requirement files (needs uv; ARGS=--upgrade for newer versions)
 	$(LOCK) pyproject.toml -o requirements/runtime.txt $(ARGS)
 	$(LOCK) pyproject.toml requirements/dev.in $(EXTRAS:%=--extra %) -o requirements/dev.txt $(ARGS)
 	$(LOCK) requirements/build.in -o requirements/build.txt
@@ -90,7 +90,7 @@ clean: ## Remove caches and measurements; .venv and data stay
 	@$(BIN)/python -m scripts.fit_pgvector
 	@touch .venv/.runtime $@
 
-# A full setup runs the demo as well; only without one is the smaller set of packages installed.
+# The demo also runs with a full setup; without one only the runtime packages are installed.
 .venv/.runtime: .venv/.made requirements/runtime.txt requirements/build.txt pyproject.toml
 	@if test -f .venv/.setup; then $(MAKE) .venv/.setup; else \
 		echo "Installing Ragstone" && \
