@@ -13,7 +13,7 @@ from bench.claims_data import Claim, KeptEmbedder, as_hit, read_abstracts, read_
 from bench.report import Row
 from bench.twins import pairs
 from ragstone.answer.verify.judging import against_features, bearing_features
-from ragstone.answer.verify.reading import Reader, Reading
+from ragstone.answer.verify.reading import SentenceReader, SentenceReading
 from ragstone.models import build_embedder
 from ragstone.settings.tree import EmbeddingSettings
 
@@ -37,8 +37,8 @@ async def _fit(folder: Path) -> list[Row]:
     held_out = {document for claim in read_claims(folder, "dev", sentences) for document in claim.cited}
     claims = [one for one in read_claims(folder, "train", sentences) if held_out.isdisjoint(one.cited)]
     embedder = KeptEmbedder(build_embedder(EmbeddingSettings()))
-    reader = Reader(embedder)
-    examples: list[tuple[Reading, float, float | None, float]] = []
+    reader = SentenceReader(embedder)
+    examples: list[tuple[SentenceReading, float, float | None, float]] = []
     for claim in claims:
         hits = [as_hit(document, *abstracts[document]) for document in claim.cited]
         readings, _ = await reader.read(claim.text, hits)
@@ -55,7 +55,7 @@ async def _fit(folder: Path) -> list[Row]:
 
 
 def _rows(
-    claims: Sequence[Claim], examples: Sequence[tuple[Reading, float, float | None, float]]
+    claims: Sequence[Claim], examples: Sequence[tuple[SentenceReading, float, float | None, float]]
 ) -> list[Row]:
     bearing = logistic(
         [bearing_features(one) for one, *_ in examples],

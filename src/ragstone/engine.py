@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from ragstone.answer.cache import AnswerCache, Asked
-from ragstone.answer.question import Part, each_once, look_up, standalone
+from ragstone.answer.question import Part, drop_repeats, look_up, split_question
 from ragstone.core.answers import (
     DEPTHS,
     MOST_ITERATIONS,
@@ -76,7 +76,7 @@ class Engine(SearchableLibrary):
             return await self._said(talk, own, (), tenant, kb)
         options = {"k": passages, "mode": mode, "where": where, "web": web, "tenant": tenant, "kb": kb}
         found, parts = await self._looked_up(talk, options)
-        hits = each_once((*passages_of(found), *(hit for part in parts for hit in part.hits)))
+        hits = drop_repeats((*passages_of(found), *(hit for part in parts for hit in part.hits)))
         async with self._parts.gate.paying(self._tenant(tenant)):
             answer = await self._parts.answerer().answer(
                 talk.question if talk.name else found.query,
@@ -97,7 +97,7 @@ class Engine(SearchableLibrary):
         how = (options["k"], options["mode"], options["where"])
         found = await self._remembered("ask", talk, wish, how, options["tenant"], options["kb"])
         question = talk.question if talk.name else found.query
-        parts = standalone(question, decompose(question))
+        parts = split_question(question, decompose(question))
         return found, await look_up(parts, partial(self._step, **options), passages_of, found)
 
     async def _said(
@@ -165,8 +165,8 @@ class Engine(SearchableLibrary):
         kb: str | None = None,
     ) -> AsyncIterator[AnswerEvent]:
         """`ask` while it goes on: each sentence once its support is checked, then the citations, then the answer."""
-        from ragstone.answer.model_knowledge import events_of
-        from ragstone.answer.stream import relayed
+        from ragstone.answer.model_knowledge import stream_unsourced
+        from ragstone.answer.stream import stream_events
 
         question = checked_query(question, None, "question")
         passages = self.settings.answer.passages if k is None else k
@@ -175,7 +175,7 @@ class Engine(SearchableLibrary):
             talk = await self._talk(question, conversation, tenant, kb)
             if not web and (own := await self._recalled(talk.question, where, tenant)):
                 await self._saw_answer(own, tenant, kb)
-                for event in events_of(await self._said(talk, own, (), tenant, kb)):
+                for event in stream_unsourced(await self._said(talk, own, (), tenant, kb)):
                     send(event)
                 return
             options = {"k": passages, "mode": mode, "where": where, "web": web, "tenant": tenant, "kb": kb}
@@ -195,7 +195,7 @@ class Engine(SearchableLibrary):
                         event = AnswerReady(await self._said(talk, event.answer, read, tenant, kb))
                     send(event)
 
-        async with aclosing(relayed(produce)) as events:
+        async with aclosing(stream_events(produce)) as events:
             async for event in events:
                 yield event
 
@@ -226,14 +226,14 @@ class Engine(SearchableLibrary):
         kb: str | None = None,
     ) -> Research:
         """What there is about a topic, from several sides; further iterations look for what is still missing."""
-        from ragstone.answer.research.pipeline import Task
+        from ragstone.answer.research.pipeline import ResearchTask
 
         k = DEPTHS[checked_choice("depth", depth, tuple(DEPTHS))]
         checked_count("iterations", iterations, most=MOST_ITERATIONS)
         subject = checked_query(topic, self.settings.limits.query_chars, "topic")
         search = partial(self._step, k=k, mode="thorough", where=where, tenant=tenant, kb=kb)
         embedder = await self._embedder_of(await self._kb(tenant, kb))
-        task, gate = Task(subject, k, iterations, search, embedder), self._parts.gate
+        task, gate = ResearchTask(subject, k, iterations, search, embedder), self._parts.gate
         async with gate.paying(self._tenant(tenant)), self._recorded("research", tenant, kb) as named:
             found = await self._parts.researcher().research(task)
             named += [finding.hit.document_id for finding in found.findings]

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from ragstone.answer.receipts.check import Stored, check_receipt
+from ragstone.answer.receipts.check import LiveDocument, check_receipt
 from ragstone.answer.receipts.make import Wording, make_receipt
 from ragstone.core.answers import Answer, ReceiptReport
 from ragstone.core.clock import now
@@ -44,12 +44,12 @@ async def recheck(
 ) -> ReceiptReport:
     """What of a receipt still holds; `text` gives a document's live text or raises `NotFoundError`."""
 
-    async def look(document_id: str) -> Stored | None:
+    async def look(document_id: str) -> LiveDocument | None:
         try:
             whole, cut = await text(document_id), await chunks(document_id)
         except NotFoundError:
             return None
         # Of a version that came between the two reads, the chunks would not fit the text.
-        return Stored(whole, [one for one in cut if whole.startswith(one.chunk.text, one.chunk.start)])
+        return LiveDocument(whole, [one for one in cut if whole.startswith(one.chunk.text, one.chunk.start)])
 
     return await check_receipt(receipt, look, settings.answer.citation_format)

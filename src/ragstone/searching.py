@@ -106,12 +106,12 @@ class SearchableLibrary(Library):
         """What is asked, in the light of what was said before."""
         if conversation is None:
             return Talk(query, query, query)
-        from ragstone.answer.question import follow_up
+        from ragstone.answer.question import resolve_follow_up
 
         owner, most = self._tenant(tenant), self.settings.limits.query_chars
         words = checked_query(query, most)
         turns, note = await self.activity.conversations.last(conversation, owner, self._name(kb))
-        told = follow_up(words, [turn.question for turn in turns], most)
+        told = resolve_follow_up(words, [turn.question for turn in turns], most)
         return Talk(words, told.search, told.question, conversation, turns, note)
 
     async def _remembered(

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from ragstone.answer.check import Checker, Judge
 from ragstone.answer.cite import Statement, check_format
-from ragstone.answer.compose import Composition, Limits
-from ragstone.answer.contradict import contradictions
+from ragstone.answer.compose import Composition, ReplyLimits
+from ragstone.answer.contradict import find_contradictions
 from ragstone.answer.extract import Extractor
-from ragstone.answer.model_knowledge import recalled
+from ragstone.answer.model_knowledge import ask_model
 from ragstone.answer.pack import pack
-from ragstone.answer.question import Part, Tally, each_once
+from ragstone.answer.question import AnsweredParts, Part, drop_repeats
 from ragstone.answer.styles import Writer
 from ragstone.core.activity import Turn
 from ragstone.core.answers import Answer, AnswerEvent, AnswerReady, CitationsReady
@@ -70,7 +70,7 @@ class Answerer:
         if self._llm is None or least is None:
             return None
         try:
-            return await recalled(
+            return await ask_model(
                 question,
                 self._llm,
                 least=least,
@@ -94,26 +94,26 @@ class Answerer:
     ) -> AsyncGenerator[AnswerEvent]:
         """Yield each sentence once it is checked, then the citations, then the whole answer.
 
-        Each of the `parts` of a compound question is answered by itself, in their order. An LLM is told of the
+        Each of the `parts` of a compound question is answered by itself, in their order. An LLM gets the
         `earlier` turns of the conversation.
         """
         notes, said = [*degraded, *(note for part in parts for note in part.degraded)], list[Statement]()
         asked = parts or [Part(question, tuple(hits))]
-        tally = Tally(asked)
+        tally = AnsweredParts(asked)
         writer = Writer(self._settings.citation_style, self._settings.citation_format)
         judge = Judge(self._entailer, self._llm_settings.timeout)
-        async with aclosing(self._told(asked, earlier, notes, judge, streaming)) as told:
+        async with aclosing(self._answer_parts(asked, earlier, notes, judge, streaming)) as told:
             async for part, statement in told:
                 if tally.is_new(part, statement.text):
                     said.append(statement)
                     yield writer.add(statement)
         yield CitationsReady(writer.citations)
-        read = each_once((*hits, *(hit for part in parts for hit in part.hits)))
-        against = await contradictions(said, read, judge)
+        read = drop_repeats((*hits, *(hit for part in parts for hit in part.hits)))
+        against = await find_contradictions(said, read, judge)
         answer = writer.finish(question, list(dict.fromkeys([*notes, *judge.notes])), against)
         yield AnswerReady(replace(answer, unanswered=tally.unanswered))
 
-    async def _told(
+    async def _answer_parts(
         self,
         parts: Sequence[Part],
         earlier: Sequence[Turn],
@@ -142,13 +142,13 @@ class Answerer:
         if self._llm and part.hits:
             count = 0
             composition = self._composition(self._llm, part.hits, earlier, most, judge)
-            async with aclosing(self._composed(composition, part.question, notes, streaming)) as composed:
+            async with aclosing(self._compose(composition, part.question, notes, streaming)) as composed:
                 async for statement in composed:
                     count += 1
                     yield statement
             if count or composition.declined:
                 return
-        for statement in await self._quoted(part, most, notes):
+        for statement in await self._quote(part, most, notes):
             yield statement
 
     def _composition(
@@ -157,10 +157,10 @@ class Answerer:
         passages = pack(hits, self._settings.max_context_tokens, self._tokenizer)
         given = {passage.number: passage.hit for passage in passages}
         checker = Checker(given, judge, flag=self._settings.unsupported == "flag")
-        limits = Limits(most, self._llm_settings.max_tokens, self._llm_settings.timeout)
+        limits = ReplyLimits(most, self._llm_settings.max_tokens, self._llm_settings.timeout)
         return Composition(llm, passages, checker, limits, earlier)
 
-    async def _composed(
+    async def _compose(
         self, composition: Composition, question: str, notes: list[str], streaming: bool
     ) -> AsyncGenerator[Statement]:
         if not composition.passages:
@@ -183,7 +183,7 @@ class Answerer:
         if not count:
             notes.append("llm: nothing in its reply is supported by a passage")
 
-    async def _quoted(self, part: Part, most: int, notes: list[str]) -> Sequence[Statement]:
+    async def _quote(self, part: Part, most: int, notes: list[str]) -> Sequence[Statement]:
         # When an LLM read the passages, a planted address may be what it was led to: none is passed on.
         extraction = await self._extractor.extract(
             part.question,

@@ -49,7 +49,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedAnswer:
     question: str
     vector: Vector
     answer: Answer
@@ -63,7 +63,7 @@ class AnswerCache:
     def __init__(self, ledger: Chunks, similarity: float) -> None:
         self._ledger = ledger
         self._similarity = similarity
-        self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], _CachedAnswer] = OrderedDict()
 
     async def find(self, asked: Asked) -> Answer | None:
         """Return the answer to nearly the same question, or None without one or when its evidence has changed."""
@@ -80,7 +80,7 @@ class AnswerCache:
                 break
             if not says_the_same(kept.question, asked.question):
                 continue
-            if await self._stands(asked, kept):
+            if await self._is_current(asked, kept):
                 self._kept.move_to_end(key)
                 return replace(kept.answer, question=asked.question)
             self._kept.pop(key, None)
@@ -94,7 +94,7 @@ class AnswerCache:
         if vector is None:
             return
         evidence = {hit.chunk_id: _hash_of_hit(hit) for hit in hits}
-        kept = _Kept(asked.question, vector, answer, evidence)
+        kept = _CachedAnswer(asked.question, vector, answer, evidence)
         self._kept[_place(asked), asked.question] = kept
         while len(self._kept) > MOST_ANSWERS:
             self._kept.popitem(last=False)
@@ -102,7 +102,7 @@ class AnswerCache:
     def __len__(self) -> int:
         return len(self._kept)
 
-    async def _stands(self, asked: Asked, kept: _Kept) -> bool:
+    async def _is_current(self, asked: Asked, kept: _CachedAnswer) -> bool:
         live = await self._ledger.chunks(asked.tenant, asked.kb, list(kept.evidence))
         return {name: _hash_of_chunk(chunk) for name, chunk in live.items()} == kept.evidence
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from ragstone.answer.cite import Quote, Statement
 from ragstone.answer.evidence import all_words
 from ragstone.answer.reply import CitedSentence
-from ragstone.answer.rows import in_claim, rows
+from ragstone.answer.rows import rows, select_for_claim
 from ragstone.answer.sanitize import has_address, has_link, named_places
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.row import check_row
@@ -40,32 +40,39 @@ _NEGATION = re.compile(
 )
 
 
-def unsupported(sentence: str, quotes: Sequence[str], passages: str) -> str:
+def find_objection(sentence: str, quotes: Sequence[str], passages: str) -> str:
     """Return why the sentence is not supported by its sources, or "" if it is.
 
     `quotes` are the sentences it stands on most, `passages` all the text around them.
     """
     if numbers(sentence) - numbers(passages):
         return "a number is not in its source"
-    clauses = [clause for clause in nearest_clauses(sentence, quotes) if negated(clause) == negated(sentence)]
+    clauses = [
+        clause for clause in nearest_clauses(sentence, quotes) if is_negated(clause) == is_negated(sentence)
+    ]
     if not clauses:
         return "it negates what its source says, or the reverse"
-    if all(opposed(sentence, clause) for clause in clauses):
+    if all(is_opposed(sentence, clause) for clause in clauses):
         return "it says the opposite of its source"
     if term_share(sentence, passages) < MIN_TERMS:
         return "its source does not say it"
     return next(
-        (reason for part in split_claim(sentence) if (reason := _refused(part, quotes, passages))), ""
+        (
+            reason
+            for part in split_claim(sentence)
+            if (reason := _find_claim_objection(part, quotes, passages))
+        ),
+        "",
     )
 
 
-def _refused(part: str, quotes: Sequence[str], passages: str) -> str:
+def _find_claim_objection(part: str, quotes: Sequence[str], passages: str) -> str:
     """Return the objection of the claim checks to one statement of a sentence, or ""."""
     if not any(_tells_all_figures(part, quote) for quote in quotes):
         # It puts figures of several quotes together: no quote alone can bear them out or refute them.
         conflicts = check(part, "\n".join(quotes), passages, passages).conflicts
         return conflicts[0].text if conflicts else ""
-    found = [check(part, quote, "", passages) for quote in _nearest(part, quotes)]
+    found = [check(part, quote, "", passages) for quote in _nearest_quotes(part, quotes)]
     for findings in found:
         if findings.conflicts:
             return findings.conflicts[0].text
@@ -76,7 +83,7 @@ def _tells_all_figures(part: str, quote: str) -> bool:
     return numbers(part) <= numbers(quote)
 
 
-def _nearest(part: str, quotes: Sequence[str]) -> list[str]:
+def _nearest_quotes(part: str, quotes: Sequence[str]) -> list[str]:
     """Return the quotes that share most terms with a statement."""
     terms = set(analyze_query(part))
     shared = [len(terms.intersection(analyze(quote))) for quote in quotes]
@@ -91,13 +98,13 @@ def nearest_clauses(sentence: str, quotes: Sequence[str]) -> list[str]:
     return [clause for clause, count in zip(clauses, shared, strict=True) if count == max(shared)]
 
 
-def opposed(sentence: str, clause: str) -> bool:
+def is_opposed(sentence: str, clause: str) -> bool:
     """Return whether sentence and clause hold the two sides of a pair such as higher and lower."""
     return opposites(sentence, clause)
 
 
 def term_share(sentence: str, passages: str) -> float:
-    """Return share of the sentence's distinct terms that occur in the passages."""
+    """Return the share of the sentence's distinct terms that occur in the passages."""
     terms = analyze_query(sentence)
     known = set(analyze(passages))
     return sum(term in known for term in terms) / len(terms) if terms else 0.0
@@ -118,7 +125,7 @@ def _normal(number: str) -> str:
     return sign + (whole.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
 
 
-def negated(text: str) -> bool:
+def is_negated(text: str) -> bool:
     """Return whether the text denies something; two denials cancel out."""
     return len(_NEGATION.findall(text)) % 2 == 1
 
@@ -172,9 +179,9 @@ class Checker:
 
     async def check(self, sentence: CitedSentence) -> Statement | None:
         """Return the sentence with the words it stands on, or None when it may not be said."""
-        reason, quotes = grounds(sentence, self._hits)
+        reason, quotes = find_grounds(sentence, self._hits)
         if not reason:
-            reason = await self._unsupported(sentence, quotes)
+            reason = await self._find_objection(sentence, quotes)
             if not reason:
                 return Statement(sentence.text, "supported", quotes)
             if self._flag:
@@ -182,10 +189,10 @@ class Checker:
         self._left_out[reason] += 1
         return None
 
-    async def _unsupported(self, sentence: CitedSentence, quotes: Sequence[Quote]) -> str:
+    async def _find_objection(self, sentence: CitedSentence, quotes: Sequence[Quote]) -> str:
         """Return why its sources do not support it, or ""; a model does not overrule a failed explicit check."""
         cited = [self._hits[number] for number in sentence.numbers]
-        if reason := refused(sentence.text, cited, quotes):
+        if reason := check_explicitly(sentence.text, cited, quotes):
             return reason
         texts = [quote.text for quote in quotes]
         premises = dict.fromkeys([" ".join(texts), *(hit.text for hit in cited)])
@@ -195,7 +202,7 @@ class Checker:
         return "its source speaks against it" if "contradicts" in relations else "its source does not say it"
 
 
-def grounds(sentence: CitedSentence, hits: Mapping[int, Hit]) -> tuple[str, tuple[Quote, ...]]:
+def find_grounds(sentence: CitedSentence, hits: Mapping[int, Hit]) -> tuple[str, tuple[Quote, ...]]:
     """Return why a sentence cannot rest on any passage, or the quotes that it may rest on."""
     if has_link(sentence.text) or "](" in sentence.raw:
         return "it holds a link or markup", ()
@@ -210,19 +217,21 @@ def grounds(sentence: CitedSentence, hits: Mapping[int, Hit]) -> tuple[str, tupl
     return ("", quotes) if quotes else ("its source does not say it", ())
 
 
-def refused(sentence: str, cited: Sequence[Hit], quotes: Sequence[Quote]) -> str:
+def check_explicitly(sentence: str, cited: Sequence[Hit], quotes: Sequence[Quote]) -> str:
     """Return the objection of the explicit checks to a sentence that rests on quotes of these passages, or ""."""
     around = "\n".join(all_words(hit) for hit in cited)
-    reason = unsupported(sentence, [quote.text for quote in quotes], around)
+    reason = find_objection(sentence, [quote.text for quote in quotes], around)
     if not reason and _adds_too_much(sentence, around):
         return "its source does not say it"
-    return reason or next((found for part in split_claim(sentence) if (found := _other_row(part, cited))), "")
+    return reason or next(
+        (found for part in split_claim(sentence) if (found := _find_row_objection(part, cited))), ""
+    )
 
 
-def _other_row(part: str, cited: Sequence[Hit]) -> str:
+def _find_row_objection(part: str, cited: Sequence[Hit]) -> str:
     """Return the objection of the rows on the same thing to a figure from another row or column, or ""."""
     terms = frozenset(analyze_query(part))
-    about = in_claim([row for hit in cited for row in rows(hit).values() if row], part, terms)
+    about = select_for_claim([row for hit in cited for row in rows(hit).values() if row], part, terms)
     found = [check_row(part, row, terms, f"{row.hit.title}\n{row.hit.section}").conflicts for row in about]
     return found[0][0].text if found and all(found) else ""
 

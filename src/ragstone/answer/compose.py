@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ragstone.answer.check import Checker
 from ragstone.answer.cite import Statement
-from ragstone.answer.pack import Passage
+from ragstone.answer.pack import PackedPassage
 from ragstone.answer.reply import CitedSentence, ReplyReader, build_messages, declines
 from ragstone.core.activity import Turn
 from ragstone.core.errors import RemoteError
@@ -18,7 +18,7 @@ from ragstone.core.protocols import LLM
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReplyLimits:
     """Limits on the length and time of a model's reply."""
 
     sentences: int
@@ -32,9 +32,9 @@ class Composition:
     def __init__(
         self,
         llm: LLM,
-        passages: Sequence[Passage],
+        passages: Sequence[PackedPassage],
         checker: Checker,
-        limits: Limits,
+        limits: ReplyLimits,
         earlier: Sequence[Turn] = (),
     ) -> None:
         self._llm = llm

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ragstone.answer.check import Judge, nearest_clauses, negated, numbers, opposed
+from ragstone.answer.check import Judge, is_negated, is_opposed, nearest_clauses, numbers
 from ragstone.answer.cite import Quote, Statement
 from ragstone.answer.sanitize import has_link
 from ragstone.core.answers import Contradiction
@@ -42,15 +42,15 @@ class _Other:
         return len(self.words & words) / len(words) if words else 0.0
 
 
-async def contradictions(
+async def find_contradictions(
     statements: Sequence[Statement], hits: Sequence[Hit], judge: Judge
 ) -> list[Contradiction]:
     """Return the contradictions between hits and statements, in the order of statements, then of hits."""
-    others = list(_others(hits))
+    others = list(_find_others(hits))
     found: dict[tuple[str, int, int], Contradiction] = {}
     for statement in statements:
         # Neither its own words, nor those of a sentence before it: two that disagree are shown once.
-        others = [other for other in others if not _among(other.quote, statement.quotes)]
+        others = [other for other in others if not _is_among(other.quote, statement.quotes)]
         words = _words(statement.text)
         # Rows of a table are alike and yet of different things: none speaks against another.
         in_table = any(quote.head for quote in statement.quotes)
@@ -60,12 +60,12 @@ async def contradictions(
             if other.share(words) >= NEAR and not (in_table and other.quote.text.startswith("|"))
         ]
         near.sort(key=lambda other: -other.share(words))
-        for quote, reason in await _against(statement.text, words, near[:MOST_JUDGED], judge):
-            found.setdefault(quote.place, _contradiction(statement.text, quote, reason))
+        for quote, reason in await _find_against(statement.text, words, near[:MOST_JUDGED], judge):
+            found.setdefault(quote.place, _build_contradiction(statement.text, quote, reason))
     return list(found.values())[:MOST_SHOWN]
 
 
-async def _against(
+async def _find_against(
     sentence: str, words: frozenset[str], near: Sequence[_Other], judge: Judge
 ) -> list[tuple[Quote, str]]:
     relations = await judge.relations([other.quote.text for other in near], sentence)
@@ -75,34 +75,32 @@ async def _against(
             for other, relation in zip(near, relations, strict=True)
             if relation == "contradicts"
         ]
-    reasons = ((other.quote, _disagreement(sentence, words, other)) for other in near)
+    reasons = ((other.quote, _find_disagreement(sentence, words, other)) for other in near)
     return [(quote, reason) for quote, reason in reasons if reason]
 
 
-def _disagreement(sentence: str, words: frozenset[str], other: _Other) -> str:
-    """Return in which way two sentences about the same matter disagree; empty when they do not."""
+def _find_disagreement(sentence: str, words: frozenset[str], other: _Other) -> str:
+    """Return how two sentences about the same matter disagree, or ""."""
     text = other.quote.text
     said = restated(sentence, text)  # 1500 kg are no other number than 1.5 tonnes
     if said != sentence:
         sentence, words = said, _words(said)
     if other.share(words) < SAME_MATTER:
         return ""
-    kind = (
-        "number" if _differing_numbers(sentence, text) else "date" if _differing_dates(sentence, text) else ""
-    )
-    if kind and _back(other.words, words) >= SAME_BUT_NUMBERS:
+    kind = "number" if _numbers_differ(sentence, text) else "date" if _dates_differ(sentence, text) else ""
+    if kind and _share_back(other.words, words) >= SAME_BUT_NUMBERS:
         return f"it gives another {kind}" if other.share(words) >= SAME_BUT_NUMBERS else ""
     clauses = nearest_clauses(sentence, [text])
-    if all(_back(_words(clause), words) < NEAR for clause in clauses):
+    if all(_share_back(_words(clause), words) < NEAR for clause in clauses):
         return ""
-    if all(negated(clause) != negated(sentence) for clause in clauses):
+    if all(is_negated(clause) != is_negated(sentence) for clause in clauses):
         return "one of the two denies what the other says"
-    if all(opposed(sentence, clause) for clause in clauses):
+    if all(is_opposed(sentence, clause) for clause in clauses):
         return "it says the opposite"
     return ""
 
 
-def _differing_numbers(sentence: str, text: str) -> bool:
+def _numbers_differ(sentence: str, text: str) -> bool:
     """Return whether exactly one number is another one, and neither of them is part of a name."""
     here, there = numbers(sentence), numbers(text)
     only_here, only_there = here - there, there - here
@@ -111,7 +109,7 @@ def _differing_numbers(sentence: str, text: str) -> bool:
     return not (only_here & _labels(sentence) or only_there & _labels(text))
 
 
-def _differing_dates(sentence: str, text: str) -> bool:
+def _dates_differ(sentence: str, text: str) -> bool:
     """Return whether both say the same of different times; with other numbers they do not say the same."""
     if numbers(sentence) != numbers(text):
         return False
@@ -123,7 +121,7 @@ def _labels(text: str) -> set[str]:
     return {number for match in _LABEL.finditer(text) for number in numbers(match[1].rstrip(".,"))}
 
 
-def _back(theirs: frozenset[str], ours: frozenset[str]) -> float:
+def _share_back(theirs: frozenset[str], ours: frozenset[str]) -> float:
     return len(theirs & ours) / len(theirs) if theirs else 0.0
 
 
@@ -135,7 +133,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(term for term in analyze(undated + text[end:]) if not numbers(term))
 
 
-def _others(hits: Sequence[Hit]) -> Iterator[_Other]:
+def _find_others(hits: Sequence[Hit]) -> Iterator[_Other]:
     seen: set[tuple[str, int, int]] = set()
     for hit in hits:
         for start, end in sentence_spans(hit.text):
@@ -145,14 +143,14 @@ def _others(hits: Sequence[Hit]) -> Iterator[_Other]:
                 yield _Other(quote, _words(quote.text))
 
 
-def _among(quote: Quote, quotes: Sequence[Quote]) -> bool:
+def _is_among(quote: Quote, quotes: Sequence[Quote]) -> bool:
     """Return whether it is one of the quotes, or a part of one that another passage has too."""
     document, start, end = quote.place
     places = (one.place for one in quotes)
     return any(document == one[0] and start < one[2] and one[1] < end for one in places)
 
 
-def _contradiction(sentence: str, quote: Quote, reason: str) -> Contradiction:
+def _build_contradiction(sentence: str, quote: Quote, reason: str) -> Contradiction:
     cited = quote.citation(0)
     return Contradiction(
         sentence=sentence,

@@ -60,7 +60,7 @@ ASKING = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class SentenceMatch:
     """A candidate sentence and what speaks for it; `closeness` is None where no model could be asked."""
 
     quote: Quote

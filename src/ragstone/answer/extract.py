@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
 from ragstone.answer.cite import Quote, Statement
-from ragstone.answer.evidence import UNRELATED, Evidence, asked_terms, closeness, coverage, names_unknown
-from ragstone.answer.rows import as_meant, in_question, rows
+from ragstone.answer.evidence import UNRELATED, SentenceMatch, asked_terms, closeness, coverage, names_unknown
+from ragstone.answer.rows import rows, select_for_question, select_words
 from ragstone.answer.sanitize import has_image, has_link, strip_hidden
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError
 from ragstone.core.model_types import Embeddings
@@ -72,12 +72,12 @@ class Extractor:
         """
         unknown = names_unknown(question, hits)
         asked = frozenset(asked_terms(question))
-        quotes = in_question(candidates(hits, addresses=addresses), question, asked)
+        quotes = select_for_question(find_candidates(hits, addresses=addresses), question, asked)
         if unknown:  # The names of its columns make a row look like an answer, whatever else is asked for.
             quotes = [quote for quote in quotes if quote.head is None]
         if not quotes:
             return Extraction(())
-        read = as_read(question, quotes)
+        read = read_in_context(question, quotes)
         covered = coverage(question, quotes, read)
         short = _shortlist(quotes, covered)
         degraded: tuple[str, ...] = ()
@@ -90,13 +90,13 @@ class Extractor:
         evidence = [
             item
             for place, value in zip(short, near, strict=True)
-            if (item := Evidence(quotes[place], value, covered[place])).enough(
-                unknown_name=_only_on(shared, question, read[place])
+            if (item := SentenceMatch(quotes[place], value, covered[place])).enough(
+                unknown_name=_is_only_shared(shared, question, read[place])
             )
         ]
         chosen = choose(evidence, max_sentences, unknown_name=unknown)
-        said = in_reading_order(with_items(with_leads(chosen, quotes, max_sentences), quotes, max_sentences))
-        return Extraction(tuple(_statement(quote) for quote in said), degraded)
+        said = sort_for_reading(add_items(add_leads(chosen, quotes, max_sentences), quotes, max_sentences))
+        return Extraction(tuple(_build_statement(quote) for quote in said), degraded)
 
     async def _closeness(self, question: str, read: Sequence[str]) -> list[float]:
         asked = await self._embedder.embed([question], "query")
@@ -108,27 +108,27 @@ class Extractor:
         return closeness(asked.vectors[0], sentences.vectors, self._unrelated.vectors)
 
 
-def _statement(quote: Quote) -> Statement:
-    """Return a row of a table stands on the names of its columns, too."""
+def _build_statement(quote: Quote) -> Statement:
+    """Return the statement of a quote; a row of a table rests on its header, too."""
     return Statement(quote.text, "quoted", (quote, quote.head) if quote.head else (quote,))
 
 
-def candidates(hits: Sequence[Hit], *, addresses: bool) -> list[Quote]:
+def find_candidates(hits: Sequence[Hit], *, addresses: bool) -> list[Quote]:
     """Return the sentences and rows of the hits that could be said, each place once, in order of hit and text."""
     quotes: dict[tuple[str, int, int], Quote] = {}
     for hit in hits:
-        for quote in _sentences(hit):
+        for quote in _find_sentences(hit):
             if addresses or not (has_link(quote.text)):
                 quotes.setdefault(quote.place, quote)
-    return [quote for place, quote in quotes.items() if not any(_within(place, other) for other in quotes)]
+    return [quote for place, quote in quotes.items() if not any(_is_within(place, other) for other in quotes)]
 
 
-def _within(place: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
+def _is_within(place: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
     """Return whether a passage was cut so that it holds only part of a sentence that another holds whole."""
     return place != other and place[0] == other[0] and other[1] <= place[1] and place[2] <= other[2]
 
 
-def _sentences(hit: Hit) -> Iterator[Quote]:
+def _find_sentences(hit: Hit) -> Iterator[Quote]:
     fences = [match.start() for match in _FENCE.finditer(hit.text)]
     headings = {hit.title, *hit.section.split(" > ")}
     in_tables = rows(hit)
@@ -163,7 +163,9 @@ def _shortlist(quotes: Sequence[Quote], covered: Sequence[float]) -> list[int]:
     return sorted(ranked[:SHORTLIST])
 
 
-def choose(evidence: Sequence[Evidence], max_sentences: int, *, unknown_name: bool = False) -> list[Quote]:
+def choose(
+    evidence: Sequence[SentenceMatch], max_sentences: int, *, unknown_name: bool = False
+) -> list[Quote]:
     """Return the best sentences that say different things, best first; none without evidence."""
     good = [item for item in evidence if item.enough(unknown_name=unknown_name)]
     ranked = sorted(good, key=_score, reverse=True)
@@ -171,63 +173,63 @@ def choose(evidence: Sequence[Evidence], max_sentences: int, *, unknown_name: bo
     for item in ranked:
         if len(chosen) == max_sentences or _score(item) < KEEP * _score(ranked[0]):
             break
-        if not any(_same(item.quote, other) for other in chosen):
+        if not any(_say_the_same(item.quote, other) for other in chosen):
             chosen.append(item.quote)
     return chosen
 
 
-def _score(item: Evidence) -> float:
+def _score(item: SentenceMatch) -> float:
     return item.strength + _HIT_WEIGHT * item.quote.hit.score
 
 
-def _same(one: Quote, other: Quote) -> bool:
+def _say_the_same(one: Quote, other: Quote) -> bool:
     if one.head and other.head and one.head.place == other.head.place:
         return False  # Rows of one table are alike in all but what they are there for.
     first, second = set(analyze(one.text)), set(analyze(other.text))
     return len(first & second) >= _SAME * len(first | second)
 
 
-def as_read(question: str, quotes: Sequence[Quote]) -> list[str]:
+def read_in_context(question: str, quotes: Sequence[Quote]) -> list[str]:
     """Return the words by which each sentence is judged, with the sentence before it where it depends on that one.
 
     Of several that lean on each other ("It … It …"), all lean on the one before the first.
     """
     asked = set(asked_terms(question))
-    read = [as_meant(quote, asked) for quote in quotes]
+    read = [select_words(quote, asked) for quote in quotes]
     lead = read[0] if read else ""
     for place, (before, quote) in enumerate(pairwise(quotes), start=1):
-        if not (_LEANING.match(quote.text) and _beside(before, quote)):
+        if not (_LEANING.match(quote.text) and _is_next_to(before, quote)):
             lead = quote.text
         elif asked.intersection(analyze(quote.text)).difference(analyze(lead)):
             read[place] = f"{lead} {quote.text}"
     return read
 
 
-def _only_on(shared: AbstractSet[str], question: str, words: str) -> bool:
+def _is_only_shared(shared: AbstractSet[str], question: str, words: str) -> bool:
     """Return whether words have of a question only what other questions have too."""
     found, asked = set(analyze(words)), set(asked_terms(question))
     return not found.isdisjoint(shared & asked) and found.isdisjoint(asked - shared) and not asked <= shared
 
 
-def with_leads(chosen: Sequence[Quote], quotes: Sequence[Quote], max_sentences: int) -> list[Quote]:
-    """Return a sentence that leans on the one before it ("After that they …") brings that one along."""
+def add_leads(chosen: Sequence[Quote], quotes: Sequence[Quote], max_sentences: int) -> list[Quote]:
+    """Return the chosen sentences with those that they depend on ("After that they …")."""
     complete = list(chosen)
     for quote in (quote for quote in chosen if _LEANING.match(quote.text)):
         place = quotes.index(quote)
         before = quotes[place - 1] if place else None
-        if before and _beside(before, quote) and before not in complete and len(complete) < max_sentences:
+        if before and _is_next_to(before, quote) and before not in complete and len(complete) < max_sentences:
             complete.append(before)
     return complete
 
 
-def _beside(before: Quote, after: Quote) -> bool:
+def _is_next_to(before: Quote, after: Quote) -> bool:
     """Return whether one sentence follows the other in the same paragraph."""
     between = after.hit.text[before.end : after.start]
     return before.hit is after.hit and not between.strip() and between.count("\n") < 2
 
 
-def with_items(chosen: Sequence[Quote], quotes: Sequence[Quote], max_sentences: int) -> list[Quote]:
-    """Return a sentence that announces a list ("in two ways:") brings the items behind it along."""
+def add_items(chosen: Sequence[Quote], quotes: Sequence[Quote], max_sentences: int) -> list[Quote]:
+    """Return the chosen sentences with the items of the lists that they announce ("in two ways:")."""
     complete = list(chosen)
     for lead in (quote for quote in chosen if quote.text.endswith(":")):
         following = quotes[quotes.index(lead) + 1 :]
@@ -245,7 +247,7 @@ def _line_before(quote: Quote) -> str:
     return text[text.rfind("\n", 0, quote.start) + 1 : quote.start]
 
 
-def in_reading_order(quotes: Sequence[Quote]) -> list[Quote]:
-    """Return documents in order of their best sentence, sentences in order of the document."""
+def sort_for_reading(quotes: Sequence[Quote]) -> list[Quote]:
+    """Return the quotes by document, in order of its best sentence, then by place."""
     documents = list(dict.fromkeys(quote.hit.document_id for quote in quotes))
     return sorted(quotes, key=lambda quote: (documents.index(quote.hit.document_id), quote.place))

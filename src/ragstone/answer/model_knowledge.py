@@ -36,7 +36,7 @@ about anything that changes, about sources or quotations, or when you would have
 - Write no links, addresses, citations, lists or markup."""
 
 
-async def recalled(
+async def ask_model(
     question: str, llm: LLM, *, least: float, sentences: int, max_tokens: int, seconds: float
 ) -> Answer | None:
     """Return what a model knows if it is at least that sure, else None. Raises `RemoteError`."""
@@ -46,23 +46,23 @@ async def recalled(
         Message("system", _RULES.format(sentences=sentences)),
         Message("user", json.dumps(question)),
     ]
-    confidence, said = _read(await llm.complete(messages, max_tokens=max_tokens, seconds=seconds))
+    confidence, said = _parse_reply(await llm.complete(messages, max_tokens=max_tokens, seconds=seconds))
     given = [one for one in read_reply(said) if one.text]
     if confidence < least or not given or any(map(_leads_elsewhere, given)):
         return None
-    return unsourced(question, [one.text for one in given[:sentences]])
+    return build_unsourced(question, [one.text for one in given[:sentences]])
 
 
-def unsourced(question: str, texts: list[str]) -> Answer:
+def build_unsourced(question: str, texts: list[str]) -> Answer:
     """Return sentences as an answer that claims no support for any of them."""
     kept = tuple(Sentence(text, "unsupported", ()) for text in texts)
-    return Answer(question, " ".join(map(_shown, kept)), kept, (), "without_sources")
+    return Answer(question, " ".join(map(_flag, kept)), kept, (), "without_sources")
 
 
-def events_of(answer: Answer) -> Iterator[AnswerEvent]:
+def stream_unsourced(answer: Answer) -> Iterator[AnswerEvent]:
     """Yield such an answer as a stream gives it."""
     for sentence in answer.sentences:
-        yield SentenceReady(sentence, _shown(sentence))
+        yield SentenceReady(sentence, _flag(sentence))
     yield CitationsReady(())
     yield AnswerReady(answer)
 
@@ -72,11 +72,11 @@ def _leads_elsewhere(sentence: CitedSentence) -> bool:
     return has_link(sentence.text) or "](" in sentence.raw or bool(named_places(sentence.text))
 
 
-def _shown(sentence: Sentence) -> str:
+def _flag(sentence: Sentence) -> str:
     return f"{sentence.text} {FLAG}"
 
 
-def _read(reply: str) -> tuple[float, str]:
+def _parse_reply(reply: str) -> tuple[float, str]:
     start, end = reply.find("{"), reply.rfind("}")
     if not 0 <= start < end or len(reply) > LONGEST_REPLY:
         raise RemoteError("the reply holds no JSON object")

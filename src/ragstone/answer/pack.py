@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragstone.answer.sanitize import has_address, plain, strip_hidden, unlink
+from ragstone.answer.sanitize import has_address, sanitize, strip_hidden, unlink
 from ragstone.core.protocols import Tokenizer
 from ragstone.core.types import Hit
 from ragstone.language.sentences import sentence_spans
@@ -18,7 +18,7 @@ _OWN_MARK = re.compile(r"[\[【]\s*(\d[\d,;\s–-]{0,40})[\]】]")
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class PackedPassage:
     """A numbered hit as a model sees it; `hit` is the untouched original."""
 
     number: int
@@ -27,32 +27,32 @@ class Passage:
     tokens: int
 
 
-def pack(hits: Sequence[Hit], limit: int, tokenizer: Tokenizer) -> list[Passage]:
+def pack(hits: Sequence[Hit], limit: int, tokenizer: Tokenizer) -> list[PackedPassage]:
     """Number hits in the order given and keep those that fit whole.
 
     A hit that does not fit leaves room for a smaller one behind it. Only when the very first is too long by
     itself is it shortened, at the end of a sentence.
     """
-    packed: list[Passage] = []
+    packed: list[PackedPassage] = []
     left = limit
     for hit in hits:
         passage = _passage(len(packed) + 1, hit, hit.text, tokenizer)
         if passage.tokens > left and not packed:
-            passage = _shortened(hit, left, tokenizer) or passage
+            passage = _shorten(hit, left, tokenizer) or passage
         if passage.tokens <= left:
             packed.append(passage)
             left -= passage.tokens
     return packed
 
 
-def _passage(number: int, hit: Hit, text: str, tokenizer: Tokenizer) -> Passage:
+def _passage(number: int, hit: Hit, text: str, tokenizer: Tokenizer) -> PackedPassage:
     facts = "".join(f' {name}="{value}"' for name, value in _facts(hit))
-    columns = f"{_as_data(hit.table_head.text)}\n" if hit.table_head else ""
-    rendered = f'<passage number="{number}"{facts}>\n{columns}{_as_data(text)}\n</passage>'
-    return Passage(number, hit, rendered, len(tokenizer.offsets(rendered)))
+    columns = f"{_escape(hit.table_head.text)}\n" if hit.table_head else ""
+    rendered = f'<passage number="{number}"{facts}>\n{columns}{_escape(text)}\n</passage>'
+    return PackedPassage(number, hit, rendered, len(tokenizer.offsets(rendered)))
 
 
-def _shortened(hit: Hit, limit: int, tokenizer: Tokenizer) -> Passage | None:
+def _shorten(hit: Hit, limit: int, tokenizer: Tokenizer) -> PackedPassage | None:
     """Return the longest run of whole sentences from the start of the hit that fits, found by halving."""
     ends = [end for _, end in sentence_spans(hit.text)]
     best = None
@@ -84,10 +84,10 @@ def _word(name: str) -> str:
 
 
 def _value(value: str) -> str:
-    return _as_data(plain(value)[:_MAX_VALUE_CHARS]).replace('"', "'").replace(">", "›")
+    return _escape(sanitize(value)[:_MAX_VALUE_CHARS]).replace('"', "'").replace(">", "›")
 
 
-def _as_data(text: str) -> str:
+def _escape(text: str) -> str:
     """Return text that cannot end its passage, pose as a citation mark or hide anything."""
     visible = unlink(strip_hidden(text))
     return _OWN_MARK.sub(r"(\1)", _DELIMITER.sub("‹", visible))

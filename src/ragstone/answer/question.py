@@ -36,7 +36,7 @@ class Part:
     """Its terms that other parts have too: a sentence with only these is about the topic, not about this part."""
 
 
-class Tally:
+class AnsweredParts:
     """The parts of a question that have been answered, and the sentences that answer them."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
@@ -65,7 +65,7 @@ class Tally:
         return not own or not own.isdisjoint(analyze(sentence))
 
 
-def standalone(question: str, parts: Sequence[str]) -> tuple[str, ...]:
+def split_question(question: str, parts: Sequence[str]) -> tuple[str, ...]:
     """Return the parts of a question with their pronouns resolved; empty if they are not separate questions.
 
     What is asked with "or" is one question: its parts exclude each other.
@@ -75,8 +75,8 @@ def standalone(question: str, parts: Sequence[str]) -> tuple[str, ...]:
     whole: list[str] = []
     topic = ""
     for part in parts:
-        whole.append(with_topic(part, topic))
-        topic = topic_of(whole[-1]) or topic
+        whole.append(insert_topic(part, topic))
+        topic = find_topic(whole[-1]) or topic
     return tuple(whole)
 
 
@@ -88,21 +88,21 @@ async def look_up(
     return tuple(
         Part(
             question,
-            each_once((*passages(one), *passages(found))),
+            drop_repeats((*passages(one), *passages(found))),
             one.degraded,
-            _shared(question, questions),
+            _shared_terms(question, questions),
         )
         for question, one in zip(questions, results, strict=True)
     )
 
 
-def _shared(question: str, questions: Sequence[str]) -> frozenset[str]:
+def _shared_terms(question: str, questions: Sequence[str]) -> frozenset[str]:
     """Return the terms of a question that others of them have too."""
     others = {term for one in questions if one != question for term in asked_terms(one)}
     return frozenset(others.intersection(asked_terms(question)))
 
 
-def asks(question: str) -> bool:
+def is_question(question: str) -> bool:
     """Return whether it begins as a question does."""
     return _ASKS.match(question) is not None
 
@@ -112,7 +112,7 @@ def points_back(question: str) -> bool:
     return bool(_POINTING.search(question) or _OWNING.search(question))
 
 
-def each_once(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+def drop_repeats(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     """Return the hits in order, without those whose passage came before."""
     first: dict[str, Hit] = {}
     for hit in hits:
@@ -120,7 +120,7 @@ def each_once(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     return tuple(first.values())
 
 
-def with_topic(part: str, topic: str) -> str:
+def insert_topic(part: str, topic: str) -> str:
     """Return the part with the topic in place of the first word that points back to it."""
     if not topic:
         return part
@@ -128,7 +128,7 @@ def with_topic(part: str, topic: str) -> str:
     return replaced if replaced != part else _OWNING.sub(lambda _: f"{topic}'s", part, count=1)
 
 
-def topic_of(question: str) -> str:
+def find_topic(question: str) -> str:
     """Return what a question is about: a name in it, or the first noun with its article."""
     if name := _NAME.search(question):
         return name.group()
@@ -158,36 +158,36 @@ class FollowUp:
     """True if it is the question itself."""
 
 
-def follow_up(question: str, earlier: Sequence[str], most_chars: int) -> FollowUp:
-    """Return a question after earlier ones, oldest first.
+def resolve_follow_up(question: str, earlier: Sequence[str], most_chars: int) -> FollowUp:
+    """Resolve a question that follows earlier ones, oldest first.
 
     "it" and the like are replaced by what an earlier question was about. Else a few words that are no question of their
     own ("And on Sundays?") are searched for together with the last one that is, and answered by themselves.
     """
     basis, told = "", FollowUp(question, question)
     for one in (*earlier, question):
-        told = _resolved(one, basis, most_chars) if basis and _leans(one) else FollowUp(one, one)
+        told = _resolve(one, basis, most_chars) if basis and _is_dependent(one) else FollowUp(one, one)
         if told.alone or points_back(one):
             basis = told.question
     return told
 
 
-def _resolved(question: str, basis: str, most_chars: int) -> FollowUp:
-    pointed = with_topic(question, topic_of(basis)) if points_back(question) else question
+def _resolve(question: str, basis: str, most_chars: int) -> FollowUp:
+    pointed = insert_topic(question, find_topic(basis)) if points_back(question) else question
     joined = f"{basis.rstrip(' ?!.')} {question}"
     if len(max(joined, pointed, key=len)) > most_chars:
         return FollowUp(question, question)
     if pointed != question:
         return FollowUp(pointed, pointed, alone=False)
-    own = _telling(question) and not points_back(question)
+    own = _telling_terms(question) and not points_back(question)
     # Answered by its own words where it has any: a sentence about the one before would be found as well.
     return FollowUp(joined, question if own else joined, alone=False)
 
 
-def _leans(question: str) -> bool:
-    told = len(_telling(question))
-    return points_back(question) or not told or (told < ENOUGH_WORDS and not asks(question))
+def _is_dependent(question: str) -> bool:
+    told = len(_telling_terms(question))
+    return points_back(question) or not told or (told < ENOUGH_WORDS and not is_question(question))
 
 
-def _telling(question: str) -> set[str]:
+def _telling_terms(question: str) -> set[str]:
     return {term for term in analyze_query(question) if term not in ASKING and term not in STOP_WORDS}

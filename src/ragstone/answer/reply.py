@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragstone.answer.pack import Passage
-from ragstone.answer.sanitize import plain, strip_hidden
+from ragstone.answer.pack import PackedPassage
+from ragstone.answer.sanitize import sanitize, strip_hidden
 from ragstone.core.activity import Turn
 from ragstone.core.model_types import Message
 from ragstone.language.sentences import sentence_spans
@@ -31,25 +31,25 @@ the passage it stands on in square brackets, for example: The pump stops at 80 �
 
 
 def build_messages(
-    question: str, passages: Sequence[Passage], max_sentences: int, earlier: Sequence[Turn] = ()
+    question: str, passages: Sequence[PackedPassage], max_sentences: int, earlier: Sequence[Turn] = ()
 ) -> list[Message]:
     """Return the messages that ask a model for cited sentences; the question may refer to `earlier` turns."""
     rules = _RULES.format(max_sentences=max_sentences, declined=DECLINED)
     data = "\n".join(passage.rendered for passage in passages)
     return [
         Message("system", rules),
-        Message("user", f"{data}\n\n{_said_before(earlier)}Question: {plain(question)}"),
+        Message("user", f"{data}\n\n{_render_earlier(earlier)}Question: {sanitize(question)}"),
     ]
 
 
-def _said_before(earlier: Sequence[Turn]) -> str:
+def _render_earlier(earlier: Sequence[Turn]) -> str:
     if not earlier:
         return ""
     lines = [_BEFORE]
     for turn in earlier:
-        lines.append(f"Earlier question: {plain(turn.question)[:MOST_SAID]}")
+        lines.append(f"Earlier question: {sanitize(turn.question)[:MOST_SAID]}")
         if turn.answer:
-            lines.append(f"Earlier answer: {plain(turn.answer)[:MOST_SAID]}")
+            lines.append(f"Earlier answer: {sanitize(turn.answer)[:MOST_SAID]}")
     return "\n".join(lines) + "\n\n"
 
 
@@ -69,7 +69,7 @@ _OPEN_MARK = re.compile(r"[\[【][^\[\]【】]{0,300}$")
 
 SETTLED = 60
 """Characters that must follow a sentence before it is taken as read: its marks may stand behind its full stop, and
-where it ends is told by the words after it."""
+where it ends shows in the words after it."""
 STEP = 24
 """New characters that are worth another look."""
 MOST_CHARS = 50_000
@@ -94,27 +94,27 @@ def declines(reply: str) -> bool:
 def read_reply(reply: str, known: dict[str, CitedSentence] | None = None) -> list[CitedSentence]:
     """Return the sentences of a reply in order, with and without citations; those in `known` are not read again."""
     known = {} if known is None else known
-    text = _FENCE.sub("", _THOUGHT.sub("", _FULL_WIDTH.sub(_folded, strip_hidden(reply))))
+    text = _FENCE.sub("", _THOUGHT.sub("", _FULL_WIDTH.sub(_fold_latin, strip_hidden(reply))))
     # "It stops. [2]" cites for the sentence before: the marks move in front of its stop.
     text = _MARKS_BEHIND_STOP.sub(r" \2\1 ", text)
     raw = [text[start:end] for start, end in sentence_spans(text)]
     for one in raw:
         if one not in known:
-            known[one] = _cited(one)
+            known[one] = _parse_sentence(one)
     return [known[one] for one in raw]
 
 
-def _folded(run: re.Match[str]) -> str:
+def _fold_latin(run: re.Match[str]) -> str:
     """Return full-width Latin as plain Latin, so that addresses show; punctuation alone stays as it is."""
     return (
         unicodedata.normalize("NFKC", run.group()) if _FULL_WIDTH_LATIN.search(run.group()) else run.group()
     )
 
 
-def _cited(raw: str) -> CitedSentence:
+def _parse_sentence(raw: str) -> CitedSentence:
     numbers = [int(digits) for mark in _MARK.findall(raw) for digits in re.findall(r"\d+", mark)]
     bare = _EMPHASIS.sub("", _MARK.sub("", raw))
-    text = _SPACE_BEFORE_STOP.sub("", plain(bare)).lstrip(" :;,")
+    text = _SPACE_BEFORE_STOP.sub("", sanitize(bare)).lstrip(" :;,")
     return CitedSentence(text, tuple(dict.fromkeys(numbers)), raw)
 
 
@@ -134,7 +134,7 @@ class ReplyReader:
         if len(self.text) - self._looked_at < max(STEP, self._looked_at // 8):
             return []
         self._looked_at = len(self.text)
-        return self._new(_settled(read_reply(_OPEN_MARK.sub("", self.text), self._known)))
+        return self._new(_keep_settled(read_reply(_OPEN_MARK.sub("", self.text), self._known)))
 
     def rest(self) -> list[CitedSentence]:
         """Return the sentences that remain when nothing more comes."""
@@ -146,7 +146,7 @@ class ReplyReader:
         return new
 
 
-def _settled(sentences: list[CitedSentence]) -> list[CitedSentence]:
+def _keep_settled(sentences: list[CitedSentence]) -> list[CitedSentence]:
     """Return those far enough from the end."""
     behind, count = 0, len(sentences)
     while count and behind < SETTLED:

@@ -32,7 +32,7 @@ def is_another(label: str, words: str) -> bool:
     )
 
 
-def unnumbered(label: str, words: str) -> tuple[str, str]:
+def drop_number(label: str, words: str) -> tuple[str, str]:
     """Return a label and words that have all of it, both without its number: it counts nothing."""
     name = _STANDS_ALONE.sub("", label).strip()
     whole = re.compile(rf"(?<!\w){re.escape(label)}(?!\w)", re.I)
@@ -127,25 +127,25 @@ def named_cells(row: str, head: str) -> list[Cell]:
     return [(name, value) for name, value in pairs if value]
 
 
-def shown(row: str, head: str) -> str:
+def render_row(row: str, head: str) -> str:
     """Return a row as an answer says it, `Region: North; Revenue: 4.2 million`; a long cell is shortened."""
-    return _read_out((name, _shortened(value)) for name, value in named_cells(row, head))
+    return _join_cells((name, _shorten(value)) for name, value in named_cells(row, head))
 
 
-def _shortened(value: str) -> str:
+def _shorten(value: str) -> str:
     return value if len(value) <= _LONGEST_SHOWN else value[: _LONGEST_SHOWN - 1].rstrip() + "…"
 
 
-def _read_out(cells: Iterable[Cell]) -> str:
+def _join_cells(cells: Iterable[Cell]) -> str:
     return "; ".join(f"{name}: {value}" if name else value for name, value in cells)
 
 
-def as_meant(quote: Quote, terms: AbstractSet[str]) -> str:
+def select_words(quote: Quote, terms: AbstractSet[str]) -> str:
     """Return the words by which a quote is judged: of a row, its label and the columns that the terms name."""
     if quote.head is None:
         return quote.text
     above = caption(quote.head)
-    return _read_out([*([("", above)] if above else []), *meant_cells(quote, terms)])
+    return _join_cells([*([("", above)] if above else []), *meant_cells(quote, terms)])
 
 
 def caption(head: Quote) -> str:
@@ -175,7 +175,7 @@ def named_columns(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
     """Return the cells whose column the terms name best: "Revenue Q3" rather than "Revenue Q2"."""
     cells = named_cells(row.text, row.head.text if row.head else "")
     found = [terms & set(analyze(name)) for name, _ in cells]
-    return [cell for cell, names in zip(cells, found, strict=True) if names and not _outdone(names, found)]
+    return [cell for cell, names in zip(cells, found, strict=True) if names and not _is_outdone(names, found)]
 
 
 def is_figure(cell: str) -> bool:
@@ -188,20 +188,20 @@ def is_prose(cell: str) -> bool:
     return len(cell) > _LONGEST_NAME
 
 
-def in_question(quotes: Sequence[Quote], question: str, terms: AbstractSet[str]) -> list[Quote]:
+def select_for_question(quotes: Sequence[Quote], question: str, terms: AbstractSet[str]) -> list[Quote]:
     """Return the quotes without the rows that a question does not single out, or less than another of their table."""
-    return _without_rows(quotes, question, lambda table: _asked_about(table, terms))
+    return _drop_rows(quotes, question, lambda table: _rows_in_question(table, terms))
 
 
-def in_claim(quotes: Sequence[Quote], claim: str, terms: AbstractSet[str]) -> list[Quote]:
+def select_for_claim(quotes: Sequence[Quote], claim: str, terms: AbstractSet[str]) -> list[Quote]:
     """Return the quotes without the rows that are not about all that a claim names of what their table is about.
 
     Figures do not tell: a claim may have them wrong.
     """
-    return _without_rows(quotes, claim, lambda table: _spoken_of(table, terms))
+    return _drop_rows(quotes, claim, lambda table: _rows_in_claim(table, terms))
 
 
-def _without_rows(
+def _drop_rows(
     quotes: Sequence[Quote], words: str, chosen: Callable[[list[Quote]], list[Quote]]
 ) -> list[Quote]:
     tables: dict[tuple[str, str], list[Quote]] = defaultdict(list)
@@ -212,42 +212,42 @@ def _without_rows(
     return [quote for quote in quotes if quote.head is None or quote.place in kept]
 
 
-def _asked_about(table: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
-    wanted = _not_of_columns(table, terms)
+def _rows_in_question(table: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
+    wanted = _terms_beside_columns(table, terms)
     labels = [wanted.intersection(_labels(row, table)) for row in table]
     told = [
         label | wanted.intersection(analyze(row.text)) if label or not any(labels) else set[str]()
         for row, label in zip(table, labels, strict=True)
     ]
-    meant = [row for row, found in zip(table, told, strict=True) if found and not _outdone(found, told)]
-    return meant if _numbered(terms) <= set[str]().union(*map(_around, meant)) else []
+    meant = [row for row, found in zip(table, told, strict=True) if found and not _is_outdone(found, told)]
+    return meant if _numbered_terms(terms) <= set[str]().union(*map(_surrounding_terms, meant)) else []
 
 
-def _spoken_of(table: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
-    wanted = _not_of_columns(table, terms)
+def _rows_in_claim(table: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
+    wanted = _terms_beside_columns(table, terms)
     labels = [wanted.intersection(_labels(row, table)) for row in table]
     all_of_them = set[str]().union(*labels)
-    numbered = _numbered(terms)
+    numbered = _numbered_terms(terms)
     return [
         row
         for row, label in zip(table, labels, strict=True)
-        if (label and label == all_of_them and numbered <= _around(row))
+        if (label and label == all_of_them and numbered <= _surrounding_terms(row))
         or any(is_prose(cell) for cell in _cells(row.text)[1:])
     ]
 
 
-def _numbered(terms: AbstractSet[str]) -> set[str]:
+def _numbered_terms(terms: AbstractSet[str]) -> set[str]:
     """Return the terms that must match as a whole, since other rows have similar ones: "Q4", "AX-900", "2024"."""
     return {term for term in terms if _NUMBERED_NAME.match(term)}
 
 
-def _around(row: Quote) -> set[str]:
+def _surrounding_terms(row: Quote) -> set[str]:
     """Return the terms of a row and of all that stands over it."""
     head = f"{caption(row.head)}\n{row.head.text}" if row.head else ""
     return set(analyze(f"{row.text}\n{head}\n{row.hit.title}\n{row.hit.section}"))
 
 
-def _not_of_columns(table: Sequence[Quote], terms: AbstractSet[str]) -> set[str]:
+def _terms_beside_columns(table: Sequence[Quote], terms: AbstractSet[str]) -> set[str]:
     """Return the terms that may tell one row from another."""
     return set(terms).difference(analyze(table[0].head.text) if table[0].head else ())
 
@@ -260,5 +260,5 @@ def _labels(row: Quote, table: Sequence[Quote]) -> set[str]:
     return set(analyze("\n".join([*cells[:1], *names, *headings])))
 
 
-def _outdone(found: AbstractSet[str], others: Iterable[AbstractSet[str]]) -> bool:
+def _is_outdone(found: AbstractSet[str], others: Iterable[AbstractSet[str]]) -> bool:
     return any(found < other for other in others)

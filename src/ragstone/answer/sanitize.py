@@ -33,7 +33,7 @@ def unlink(text: str) -> str:
     return _MARKDOWN_LINK.sub(r"\1", text)
 
 
-def plain(text: str) -> str:
+def sanitize(text: str) -> str:
     """Return one line of visible text, without Markdown of links, images and bold, with single spaces."""
     return " ".join(_STRONG.sub(r"\1", unlink(strip_hidden(text))).split())
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def relayed(produce: Callable[[Callable[[T], None]], Awaitable[None]]) -> AsyncGenerator[T]:
+async def stream_events(produce: Callable[[Callable[[T], None]], Awaitable[None]]) -> AsyncGenerator[T]:
     """Yield what `produce` sends, as it sends it; it is cancelled when the consumer stops.
 
     A generator runs in the context of the caller that asks for the next item. Context variables that `produce` sets,

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ragstone.answer.cite import DEFAULT_FORMAT, INDEX, Quote, Statement, mark_pattern
-from ragstone.answer.rows import shown
-from ragstone.answer.sanitize import has_link, plain
+from ragstone.answer.rows import render_row
+from ragstone.answer.sanitize import has_link, sanitize
 from ragstone.core.answers import Answer, Citation, Contradiction, Sentence, SentenceReady, Support
 from ragstone.settings.answers import CitationStyle
 
@@ -19,17 +19,17 @@ _SOURCE_MARK = re.compile(r"\[Source:[^\[\]]{0,300}\]", re.I)
 _BRACKETS = str.maketrans("[]", "()")
 
 
-def unmarked(text: str, citation_format: str = DEFAULT_FORMAT) -> str:
+def strip_marks(text: str, citation_format: str = DEFAULT_FORMAT) -> str:
     """Return one plain line without marks: a source's own ("as shown in [12]") would look like the answer's."""
     without = _SOURCE_MARK.sub("", mark_pattern(citation_format).sub("", text))
-    return _SPACE_BEFORE_STOP.sub("", plain(without))
+    return _SPACE_BEFORE_STOP.sub("", sanitize(without))
 
 
-def marked(
+def add_marks(
     text: str, citations: Sequence[Citation], style: CitationStyle, citation_format: str = DEFAULT_FORMAT
 ) -> str:
     """Return a sentence as the answer shows it, with whatever marks the style puts there."""
-    bare = unmarked(text, citation_format)
+    bare = strip_marks(text, citation_format)
     if style in ("index", "footnote"):
         return f"{bare} {''.join(_mark(citation.n, citation_format) for citation in citations)}"
     if style == "inline":
@@ -40,14 +40,16 @@ def marked(
     return bare
 
 
-def worded(text: str, support: Support, citations: Sequence[Citation]) -> str:
+def word_sentence(text: str, support: Support, citations: Sequence[Citation]) -> str:
     """Return a sentence as the answer says it: a row of a table with the names of its columns."""
     if support == "quoted" and len(citations) > 1:
-        return shown(text, citations[1].quote)
+        return render_row(text, citations[1].quote)
     return text
 
 
-def below(citations: Sequence[Citation], style: CitationStyle, citation_format: str = DEFAULT_FORMAT) -> str:
+def list_sources(
+    citations: Sequence[Citation], style: CitationStyle, citation_format: str = DEFAULT_FORMAT
+) -> str:
     """Return the text below the sentences: the list of sources, if the style has one."""
     if style == "footnote":
         lines = [f"{_mark(citation.n, citation_format)} {source_line(citation)}" for citation in citations]
@@ -89,7 +91,7 @@ def _name(title: str) -> str:
 
 def _clean(words: str) -> str:
     """Return words of a document that may stand in an answer: one line, no link, no bracket that could end a mark."""
-    line = plain(words)
+    line = sanitize(words)
     if len(line) > MOST_CHARS:
         line = line[: MOST_CHARS - 1].rstrip() + "…"
     return "" if has_link(line) else line.translate(_BRACKETS)
@@ -113,16 +115,11 @@ class Writer:
     def citations(self) -> tuple[Citation, ...]:
         return tuple(self._citations.values())
 
-    @property
-    def written(self) -> int:
-        """Return how many sentences there are so far."""
-        return len(self._written)
-
     def add(self, statement: Statement) -> SentenceReady:
         """Return the next sentence, with its marks."""
-        cited = {self._numbered(quote): None for quote in statement.quotes}
-        said = worded(statement.text, statement.support, list(cited))
-        text = marked(said, list(cited), self._style, self._format)
+        cited = {self._number(quote): None for quote in statement.quotes}
+        said = word_sentence(statement.text, statement.support, list(cited))
+        text = add_marks(said, list(cited), self._style, self._format)
         if statement.support == "unsupported":
             text = f"{text} {FLAG}"
         sentence = Sentence(statement.text, statement.support, tuple(citation.n for citation in cited))
@@ -138,7 +135,7 @@ class Writer:
         text = " ".join(one.text for one in self._written)
         return Answer(
             question,
-            text + below(self.citations, self._style, self._format),
+            text + list_sources(self.citations, self._style, self._format),
             tuple(one.sentence for one in self._written),
             self.citations,
             "answered",
@@ -146,5 +143,5 @@ class Writer:
             tuple(contradictions),
         )
 
-    def _numbered(self, quote: Quote) -> Citation:
+    def _number(self, quote: Quote) -> Citation:
         return self._citations.setdefault(quote.place, quote.citation(len(self._citations) + 1))

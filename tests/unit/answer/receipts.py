@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ragstone.answer.cite import Statement
-from ragstone.answer.receipts.check import Stored, check_receipt
+from ragstone.answer.receipts.check import LiveDocument, check_receipt
 from ragstone.answer.receipts.make import Wording, digest, make_receipt
 from ragstone.answer.styles import Writer
 from ragstone.core.answers import ReceiptReport
@@ -31,9 +31,9 @@ def live(document: str, text: str, start: int = 0, index: int = 0, **facts: Any)
     return LiveChunk(f"{document}:{start}", document, 1, chunk, title, uri, "files", {})
 
 
-def stored(document: str, text: str, **facts: Any) -> Stored:
+def stored(document: str, text: str, **facts: Any) -> LiveDocument:
     """A document that is kept as one chunk."""
-    return Stored(text, [live(document, text, **facts)])
+    return LiveDocument(text, [live(document, text, **facts)])
 
 
 def receipt_of(statements: Sequence[Statement], wording: Wording | None = None) -> dict[str, Any]:
@@ -46,11 +46,11 @@ def receipt_of(statements: Sequence[Statement], wording: Wording | None = None) 
 
 
 async def checked(
-    receipt: dict[str, Any], marks: str = "[{index}]", **documents: str | Stored
+    receipt: dict[str, Any], marks: str = "[{index}]", **documents: str | LiveDocument
 ) -> ReceiptReport:
     """A receipt checked where these documents are kept."""
 
-    async def look(document_id: str) -> Stored | None:
+    async def look(document_id: str) -> LiveDocument | None:
         found = documents.get(document_id)
         return stored(document_id, found) if isinstance(found, str) else found
 

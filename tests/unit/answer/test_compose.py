@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 
 from ragstone.answer.check import Checker, Judge, best_quotes
-from ragstone.answer.compose import Composition, Limits
-from ragstone.answer.pack import Passage, pack
+from ragstone.answer.compose import Composition, ReplyLimits
+from ragstone.answer.pack import PackedPassage, pack
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message, WordTokenizer
 from ragstone.core.protocols import LLM
@@ -50,13 +50,13 @@ class Hanging(Scripted):
 
 
 @pytest.fixture
-def passages(make_hit: Callable[..., Hit]) -> list[Passage]:
+def passages(make_hit: Callable[..., Hit]) -> list[PackedPassage]:
     return pack([make_hit(PUMPS, "pumps", start=10), make_hit(FANS, "fans")], 500, WordTokenizer())
 
 
-def composing(llm: LLM, passages: list[Passage], sentences: int = 4, seconds: float = 5) -> Composition:
+def composing(llm: LLM, passages: list[PackedPassage], sentences: int = 4, seconds: float = 5) -> Composition:
     checker = Checker({passage.number: passage.hit for passage in passages}, Judge())
-    return Composition(llm, passages, checker, Limits(sentences, 100, seconds))
+    return Composition(llm, passages, checker, ReplyLimits(sentences, 100, seconds))
 
 
 async def kept(composition: Composition, question: str = "?") -> list[tuple[str, list[str]]]:
@@ -64,7 +64,9 @@ async def kept(composition: Composition, question: str = "?") -> list[tuple[str,
 
 
 @pytest.mark.req("R-ANS-03")
-async def test_a_supported_sentence_is_kept_with_the_words_it_stands_on(passages: list[Passage]) -> None:
+async def test_a_supported_sentence_is_kept_with_the_words_it_stands_on(
+    passages: list[PackedPassage],
+) -> None:
     composition = composing(Scripted("Pumps stop at 80 degrees [1]. Each fan draws 40 watts. [2]"), passages)
     statements = [statement async for statement in composition.statements("?")]
     assert [(one.text, [quote.text for quote in one.quotes]) for one in statements] == [
@@ -95,13 +97,15 @@ async def test_a_supported_sentence_is_kept_with_the_words_it_stands_on(passages
         ("Pumps <b>stop</b> at 80 degrees [1].", "it holds a link or markup"),
     ],
 )
-async def test_what_is_not_supported_is_not_said(passages: list[Passage], reply: str, reason: str) -> None:
+async def test_what_is_not_supported_is_not_said(
+    passages: list[PackedPassage], reply: str, reason: str
+) -> None:
     composition = composing(Scripted(reply), passages)
     assert await kept(composition) == []
     assert composition.dropped == [f"1 left out: {reason}"]
 
 
-async def test_repeats_and_more_than_asked_for_are_left_out(passages: list[Passage]) -> None:
+async def test_repeats_and_more_than_asked_for_are_left_out(passages: list[PackedPassage]) -> None:
     reply = "Pumps are quiet [1]. Pumps are quiet [1]. Pumps are blue [1]. A fan draws 40 watts [2]."
     assert [text for text, _ in await kept(composing(Scripted(reply), passages, 2))] == [
         "Pumps are quiet.",
@@ -109,7 +113,7 @@ async def test_repeats_and_more_than_asked_for_are_left_out(passages: list[Passa
     ]
 
 
-def test_a_sentence_that_joins_two_is_given_both_quotes(passages: list[Passage]) -> None:
+def test_a_sentence_that_joins_two_is_given_both_quotes(passages: list[PackedPassage]) -> None:
     quotes = best_quotes("Blue pumps stop by degrees.", passages[0].hit)
     assert [quote.text for quote in quotes] == ["The pump stops at 80 degrees.", "It is blue."]
     assert best_quotes("Elephants sing.", passages[0].hit) == []
@@ -121,7 +125,9 @@ def test_a_quote_without_an_address_is_preferred(make_hit: Callable[..., Hit]) -
 
 
 @pytest.mark.req("R-ANS-09", "R-SEC-09")
-async def test_the_model_sees_rules_then_passages_as_data_then_the_question(passages: list[Passage]) -> None:
+async def test_the_model_sees_rules_then_passages_as_data_then_the_question(
+    passages: list[PackedPassage],
+) -> None:
     llm = Scripted("Pumps stop at 80 degrees [1].")
     composition = composing(llm, passages, 3)
     said = await kept(composition, "When do\u200b pumps stop?")
@@ -138,13 +144,13 @@ async def test_the_model_sees_rules_then_passages_as_data_then_the_question(pass
 
 
 @pytest.mark.req("R-ANS-12")
-async def test_a_model_may_decline(passages: list[Passage]) -> None:
+async def test_a_model_may_decline(passages: list[PackedPassage]) -> None:
     composition = composing(Scripted("NO ANSWER"), passages)
     assert (await kept(composition), composition.declined, composition.dropped) == ([], True, [])
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-async def test_a_model_that_hangs_is_a_remote_error(passages: list[Passage], streaming: bool) -> None:
+async def test_a_model_that_hangs_is_a_remote_error(passages: list[PackedPassage], streaming: bool) -> None:
     composition = composing(Hanging(""), passages, seconds=0.01)
     with pytest.raises(RemoteError, match=r"scripted timed out after 0\.01 s"):
         [one async for one in composition.statements("Why?", streaming=streaming)]

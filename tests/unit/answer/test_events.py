@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 
 from ragstone.answer import Answerer
-from ragstone.answer.stream import relayed
+from ragstone.answer.stream import stream_events
 from ragstone.core.answers import AnswerReady, CitationsReady, SentenceReady
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Entailment, Message, Relation
@@ -170,11 +170,11 @@ async def test_a_relay_passes_on_and_raises_and_cancels() -> None:
         finally:
             cancelled.set()
 
-    events = relayed(failing)
+    events = stream_events(failing)
     assert await anext(events) == 1
     with pytest.raises(RemoteError, match="gone"):
         await anext(events)
-    more = relayed(waiting)
+    more = stream_events(waiting)
     assert await anext(more) == 1
     await more.aclose()
     assert cancelled.is_set()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ragstone.answer.cite import Quote
-from ragstone.answer.evidence import Evidence, closeness, coverage, names_unknown
+from ragstone.answer.evidence import SentenceMatch, closeness, coverage, names_unknown
 from ragstone.core.types import Hit
 
 MakeHit = Callable[..., Hit]
@@ -68,7 +68,7 @@ def test_what_is_enough(
     make_hit: MakeHit, close: float | None, covered: float, unknown_name: bool, enough: bool
 ) -> None:
     (quote,) = quotes_of(make_hit("The pump runs."))
-    assert Evidence(quote, close, covered).enough(unknown_name=unknown_name) is enough
+    assert SentenceMatch(quote, close, covered).enough(unknown_name=unknown_name) is enough
 
 
 @pytest.mark.parametrize(

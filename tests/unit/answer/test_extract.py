@@ -6,15 +6,15 @@ from typing import Protocol
 import pytest
 
 from ragstone.answer.cite import Quote
-from ragstone.answer.evidence import UNRELATED, Evidence
+from ragstone.answer.evidence import UNRELATED, SentenceMatch
 from ragstone.answer.extract import (
     SHORTLIST,
     Extractor,
-    candidates,
+    add_items,
     choose,
-    in_reading_order,
+    find_candidates,
     is_sentence,
-    with_items,
+    sort_for_reading,
 )
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Role
@@ -63,37 +63,37 @@ def test_headings_and_code_blocks_are_no_candidates(make_hit: MakeHit) -> None:
         "# How the pump stops at once\n\nThe pump stops at 80 degrees.\n\n"
         "```sh\nrun the pump now please\n```\n\n- Restart the blue pump soon\n"
     )
-    quotes = candidates([make_hit(text)], addresses=True)
+    quotes = find_candidates([make_hit(text)], addresses=True)
     assert [quote.text for quote in quotes] == ["The pump stops at 80 degrees.", "Restart the blue pump soon"]
 
 
 def test_overlapping_hits_offer_a_sentence_once(make_hit: MakeHit) -> None:
     text = "Our pumps are always blue. The pump stops at 80 degrees."
-    quotes = candidates([make_hit(text), make_hit(text[27:], start=27)], addresses=True)
+    quotes = find_candidates([make_hit(text), make_hit(text[27:], start=27)], addresses=True)
     assert [quote.place for quote in quotes] == [("doc", 0, 26), ("doc", 27, 56)]
 
 
 def test_half_sentences_at_the_edge_of_a_hit_are_no_candidates(make_hit: MakeHit) -> None:
     text = "Our pumps are always blue. The new pump stops at 80 degrees."
     whole, tail = make_hit(text), make_hit(text[31:], start=31)
-    assert [quote.place for quote in candidates([tail, whole], addresses=True)] == [
+    assert [quote.place for quote in find_candidates([tail, whole], addresses=True)] == [
         ("doc", 0, 26),
         ("doc", 27, 60),
     ]
-    assert candidates([tail], addresses=True) == []
+    assert find_candidates([tail], addresses=True) == []
 
 
 def test_addresses_can_be_kept_out(make_hit: MakeHit) -> None:
     hit = make_hit(
         "Open http://localhost:80 in the browser. Read [the guide](a.md) on the pump. The pump is very blue."
     )
-    assert len(candidates([hit], addresses=True)) == 3
-    assert [quote.text for quote in candidates([hit], addresses=False)] == ["The pump is very blue."]
+    assert len(find_candidates([hit], addresses=True)) == 3
+    assert [quote.text for quote in find_candidates([hit], addresses=False)] == ["The pump is very blue."]
 
 
-def evidence(hits: list[Hit], *closeness: float) -> list[Evidence]:
-    quotes = candidates(hits, addresses=True)
-    return [Evidence(quote, value, 0.0) for quote, value in zip(quotes, closeness, strict=True)]
+def evidence(hits: list[Hit], *closeness: float) -> list[SentenceMatch]:
+    quotes = find_candidates(hits, addresses=True)
+    return [SentenceMatch(quote, value, 0.0) for quote, value in zip(quotes, closeness, strict=True)]
 
 
 def texts(quotes: list[Quote]) -> list[str]:
@@ -135,8 +135,8 @@ def test_sentences_are_said_in_the_order_of_their_document(make_hit: MakeHit) ->
         make_hit("Other things come first.", "a"),
         make_hit("One thing comes first. Two things come next.", "b"),
     ]
-    other, one, two = candidates(hits, addresses=True)
-    assert in_reading_order([two, other, one]) == [one, two, other]
+    other, one, two = find_candidates(hits, addresses=True)
+    assert sort_for_reading([two, other, one]) == [one, two, other]
 
 
 def test_a_sentence_that_announces_a_list_brings_its_items(make_hit: MakeHit) -> None:
@@ -144,15 +144,15 @@ def test_a_sentence_that_announces_a_list_brings_its_items(make_hit: MakeHit) ->
         "You can claim it in two ways:\n\n- Open the page called Orders\n- Type the claim command there\n\n"
         "Nothing else is of use here."
     )
-    quotes = candidates([make_hit(text)], addresses=True)
-    assert texts(with_items(quotes[:1], quotes, 4)) == [
+    quotes = find_candidates([make_hit(text)], addresses=True)
+    assert texts(add_items(quotes[:1], quotes, 4)) == [
         "You can claim it in two ways:",
         "Open the page called Orders",
         "Type the claim command there",
     ]
-    assert with_items(quotes[:1], quotes, 2) == quotes[:2]
-    assert with_items(quotes[:1], quotes, 1) == quotes[:1]
-    assert with_items(quotes[3:], quotes, 4) == quotes[3:]
+    assert add_items(quotes[:1], quotes, 2) == quotes[:2]
+    assert add_items(quotes[:1], quotes, 1) == quotes[:1]
+    assert add_items(quotes[3:], quotes, 4) == quotes[3:]
 
 
 async def test_only_a_shortlist_is_embedded_and_it_holds_what_shares_words(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.question import FollowUp, follow_up
+from ragstone.answer.question import FollowUp, resolve_follow_up
 
 HARBOUR = "When does the harbour open in winter?"
 
@@ -44,19 +44,21 @@ HARBOUR = "When does the harbour open in winter?"
     ],
 )
 def test_a_question_by_itself(earlier: list[str], question: str, search: str, answered: str) -> None:
-    found = follow_up(question, earlier, 1000)
+    found = resolve_follow_up(question, earlier, 1000)
     assert (found.search, found.question) == (search, answered)
 
 
 def test_short_questions_in_a_row_lean_on_the_last_one_that_stands_by_itself() -> None:
-    found = follow_up("And on Mondays?", [HARBOUR, "And on Sundays?"], 1000)
+    found = resolve_follow_up("And on Mondays?", [HARBOUR, "And on Sundays?"], 1000)
     assert found.search == "When does the harbour open in winter And on Mondays?"
 
 
 def test_what_was_pointed_to_is_pointed_to_again() -> None:
-    found = follow_up("Is it deep?", [HARBOUR, "What does it cost?"], 1000)
+    found = resolve_follow_up("Is it deep?", [HARBOUR, "What does it cost?"], 1000)
     assert found.search == "Is the harbour deep?"
 
 
 def test_what_would_be_too_long_stays_alone() -> None:
-    assert follow_up("And on Sundays?", [HARBOUR], 40) == FollowUp("And on Sundays?", "And on Sundays?")
+    assert resolve_follow_up("And on Sundays?", [HARBOUR], 40) == FollowUp(
+        "And on Sundays?", "And on Sundays?"
+    )

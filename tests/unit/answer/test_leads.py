@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ragstone.answer.cite import Quote
-from ragstone.answer.extract import Extractor, as_read, candidates, with_leads
+from ragstone.answer.extract import Extractor, add_leads, find_candidates, read_in_context
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
 
@@ -15,11 +15,11 @@ LEANING = "After that they are released unless the booking has been paid."
 
 
 def quotes_of(*hits: Hit) -> list[Quote]:
-    return candidates(hits, addresses=True)
+    return find_candidates(hits, addresses=True)
 
 
 def led(chosen: list[Quote], quotes: list[Quote], max_sentences: int = 4) -> list[str]:
-    return [quote.text for quote in with_leads(chosen, quotes, max_sentences)]
+    return [quote.text for quote in add_leads(chosen, quotes, max_sentences)]
 
 
 @pytest.mark.parametrize(
@@ -135,12 +135,12 @@ def test_a_sentence_is_read_with_the_one_it_leans_on_where_it_adds_what_is_asked
     make_hit: MakeHit, question: str, read: list[str]
 ) -> None:
     quotes = quotes_of(make_hit("The Eider sails to Sula. It is owned by the island. It has ninety seats."))
-    assert as_read(question, quotes) == [
+    assert read_in_context(question, quotes) == [
         before + quote.text for before, quote in zip(read, quotes, strict=True)
     ]
 
 
 def test_a_sentence_of_another_paragraph_is_read_by_itself(make_hit: MakeHit) -> None:
     quotes = quotes_of(make_hit("The Eider sails to Sula.\n\nIt is owned by the island."))
-    assert as_read("Who owns the Eider?", quotes) == [quote.text for quote in quotes]
-    assert as_read("Who owns the Eider?", []) == []
+    assert read_in_context("Who owns the Eider?", quotes) == [quote.text for quote in quotes]
+    assert read_in_context("Who owns the Eider?", []) == []

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.sanitize import has_address, has_image, has_link, plain, strip_hidden
+from ragstone.answer.sanitize import has_address, has_image, has_link, sanitize, strip_hidden
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ def test_hidden_characters_are_stripped(hidden: str) -> None:
 
 def test_plain_keeps_the_words_of_links_and_folds_white_space() -> None:
     text = 'See  **all of** [the\tguide](https://a.example/x "t") and ![a chart](c.png)\nfor items[1].'
-    assert plain(text) == "See all of the guide and a chart for items[1]."
+    assert sanitize(text) == "See all of the guide and a chart for items[1]."
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ragstone.answer import Answerer
-from ragstone.answer.question import Part, Tally, look_up, standalone
+from ragstone.answer.question import AnsweredParts, Part, look_up, split_question
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, SearchResult
 from ragstone.settings.answers import AnswerSettings
@@ -33,7 +33,7 @@ RUN = "Maria Lind runs Harbour Line today."
     ],
 )
 def test_what_a_word_points_to_is_said(parts: tuple[str, str], whole: str) -> None:
-    assert standalone(" and ".join(parts), parts) == (parts[0], whole)
+    assert split_question(" and ".join(parts), parts) == (parts[0], whole)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_what_a_word_points_to_is_said(parts: tuple[str, str], whole: str) -> No
     ],
 )
 def test_sides_of_one_question_are_not_questions(question: str, parts: tuple[str, ...]) -> None:
-    assert standalone(question, parts) == ()
+    assert split_question(question, parts) == ()
 
 
 async def test_each_question_has_its_own_passages_first(make_hit: MakeHit) -> None:
@@ -61,11 +61,11 @@ async def test_each_question_has_its_own_passages_first(make_hit: MakeHit) -> No
 
 def test_a_sentence_said_before_answers_only_what_it_speaks_of() -> None:
     parts = [Part(text, ()) for text in ("When was Acme founded", "who founded Acme", "who runs Acme")]
-    tally = Tally(parts)
+    tally = AnsweredParts(parts)
     said = "Acme was founded in 1974 by two sailors."
     assert [tally.is_new(part, said) for part in parts] == [True, False, False]
     assert tally.unanswered == ("who runs Acme",)
-    assert Tally(parts).unanswered == ()
+    assert AnsweredParts(parts).unanswered == ()
 
 
 async def test_parts_are_answered_in_their_order(embedder: Embedder, make_hit: MakeHit) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.answer.receipts import checked, forged, receipt_of, stored
 
 from ragstone.answer.cite import Quote, Statement
-from ragstone.answer.receipts.check import Stored, check_receipt
+from ragstone.answer.receipts.check import LiveDocument, check_receipt
 from ragstone.answer.receipts.make import Wording, digest
 from ragstone.core.errors import InputError
 from ragstone.core.ids import content_hash
@@ -194,7 +194,7 @@ async def test_nothing_found_holds() -> None:
 async def test_a_document_is_read_once_and_what_cites_too_much_is_refused(receipt: dict[str, Any]) -> None:
     asked: list[str] = []
 
-    async def look(document_id: str) -> Stored | None:
+    async def look(document_id: str) -> LiveDocument | None:
         asked.append(document_id)
         return stored(document_id, PUMPS)
 

@@ -11,7 +11,7 @@ from tests.unit.answer.receipts import FACTS, checked, forged, live, receipt_of,
 from ragstone.answer.check import Checker, Judge
 from ragstone.answer.cite import Quote, Statement
 from ragstone.answer.receipts import check as receipt_check
-from ragstone.answer.receipts.check import Stored
+from ragstone.answer.receipts.check import LiveDocument
 from ragstone.answer.receipts.make import Wording, make_receipt
 from ragstone.answer.reply import CitedSentence
 from ragstone.core.answers import Answer
@@ -144,18 +144,18 @@ async def test_a_document_that_is_cut_otherwise_now_still_bears_it_out(quoted: d
     whole = f"Preface. {PUMPS} More of it."
     section = {"section": ("Manual", "Heat"), "page": 3}
     two = [live("doc", whole[:20], **section), live("doc", whole[20:], 20, 1, **section)]
-    report = await checked(quoted, doc=Stored(whole, two))
+    report = await checked(quoted, doc=LiveDocument(whole, two))
     assert (report.citations[0].state, report.citations[0].start, report.holds) == ("moved", 9, True)
 
 
 async def test_of_passages_that_overlap_the_one_that_was_cited_counts(quoted: dict[str, Any]) -> None:
     above = live("doc", PUMPS, title="Wrong")
     cited = live("doc", PUMPS, **KEPT)
-    assert (await checked(quoted, doc=Stored(PUMPS, [above, cited]))).holds
+    assert (await checked(quoted, doc=LiveDocument(PUMPS, [above, cited]))).holds
 
 
 async def test_words_that_no_passage_has_any_more_are_not_found_either(quoted: dict[str, Any]) -> None:
-    report = await checked(quoted, doc=Stored(PUMPS, []))
+    report = await checked(quoted, doc=LiveDocument(PUMPS, []))
     assert report.sentences[0].reason == "its document no longer says so"
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.answer.receipts import FACTS, checked, live
 
 from ragstone.answer import Answerer
-from ragstone.answer.receipts.check import Stored
+from ragstone.answer.receipts.check import LiveDocument
 from ragstone.answer.receipts.make import Wording, make_receipt
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
@@ -47,8 +47,8 @@ async def test_a_receipt_of_what_was_answered_holds(
     assert {one.support for one in answer.sentences} == ({"supported"} if reply else {"quoted"})
     made = make_receipt(answer, wording=Wording("footnote", "[siehe {index}]"), **FACTS)
     documents = {
-        "pumps": Stored(PUMPS, [live("pumps", PUMPS), live("pumps", PUMPS[28:], 28, 1)]),
-        "fans": Stored(FANS, [live("fans", FANS)]),
+        "pumps": LiveDocument(PUMPS, [live("pumps", PUMPS), live("pumps", PUMPS[28:], 28, 1)]),
+        "fans": LiveDocument(FANS, [live("fans", FANS)]),
     }
     report = await checked(made, "[siehe {index}]", **documents)
     assert (report.tampering, report.differences) == ((), ())

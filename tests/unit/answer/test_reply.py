@@ -104,8 +104,8 @@ def test_an_endless_reply_is_read_to_a_limit() -> None:
 
 def test_what_was_read_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    cited = reply_module._cited
-    monkeypatch.setattr(reply_module, "_cited", lambda raw: (read.append(raw), cited(raw))[1])
+    cited = reply_module._parse_sentence
+    monkeypatch.setattr(reply_module, "_parse_sentence", lambda raw: (read.append(raw), cited(raw))[1])
     reader, text = ReplyReader(), "".join(f"Pump {n} stops. [1][1] " for n in range(500))
     for at in range(0, len(text), 20):
         reader.feed(text[at : at + 20])

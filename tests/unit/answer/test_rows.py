@@ -11,12 +11,12 @@ from tests.unit.answer.receipts import FACTS, checked, forged, live
 from ragstone.answer import Answerer
 from ragstone.answer.check import Judge
 from ragstone.answer.cite import Statement
-from ragstone.answer.contradict import contradictions
-from ragstone.answer.extract import Extractor, candidates
+from ragstone.answer.contradict import find_contradictions
+from ragstone.answer.extract import Extractor, find_candidates
 from ragstone.answer.pack import pack
-from ragstone.answer.receipts.check import Stored
+from ragstone.answer.receipts.check import LiveDocument
 from ragstone.answer.receipts.make import make_receipt
-from ragstone.answer.rows import as_meant, in_question, rows, shown
+from ragstone.answer.rows import render_row, rows, select_for_question, select_words
 from ragstone.core.answers import Answer
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Embedder
@@ -38,7 +38,9 @@ Q3 = "What was the revenue of North in Q3?"
 def said_for(question: str, *hits: Hit) -> list[str]:
     """The candidates that are left for a question."""
     terms = frozenset(analyze_query(question))
-    return [quote.text for quote in in_question(candidates(hits, addresses=True), question, terms)]
+    return [
+        quote.text for quote in select_for_question(find_candidates(hits, addresses=True), question, terms)
+    ]
 
 
 async def answered(embedder: Embedder, question: str, *hits: Hit) -> Answer:
@@ -58,7 +60,7 @@ async def test_a_row_answers_with_the_names_of_its_columns(embedder: Embedder, m
 
 
 def test_neither_what_names_the_columns_nor_the_rule_is_a_candidate(make_hit: MakeHit) -> None:
-    quotes = candidates([make_hit(TABLE)], addresses=True)
+    quotes = find_candidates([make_hit(TABLE)], addresses=True)
     assert [quote.text for quote in quotes if quote.text.startswith("|")] == [NORTH, SOUTH, WEST]
     assert {quote.head.text for quote in quotes if quote.head} == {HEAD}
 
@@ -76,7 +78,7 @@ def test_neither_what_names_the_columns_nor_the_rule_is_a_candidate(make_hit: Ma
     ids=["no names", "another table", "code", "one cell", "cut off", "image"],
 )
 def test_such_rows_are_no_candidates(make_hit: MakeHit, text: str) -> None:
-    assert candidates([make_hit(text)], addresses=True) == []
+    assert find_candidates([make_hit(text)], addresses=True) == []
 
 
 @pytest.mark.parametrize(
@@ -131,11 +133,11 @@ def test_the_only_row_of_a_table_is_about_what_its_headings_name(make_hit: MakeH
 
 
 def test_a_row_is_judged_by_the_columns_that_are_asked_for(make_hit: MakeHit) -> None:
-    first, *_ = (quote for quote in candidates([make_hit(TABLE)], addresses=True) if quote.head)
+    first, *_ = (quote for quote in find_candidates([make_hit(TABLE)], addresses=True) if quote.head)
     terms = frozenset(analyze_query(Q3))
-    assert as_meant(first, terms) == "Results of the regions; Region: North; Revenue Q3: 4.2 million"
+    assert select_words(first, terms) == "Results of the regions; Region: North; Revenue Q3: 4.2 million"
     whole = "Region: North; Revenue Q2: 3.9 million; Revenue Q3: 4.2 million; Employees: 120"
-    assert as_meant(first, frozenset(["cost"])) == f"Results of the regions; {whole}"
+    assert select_words(first, frozenset(["cost"])) == f"Results of the regions; {whole}"
 
 
 async def test_a_later_part_of_a_table_knows_the_names_of_its_columns(
@@ -163,8 +165,8 @@ def test_a_model_is_given_the_names_of_the_columns_too(make_hit: MakeHit) -> Non
 
 
 def test_what_is_shown_of_a_row() -> None:
-    assert shown(r"| a \| b | | c | d", "| One | Two | |") == "One: a | b; c; d"
-    long = shown(f"| {'word ' * 400}| 7 |", "| Text | Count |")
+    assert render_row(r"| a \| b | | c | d", "| One | Two | |") == "One: a | b; c; d"
+    long = render_row(f"| {'word ' * 400}| 7 |", "| Text | Count |")
     assert long.endswith("word…; Count: 7")
     assert len(long) < 330
 
@@ -183,10 +185,10 @@ async def test_a_row_of_more_than_a_thousand_characters_answers(
 
 async def test_rows_of_a_table_do_not_speak_against_each_other(make_hit: MakeHit) -> None:
     hit = make_hit("| Pump | Limit |\n|---|---|\n| blue pump outside | 80 |\n| blue pump inside | 90 |")
-    first, _ = candidates([hit], addresses=True)
+    first, _ = find_candidates([hit], addresses=True)
     assert first.head
     statement = Statement(first.text, "quoted", (first, first.head))
-    assert await contradictions([statement], [hit], Judge()) == []
+    assert await find_contradictions([statement], [hit], Judge()) == []
 
 
 async def receipt_for(embedder: Embedder, *hits: Hit) -> dict[str, Any]:
@@ -210,7 +212,7 @@ async def test_so_does_that_of_a_row_whose_columns_are_named_in_another_chunk(
         embedder, make_hit(NORTH, start=cut, table_head=TableHead(0, None, f"{HEAD}\n{RULE}"))
     )
     chunks = [live("doc", text[:cut]), live("doc", NORTH, cut, 1, metadata=kept)]
-    assert (await checked(made, doc=Stored(text, chunks))).holds
+    assert (await checked(made, doc=LiveDocument(text, chunks))).holds
 
 
 async def test_a_row_under_names_that_are_not_its_columns_proves_nothing(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.styles import below, marked, source_line
+from ragstone.answer.styles import add_marks, list_sources, source_line
 from ragstone.core.answers import Citation
 from ragstone.settings.answers import AnswerSettings, CitationStyle
 from ragstone.settings.load import read_profile
@@ -16,8 +16,8 @@ NET = Citation(2, "…", "", "w1", "Fragrance composition details", "w", None, "
 
 
 def shown(style: CitationStyle) -> str:
-    text = " ".join([marked(SPICE, [CATALOG], style), marked(NOTES, [NET], style)])
-    return text + below([CATALOG, NET], style)
+    text = " ".join([add_marks(SPICE, [CATALOG], style), add_marks(NOTES, [NET], style)])
+    return text + list_sources([CATALOG, NET], style)
 
 
 @pytest.mark.req("R-ANS-05", "R-ANS-06")
@@ -67,7 +67,7 @@ def test_customer_service_cites_inline_by_default() -> None:
 
 @pytest.mark.parametrize("style", ["index", "inline", "footnote", "endnote", "none"])
 def test_marks_of_the_source_never_reach_the_text(style: CitationStyle) -> None:
-    text = marked("It stops [7] at 80 [Source: Nobody].", [CATALOG], style)
+    text = add_marks("It stops [7] at 80 [Source: Nobody].", [CATALOG], style)
     assert "[7]" not in text
     assert "Nobody" not in text
     assert text.startswith("It stops at 80")
@@ -75,8 +75,8 @@ def test_marks_of_the_source_never_reach_the_text(style: CitationStyle) -> None:
 
 def test_a_source_that_is_cited_twice_is_named_once() -> None:
     again = Citation(3, "…", "c2", "d1", "Product Catalog", "c.pdf", 3, CATALOG.section, 5, 9)
-    assert marked("Yes!", [CATALOG, again], "inline") == "Yes [Source: Product Catalog]!"
-    assert below([CATALOG, again], "endnote").count("Product Catalog") == 1
+    assert add_marks("Yes!", [CATALOG, again], "inline") == "Yes [Source: Product Catalog]!"
+    assert list_sources([CATALOG, again], "endnote").count("Product Catalog") == 1
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_source_that_is_cited_twice_is_named_once() -> None:
 )
 def test_a_title_names_a_source_and_does_nothing_else(title: str, name: str) -> None:
     citation = Citation(1, "…", "c", "d", title, "u", None, "", 0, 1)
-    assert marked("Yes.", [citation], "inline") == f"Yes [Source: {name}]."
+    assert add_marks("Yes.", [citation], "inline") == f"Yes [Source: {name}]."
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.check import negated, numbers, opposed, term_share, unsupported
+from ragstone.answer.check import find_objection, is_negated, is_opposed, numbers, term_share
 
 SOURCE = "The pump stops at 80.0 degrees, but it does not stop the fan. Three of 1,200 pumps failed in 2024."
 
@@ -23,21 +23,22 @@ SOURCE = "The pump stops at 80.0 degrees, but it does not stop the fan. Three of
 )
 def test_support(sentence: str, reason: str) -> None:
     quotes = SOURCE.replace(" Three", "\nThree").split("\n")
-    assert unsupported(sentence, quotes, SOURCE) == reason
+    assert find_objection(sentence, quotes, SOURCE) == reason
 
 
 def test_the_opposite_is_not_supported() -> None:
     source = "Heat increases the pressure in the tank."
-    assert unsupported("Heat increases tank pressure.", [source], source) == ""
+    assert find_objection("Heat increases tank pressure.", [source], source) == ""
     assert (
-        unsupported("Heat decreases tank pressure.", [source], source) == "it says the opposite of its source"
+        find_objection("Heat decreases tank pressure.", [source], source)
+        == "it says the opposite of its source"
     )
 
 
 def test_both_sides_of_a_pair_are_no_opposite() -> None:
-    assert opposed("Prices are higher.", "Prices are lower.")
-    assert not opposed("Prices are higher.", "Prices are higher or lower.")
-    assert not opposed("Prices changed.", "Prices are lower.")
+    assert is_opposed("Prices are higher.", "Prices are lower.")
+    assert not is_opposed("Prices are higher.", "Prices are higher or lower.")
+    assert not is_opposed("Prices changed.", "Prices are lower.")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_numbers(text: str, found: set[str]) -> None:
     [("It stops.", False), ("It doesn’t stop.", True), ("It never fails.", False), ("No pump stops.", True)],
 )
 def test_negated(text: str, expected: bool) -> None:
-    assert negated(text) is expected
+    assert is_negated(text) is expected
 
 
 def test_term_share() -> None:

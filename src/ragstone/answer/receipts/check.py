@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ragstone.answer.check import grounds, refused
-from ragstone.answer.extract import candidates
+from ragstone.answer.check import check_explicitly, find_grounds
+from ragstone.answer.extract import find_candidates
 from ragstone.answer.receipts.make import AnswerReceipt, is_made_of, read_receipt
 from ragstone.answer.reply import CitedSentence
 from ragstone.core.answers import (
@@ -29,7 +29,7 @@ _MOST_SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class LiveDocument:
     """A document as it is kept now."""
 
     text: str
@@ -37,7 +37,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedQuote:
     """A quote where it stands now, or where it stood when it is no longer there."""
 
     citation: Citation
@@ -57,26 +57,26 @@ class Placed:
         return (self.citation.document_id, self.start, self.end)
 
 
-def placed(citation: Citation, stored: Stored | None) -> Placed:
-    """Return a quote of a receipt, looked for in its document."""
-    state, start = _looked_for(citation, stored)
+def place_quote(citation: Citation, stored: LiveDocument | None) -> PlacedQuote:
+    """Find a quote of a receipt in its current document."""
+    state, start = _find_quote(citation, stored)
     if stored is None or state not in ("stands", "moved"):
-        return Placed(citation, state, citation.start)
+        return PlacedQuote(citation, state, citation.start)
     end = start + len(citation.quote)
     holding = [one for one in stored.chunks if one.chunk.start <= start and end <= one.chunk.end]
     touching = holding or [one for one in stored.chunks if one.chunk.start < end and start < one.chunk.end]
     if not touching:
-        return Placed(citation, "changed", citation.start)  # a part that cannot be found is not given
+        return PlacedQuote(citation, "changed", citation.start)  # a part that cannot be found is not given
     best = max(
-        touching, key=lambda one: (one.id == citation.chunk_id, -len(_differences(citation, one, start)))
+        touching, key=lambda one: (one.id == citation.chunk_id, -len(_compare_names(citation, one, start)))
     )
     parts = [best] if holding else touching
     first = min(parts, key=lambda one: one.chunk.start)
-    passage = _passage(best, first, stored.text, max(one.chunk.end for one in parts))
-    return Placed(citation, state, start, passage, _differences(citation, best, start))
+    passage = _build_passage(best, first, stored.text, max(one.chunk.end for one in parts))
+    return PlacedQuote(citation, state, start, passage, _compare_names(citation, best, start))
 
 
-def _looked_for(citation: Citation, stored: Stored | None) -> tuple[QuoteState, int]:
+def _find_quote(citation: Citation, stored: LiveDocument | None) -> tuple[QuoteState, int]:
     if citation.site:
         return "elsewhere", citation.start
     if stored is None:
@@ -85,21 +85,21 @@ def _looked_for(citation: Citation, stored: Stored | None) -> tuple[QuoteState, 
     if text[citation.start : citation.end] == quote:
         return "stands", citation.start
     found = [
-        place for place in (_last_before(text, citation), text.find(quote, citation.start)) if place >= 0
+        place for place in (_find_last_before(text, citation), text.find(quote, citation.start)) if place >= 0
     ]
     if not found:
         return "changed", citation.start
     return "moved", min(found, key=lambda place: abs(place - citation.start))
 
 
-def _last_before(text: str, citation: Citation) -> int:
+def _find_last_before(text: str, citation: Citation) -> int:
     """Return the last place of the quote up to its old one; unlike `find`, `rfind` may take quadratic time."""
     before = text[: citation.start + len(citation.quote)]
     place = before[::-1].find(citation.quote[::-1])
     return -1 if place < 0 else len(before) - place - len(citation.quote)
 
 
-def _passage(chunk: LiveChunk, first: LiveChunk, text: str, end: int) -> Hit:
+def _build_passage(chunk: LiveChunk, first: LiveChunk, text: str, end: int) -> Hit:
     start = first.chunk.start
     return Hit(
         chunk_id=chunk.id,
@@ -119,7 +119,7 @@ def _passage(chunk: LiveChunk, first: LiveChunk, text: str, end: int) -> Hit:
     )
 
 
-def _differences(citation: Citation, chunk: LiveChunk, start: int) -> tuple[str, ...]:
+def _compare_names(citation: Citation, chunk: LiveChunk, start: int) -> tuple[str, ...]:
     page = page_at(start, chunk.chunk.page, page_starts(chunk.chunk.metadata))
     pairs = (
         ("title", chunk.title, citation.title),
@@ -128,7 +128,7 @@ def _differences(citation: Citation, chunk: LiveChunk, start: int) -> tuple[str,
         ("page", _page(page), _page(citation.page)),
     )
     return tuple(
-        f"quote {citation.n}: its {name} is “{_short(now)}”, the receipt says “{_short(then)}”"
+        f"quote {citation.n}: its {name} is “{_shorten(now)}”, the receipt says “{_shorten(then)}”"
         for name, now, then in pairs
         if now != then
     )
@@ -142,11 +142,11 @@ def _page(page: int | None) -> str:
     return "" if page is None else str(page)
 
 
-def _short(words: str) -> str:
+def _shorten(words: str) -> str:
     return words if len(words) <= _MOST_SHOWN else words[: _MOST_SHOWN - 1] + "…"
 
 
-Look = Callable[[str], Awaitable[Stored | None]]
+Look = Callable[[str], Awaitable[LiveDocument | None]]
 """Returns the current document of an id, or None."""
 MOST_READ_CHARS = 2_000_000
 """Of passages, read once for each sentence that cites them: a hundred times what the settings lead to."""
@@ -162,30 +162,35 @@ async def check_receipt(value: Mapping[str, Any], look: Look, marks: str = "") -
     receipt = read_receipt(value)
     here = dict.fromkeys(one.document_id for one in receipt.citations if not one.site)
     documents = {document_id: await look(document_id) for document_id in here}
-    return await asyncio.to_thread(_report, receipt, documents, marks)  # a long one takes a while
+    return await asyncio.to_thread(_build_report, receipt, documents, marks)  # a long one takes a while
 
 
-def _report(receipt: AnswerReceipt, documents: Mapping[str, Stored | None], marks: str) -> ReceiptReport:
-    places = {one.n: placed(one, documents.get(one.document_id)) for one in receipt.citations}
-    _require_modesty(receipt, places)
+def _build_report(
+    receipt: AnswerReceipt, documents: Mapping[str, LiveDocument | None], marks: str
+) -> ReceiptReport:
+    places = {one.n: place_quote(one, documents.get(one.document_id)) for one in receipt.citations}
+    _check_size(receipt, places)
 
     @cache
     def why_not(sentence: Sentence) -> str:
-        return _why_not(sentence, places)
+        return _find_objection(sentence, places)
 
     reasons = [(sentence.text, why_not(sentence)) for sentence in receipt.sentences]
     return ReceiptReport(
         receipt.question,
         receipt.moment,
-        _tampering(receipt),
-        tuple(_checked(one) for one in places.values()),
+        _find_tampering(receipt),
+        tuple(_build_citation(one) for one in places.values()),
         tuple(CheckedSentence(text, not reason, reason) for text, reason in reasons),
-        (*_unlike_here(receipt, marks), *(note for one in places.values() for note in one.differences)),
+        (
+            *_find_foreign_marks(receipt, marks),
+            *(note for one in places.values() for note in one.differences),
+        ),
         receipt.unanswered,
     )
 
 
-def _require_modesty(receipt: AnswerReceipt, places: Mapping[int, Placed]) -> None:
+def _check_size(receipt: AnswerReceipt, places: Mapping[int, PlacedQuote]) -> None:
     cited = [places[n].passage for one in set(receipt.sentences) for n in one.citations if n in places]
     read = sum(len(passage.text) for passage in cited if passage)
     if read > MOST_READ_CHARS:
@@ -195,28 +200,28 @@ def _require_modesty(receipt: AnswerReceipt, places: Mapping[int, Placed]) -> No
         )
 
 
-def _tampering(receipt: AnswerReceipt) -> tuple[str, ...]:
+def _find_tampering(receipt: AnswerReceipt) -> tuple[str, ...]:
     whole = is_made_of(
         receipt.answer, receipt.sentences, receipt.citations, receipt.wording, answered=receipt.answered
     )
     return receipt.misfits if whole else (*receipt.misfits, "the answer is not made of its sentences")
 
 
-def _unlike_here(receipt: AnswerReceipt, marks: str) -> list[str]:
-    """Marks with words in them, unless this engine writes them so: whoever forged a receipt may speak by its marks."""
+def _find_foreign_marks(receipt: AnswerReceipt, marks: str) -> list[str]:
+    """Return a note on marks with words that this engine does not write: a forger may speak through them."""
     if not receipt.wording.speaks() or receipt.wording.format == marks:
         return []
     return [f"its marks read “{receipt.wording.format}”, which is not how marks are written here"]
 
 
-def _checked(one: Placed) -> CheckedCitation:
+def _build_citation(one: PlacedQuote) -> CheckedCitation:
     cited = one.citation
     return CheckedCitation(
         cited.n, one.state, cited.document_id, cited.title, cited.uri, cited.quote, one.start, one.end
     )
 
 
-def _why_not(sentence: Sentence, places: Mapping[int, Placed]) -> str:
+def _find_objection(sentence: Sentence, places: Mapping[int, PlacedQuote]) -> str:
     """Return why a sentence would not be said today; empty when it would."""
     if not sentence.citations or any(n not in places for n in sentence.citations):
         return "it cites nothing that the receipt holds"
@@ -227,14 +232,14 @@ def _why_not(sentence: Sentence, places: Mapping[int, Placed]) -> str:
     if len(passages) < len(cited):
         return next(_WHY[one.state] for one in cited if one.passage is None)
     if sentence.support == "quoted":
-        return _misquoted(sentence.text, cited, passages)
-    return _unsaid(sentence.text, cited, passages)
+        return _find_misquotation(sentence.text, cited, passages)
+    return _find_unsupported(sentence.text, cited, passages)
 
 
-def _misquoted(text: str, cited: Sequence[Placed], passages: Sequence[Hit]) -> str:
+def _find_misquotation(text: str, cited: Sequence[PlacedQuote], passages: Sequence[Hit]) -> str:
     if cited[0].citation.quote != text:
         return "its words are not those of its quote"
-    whole = {quote.place: quote.head for quote in candidates(passages, addresses=True)}
+    whole = {quote.place: quote.head for quote in find_candidates(passages, addresses=True)}
     if cited[0].place not in whole:
         return "its quote is not a whole sentence of its source"
     head = whole[cited[0].place]
@@ -243,16 +248,16 @@ def _misquoted(text: str, cited: Sequence[Placed], passages: Sequence[Hit]) -> s
     return ""
 
 
-def _unsaid(text: str, cited: Sequence[Placed], passages: Sequence[Hit]) -> str:
-    """Return what answering would hold against a sentence of a model, given these passages."""
+def _find_unsupported(text: str, cited: Sequence[PlacedQuote], passages: Sequence[Hit]) -> str:
+    """Return the objection of answering to a model's sentence on these passages, or ""."""
     given = {(hit.document_id, hit.start, hit.end): hit for hit in passages}
     hits = dict(enumerate(given.values(), start=1))
-    reason, quotes = grounds(CitedSentence(text, tuple(hits), text), hits)
-    reason = reason or refused(text, list(hits.values()), quotes)
-    if reason or any(_overlap(quote.place, one.place) for quote in quotes for one in cited):
+    reason, quotes = find_grounds(CitedSentence(text, tuple(hits), text), hits)
+    reason = reason or check_explicitly(text, list(hits.values()), quotes)
+    if reason or any(_do_overlap(quote.place, one.place) for quote in quotes for one in cited):
         return reason
     return "its quotes are not the words that say it"
 
 
-def _overlap(one: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
+def _do_overlap(one: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
     return one[0] == other[0] and one[1] < other[2] and other[1] < one[2]

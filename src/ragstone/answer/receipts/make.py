@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from ragstone.answer.cite import DEFAULT_FORMAT, INDEX
-from ragstone.answer.styles import FLAG, NO_EVIDENCE, below, marked, worded
+from ragstone.answer.styles import FLAG, NO_EVIDENCE, add_marks, list_sources, word_sentence
 from ragstone.core.answers import Answer, Citation, Sentence, Support
 from ragstone.core.clock import canonical
 from ragstone.core.errors import InputError
@@ -53,15 +53,15 @@ def is_made_of(
     if INDEX not in wording.format:
         return False
     numbered = {citation.n: citation for citation in citations}
-    return answer == " ".join(_written(one, numbered, wording) for one in sentences) + below(
+    return answer == " ".join(_write_sentence(one, numbered, wording) for one in sentences) + list_sources(
         citations, wording.style, wording.format
     )
 
 
-def _written(sentence: Sentence, numbered: dict[int, Citation], wording: Wording) -> str:
+def _write_sentence(sentence: Sentence, numbered: dict[int, Citation], wording: Wording) -> str:
     cited = [numbered[n] for n in sentence.citations if n in numbered]
-    said = worded(sentence.text, sentence.support, cited)
-    text = marked(said, cited, wording.style, wording.format)
+    said = word_sentence(sentence.text, sentence.support, cited)
+    text = add_marks(said, cited, wording.style, wording.format)
     return f"{text} {FLAG}" if sentence.support == "unsupported" else text
 
 
@@ -205,12 +205,12 @@ def read_receipt(value: Mapping[str, Any]) -> AnswerReceipt:
         wording=Wording(read.wording.style, read.wording.format),
         sentences=tuple(Sentence(one.text, one.support, one.citations) for one in read.sentences),
         citations=tuple(Citation(**one.model_dump(exclude={"hash"})) for one in read.citations),
-        misfits=tuple(_misfits(read, digest(value))),
+        misfits=tuple(_find_misfits(read, digest(value))),
         unanswered=read.unanswered,
     )
 
 
-def _misfits(read: _Receipt, fingerprint: str) -> list[str]:
+def _find_misfits(read: _Receipt, fingerprint: str) -> list[str]:
     found = []
     if fingerprint != read.digest:
         found.append("its digest does not fit: it is not as it was made")

@@ -12,8 +12,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from ragstone.answer.research.plan import FEWEST, MOST, facets, parts, propose
-from ragstone.answer.research.relevance import Gathered, Relevance
+from ragstone.answer.research.plan import FEWEST, MOST, find_facets, propose_queries, split_topic
+from ragstone.answer.research.relevance import GatheredPassages, Relevance
 from ragstone.core.answers import Finding, Research, Round, Stopped
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError
 from ragstone.core.protocols import LLM, Embedder, Reranker
@@ -29,7 +29,7 @@ RERANKED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ResearchTask:
     """A topic to research, with its search and its limits."""
 
     topic: str
@@ -49,25 +49,25 @@ class Researcher:
         self._seconds = seconds
         self._relevance = Relevance()
 
-    async def research(self, task: Task) -> Research:
+    async def research(self, task: ResearchTask) -> Research:
         """Return findings, best first. Raises what the first search raises; later failures are remarks."""
         started = time.perf_counter()
         deadline = asyncio.get_running_loop().time() + self._seconds
-        gathered, rounds = Gathered(task.topic), list[Round]()
+        gathered, rounds = GatheredPassages(task.topic), list[Round]()
         stopped: Stopped = "iterations"
         try:
             async with asyncio.timeout_at(deadline):
-                stopped = await self._rounds(task, gathered, rounds)
-                findings = await self._ranked(task, gathered)
+                stopped = await self._run_rounds(task, gathered, rounds)
+                findings = await self._rank(task, gathered)
         except TimeoutError:
-            stopped, findings = "out_of_time", _unranked(task, gathered)
+            stopped, findings = "out_of_time", _rank_by_relevance(task, gathered)
             gathered.degraded[OUT_OF_TIME] = None
         return Research(
             topic=task.topic,
             findings=findings,
             queries=tuple(gathered.queries),
             rounds=tuple(rounds),
-            uncovered=gathered.uncovered(gathered.queries),
+            uncovered=gathered.find_uncovered(gathered.queries),
             stopped=stopped,
             took_ms=round((time.perf_counter() - started) * 1000, 3),
             degraded=tuple(gathered.degraded),
@@ -76,33 +76,33 @@ class Researcher:
     async def confidence(self, query: str, hits: Sequence[Hit], embedder: Embedder | None) -> float:
         """Return how far the best of the hits of a query is about it, from 0 to 1; 0 without hits."""
         known = {hit.chunk_id: hit.scores["dense"] for hit in hits if "dense" in hit.scores}
-        return max(await self._judged(query, hits, embedder, known, {}), default=0.0)
+        return max(await self._judge_relevance(query, hits, embedder, known, {}), default=0.0)
 
-    async def _rounds(self, task: Task, gathered: Gathered, rounds: list[Round]) -> Stopped:
-        proposed = asyncio.ensure_future(self._proposed(task.topic, gathered, []))
+    async def _run_rounds(self, task: ResearchTask, gathered: GatheredPassages, rounds: list[Round]) -> Stopped:
+        proposed = asyncio.ensure_future(self._propose(task.topic, gathered, []))
         try:
             gathered.queries.append(task.topic)
             gathered.add(task.topic, await task.search(task.topic))
             await self._judge(task, gathered)
-            queries = self._filled(gathered, await proposed)
+            queries = self._fill_queries(gathered, await proposed)
         finally:
             proposed.cancel()
         for iteration in range(task.iterations):
             if not queries:
                 return "nothing_new"
-            new = await self._round(task, gathered, queries, rounds)
+            new = await self._run_round(task, gathered, queries, rounds)
             # Sides that an earlier round asked for in vain were asked for in other words by this one.
-            if len(gathered.about) >= task.k and not gathered.uncovered(queries):
+            if len(gathered.about) >= task.k and not gathered.find_uncovered(queries):
                 return "sufficient"
             if not new and iteration:
                 return "nothing_new"
             if iteration + 1 < task.iterations:
-                asked = await self._proposed(task.topic, gathered, gathered.queries)
-                queries = self._filled(gathered, asked)
+                asked = await self._propose(task.topic, gathered, gathered.queries)
+                queries = self._fill_queries(gathered, asked)
         return "iterations"
 
-    async def _round(
-        self, task: Task, gathered: Gathered, queries: Sequence[str], rounds: list[Round]
+    async def _run_round(
+        self, task: ResearchTask, gathered: GatheredPassages, queries: Sequence[str], rounds: list[Round]
     ) -> int:
         before = len(gathered.hits)
         gathered.queries += queries
@@ -113,19 +113,19 @@ class Researcher:
         rounds.append(Round(tuple(queries), len(gathered.hits) - before, new))
         return new
 
-    async def _proposed(self, topic: str, gathered: Gathered, asked: Sequence[str]) -> list[str]:
-        """Return what the LLM would ask; nothing without one, or when it fails."""
+    async def _propose(self, topic: str, gathered: GatheredPassages, asked: Sequence[str]) -> list[str]:
+        """Return the LLM's sub-queries; empty without an LLM or when it fails."""
         if self._llm is None:
             return []
         headings = list(dict.fromkeys(hit.section or hit.title for hit in gathered.about)) if asked else []
         try:
-            return await propose(self._llm, topic, asked, headings, seconds=PLAN_SECONDS)
+            return await propose_queries(self._llm, topic, asked, headings, seconds=PLAN_SECONDS)
         except (RemoteError, ModelError) as error:
             logger.warning("research goes on without the LLM: %s", error)
             gathered.degraded[f"llm: {error}"] = None
             return []
 
-    def _filled(self, gathered: Gathered, proposed: Sequence[str]) -> list[str]:
+    def _fill_queries(self, gathered: GatheredPassages, proposed: Sequence[str]) -> list[str]:
         """Return proposed sub-queries; where they are too few, facets of what was found as well."""
         if len(proposed) >= FEWEST:
             return list(proposed)
@@ -133,15 +133,21 @@ class Researcher:
         room = MOST - len(proposed)
         about = gathered.about
         # Passages about something else have no sides of this topic to offer.
-        more = facets(gathered.topic, about, asked, room) if about else parts(gathered.topic, asked, room)
+        more = (
+            find_facets(gathered.topic, about, asked, room)
+            if about
+            else split_topic(gathered.topic, asked, room)
+        )
         return [*proposed, *more]
 
-    async def _judge(self, task: Task, gathered: Gathered) -> int:
+    async def _judge(self, task: ResearchTask, gathered: GatheredPassages) -> int:
         hits = gathered.unjudged
-        judged = await self._judged(task.topic, hits, task.embedder, gathered.cosines, gathered.degraded)
-        return gathered.judged(hits, judged)
+        judged = await self._judge_relevance(
+            task.topic, hits, task.embedder, gathered.cosines, gathered.degraded
+        )
+        return gathered.add_relevance(hits, judged)
 
-    async def _judged(
+    async def _judge_relevance(
         self,
         query: str,
         hits: Sequence[Hit],
@@ -158,10 +164,10 @@ class Researcher:
             degraded[f"relevance: {error}"] = None
             return await self._relevance.judge(query, hits, None, known)
 
-    async def _ranked(self, task: Task, gathered: Gathered) -> tuple[Finding, ...]:
+    async def _rank(self, task: ResearchTask, gathered: GatheredPassages) -> tuple[Finding, ...]:
         """Return the best of all that was found, whichever query found it."""
         if self._reranker is None or not gathered.about:
-            return _unranked(task, gathered)
+            return _rank_by_relevance(task, gathered)
         head = gathered.ranked[: RERANKED * task.k]
         passages = [f"{hit.title}\n{hit.section}\n{hit.text}" for hit in head]
         try:
@@ -169,12 +175,12 @@ class Researcher:
         except RagstoneError as error:
             logger.warning("research is not reranked: %s", error)
             gathered.degraded[f"rerank: {error}"] = None
-            return _unranked(task, gathered)
+            return _rank_by_relevance(task, gathered)
         ranked = sorted(zip(head, scores, strict=True), key=lambda pair: (-pair[1], pair[0].chunk_id))
-        return tuple(_finding(gathered, hit, round(score, 6)) for hit, score in ranked[: task.k])
+        return tuple(_build_finding(gathered, hit, round(score, 6)) for hit, score in ranked[: task.k])
 
 
-async def _search(task: Task, gathered: Gathered, query: str) -> None:
+async def _search(task: ResearchTask, gathered: GatheredPassages, query: str) -> None:
     try:
         gathered.add(query, await task.search(query))
     except RagstoneError as error:
@@ -182,12 +188,12 @@ async def _search(task: Task, gathered: Gathered, query: str) -> None:
         gathered.degraded[f"search: {error}"] = None
 
 
-def _unranked(task: Task, gathered: Gathered) -> tuple[Finding, ...]:
+def _rank_by_relevance(task: ResearchTask, gathered: GatheredPassages) -> tuple[Finding, ...]:
     """Return the passages by relevance alone; empty if none is about the topic, since others would mislead."""
     best = gathered.ranked[: task.k] if gathered.about else []
-    return tuple(_finding(gathered, hit, gathered.relevance[hit.chunk_id]) for hit in best)
+    return tuple(_build_finding(gathered, hit, gathered.relevance[hit.chunk_id]) for hit in best)
 
 
-def _finding(gathered: Gathered, hit: Hit, relevance: float) -> Finding:
+def _build_finding(gathered: GatheredPassages, hit: Hit, relevance: float) -> Finding:
     queries = tuple(gathered.found_by[hit.chunk_id])
     return Finding(hit, relevance, queries, gathered.is_about(hit))

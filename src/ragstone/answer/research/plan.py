@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
-from ragstone.answer.sanitize import plain
+from ragstone.answer.sanitize import sanitize
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM
 from ragstone.core.types import Hit
@@ -26,18 +26,18 @@ You plan searches of a document collection.
 - Write nothing but the queries: no numbering, no quotes, no remarks."""
 
 
-async def propose(
+async def propose_queries(
     llm: LLM, topic: str, asked: Sequence[str], headings: Sequence[str], *, seconds: float
 ) -> list[str]:
     """Return up to four queries that were not asked yet. Raises `RemoteError` when the model gives no reply."""
-    parts = [f"Topic: {plain(topic)}"]
+    lines = [f"Topic: {sanitize(topic)}"]
     if asked:
-        parts.append("Asked already, without finding enough:\n" + "\n".join(map(plain, asked)))
+        lines.append("Asked already, without finding enough:\n" + "\n".join(map(sanitize, asked)))
     if headings:
-        parts.append("Headings of what was found:\n" + "\n".join(map(plain, headings[:_MOST_HEADINGS])))
+        lines.append("Headings of what was found:\n" + "\n".join(map(sanitize, headings[:_MOST_HEADINGS])))
     messages = [
         Message("system", _RULES.format(fewest=FEWEST, most=MOST)),
-        Message("user", "\n\n".join(parts)),
+        Message("user", "\n\n".join(lines)),
     ]
     return read_queries(await llm.complete(messages, max_tokens=_TOKENS, seconds=seconds), [topic, *asked])
 
@@ -69,17 +69,17 @@ _PHRASE_WORDS = (2, 3)
 _JOINTS = re.compile(r"[,;:?!&/]| (?:and|or|versus|vs\.?|with|without|for|in|on|of|between) ", re.I)
 
 
-def facets(topic: str, hits: Sequence[Hit], asked: Collection[str], limit: int) -> list[str]:
+def find_facets(topic: str, hits: Sequence[Hit], asked: Collection[str], limit: int) -> list[str]:
     """Return queries for sides of the topic that were not asked yet, the most frequent first."""
     weights: dict[str, float] = {}
     for rank, hit in enumerate(hits):
         for side, weight in _sides(hit):
             weights[side] = weights.get(side, 0.0) + weight / (1 + rank / 4)
     heaviest = sorted(weights, key=lambda side: -weights[side])
-    return _fresh(topic, heaviest, asked, limit)
+    return _keep_fresh(topic, heaviest, asked, limit)
 
 
-def parts(topic: str, asked: Collection[str], limit: int) -> list[str]:
+def split_topic(topic: str, asked: Collection[str], limit: int) -> list[str]:
     """Return other ways to ask for a topic of which nothing was found: each thing it names, or fewer of its words."""
     pieces = [piece.strip() for piece in _JOINTS.split(topic[:TOPIC_CHARS])]
     if len(pieces) < 2:
@@ -95,7 +95,7 @@ def parts(topic: str, asked: Collection[str], limit: int) -> list[str]:
     return chosen[:limit]
 
 
-def _fresh(topic: str, sides: Sequence[str], asked: Collection[str], limit: int) -> list[str]:
+def _keep_fresh(topic: str, sides: Sequence[str], asked: Collection[str], limit: int) -> list[str]:
     """Return the first sides that say something which neither the topic nor what was asked before says."""
     subject = set(analyze_query(topic))
     said = [set(analyze_query(query)) - subject for query in asked]

@@ -37,7 +37,7 @@ class Relevance:
         self, query: str, hits: Sequence[Hit], embedder: Embedder | None, known: Cosines
     ) -> list[float]:
         """Return the relevance of each hit from 0 to 1, by words alone without an embedder; its errors are raised."""
-        covered = coverages(query, hits)
+        covered = measure_coverage(query, hits)
         if embedder is None:
             return [round(WORDS_ALONE * share, 6) for share in covered]
         near = await self._closeness(query, hits, embedder, known)
@@ -72,7 +72,7 @@ class Relevance:
         return self._unrelated[model]
 
 
-def coverages(query: str, hits: Sequence[Hit]) -> list[float]:
+def measure_coverage(query: str, hits: Sequence[Hit]) -> list[float]:
     """Return the share of the query's terms that each passage or the headings above it hold."""
     wanted = set(analyze_query(query))
     if not wanted:
@@ -86,7 +86,7 @@ def terms_of(hit: Hit) -> set[str]:
 
 
 @dataclass(slots=True)
-class Gathered:
+class GatheredPassages:
     """Passages by chunk id in the order they were found; the same words under two ids count once."""
 
     topic: str
@@ -117,8 +117,8 @@ class Gathered:
         """Return passages whose relevance is not known yet."""
         return [hit for chunk_id, hit in self.hits.items() if chunk_id not in self.relevance]
 
-    def judged(self, hits: Sequence[Hit], relevance: Sequence[float]) -> int:
-        """Note how relevant passages are; how many of them are about the topic."""
+    def add_relevance(self, hits: Sequence[Hit], relevance: Sequence[float]) -> int:
+        """Record the relevance of passages; return how many are about the topic."""
         # Under the id they were gathered by, which is that of the first passage with these words.
         self.relevance.update(zip((hit.chunk_id for hit in hits), relevance, strict=True))
         return sum(value >= ABOUT for value in relevance)
@@ -138,7 +138,7 @@ class Gathered:
         """Return whether a passage is surely about the topic."""
         return self.relevance[hit.chunk_id] >= ABOUT
 
-    def uncovered(self, queries: Sequence[str]) -> tuple[str, ...]:
+    def find_uncovered(self, queries: Sequence[str]) -> tuple[str, ...]:
         """Return those that found nothing about the topic, and the topic itself while a term of it is nowhere."""
         about = self.about
         met = {query for hit in about for query in self.found_by[hit.chunk_id]}

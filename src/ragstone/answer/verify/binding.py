@@ -23,7 +23,7 @@ _PRONOUN = re.compile(r"\b(?:it|they|he|she|this|these|its|their|them|that|which
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class FigureSegment:
     """A piece of a sentence around its figures, with the words it leaves out because they were said before."""
 
     figures: tuple[tuple[Figure, frozenset[str]], ...]
@@ -33,13 +33,13 @@ class Segment:
     """Terms it takes over from the segment before it."""
 
 
-def segments(text: str) -> list[Segment]:
+def split_segments(text: str) -> list[FigureSegment]:
     """Return the pieces of a text that have figures; words without one belong to the next figure."""
     spans: list[tuple[tuple[int, int], Figure]] = sorted(
         [*date_spans(text), *quantity_spans(text)], key=lambda item: item[0]
     )
     cuts = [joint.end() for joint in _JOINT.finditer(text)]
-    found: list[Segment] = []
+    found: list[FigureSegment] = []
     before: tuple[str, str] | None = None
     start = 0
     for end in [*cuts, len(text)]:
@@ -47,15 +47,15 @@ def segments(text: str) -> list[Segment]:
         if not inside or (end != len(text) and not any(span[0] >= end for span, _ in spans)):
             continue
         head, tail = text[start : inside[-1][0][0]], text[inside[-1][0][1] : end]
-        said = _taken_over(head, tail, before)
+        said = _take_over(head, tail, before)
         figures = tuple((figure, frozenset(analyze(text[slice(*span)]))) for span, figure in inside)
-        found.append(Segment(figures, frozenset(analyze(text[start:end])), said))
+        found.append(FigureSegment(figures, frozenset(analyze(text[start:end])), said))
         before = (head, tail) if head.strip() else ((before or ("", ""))[0], tail)
         start = end
     return found
 
 
-def _taken_over(head: str, tail: str, before: tuple[str, str] | None) -> frozenset[str]:
+def _take_over(head: str, tail: str, before: tuple[str, str] | None) -> frozenset[str]:
     if before is None:
         return frozenset()
     verb = first_verb(tokens(before[0]))
@@ -76,40 +76,40 @@ def _taken_over(head: str, tail: str, before: tuple[str, str] | None) -> frozens
     return frozenset(said)
 
 
-def misbound(claim: str, sentence: str) -> bool:
+def is_misbound(claim: str, sentence: str) -> bool:
     """Return whether the sentence states a figure of the claim of something else, and another figure of this."""
-    stated = segments(sentence)
+    stated = split_segments(sentence)
     if len(stated) < 2:
         return False
     return any(
-        _bound_elsewhere(figure, (piece.terms | piece.said) - digits, stated)
-        for piece in segments(claim)
+        _is_bound_elsewhere(figure, (piece.terms | piece.said) - digits, stated)
+        for piece in split_segments(claim)
         for figure, digits in piece.figures
     )
 
 
-def _bound_elsewhere(figure: Figure, terms: frozenset[str], stated: Sequence[Segment]) -> bool:
+def _is_bound_elsewhere(figure: Figure, terms: frozenset[str], stated: Sequence[FigureSegment]) -> bool:
     fitting = [
-        piece for piece in stated if any(_related(figure, other, "fits") for other, _ in piece.figures)
+        piece for piece in stated if any(_is_related(figure, other, "fits") for other, _ in piece.figures)
     ]
     rivals = [
         piece
         for piece in stated
-        if piece not in fitting and any(_related(figure, other, "rivals") for other, _ in piece.figures)
+        if piece not in fitting and any(_is_related(figure, other, "rivals") for other, _ in piece.figures)
     ]
     if not fitting or not rivals:
         return False
-    return all(any(_closer(terms, rival, piece) for rival in rivals) for piece in fitting)
+    return all(any(_is_closer(terms, rival, piece) for rival in rivals) for piece in fitting)
 
 
-def _closer(terms: frozenset[str], rival: Segment, piece: Segment) -> bool:
+def _is_closer(terms: frozenset[str], rival: FigureSegment, piece: FigureSegment) -> bool:
     """Return whether at least as many words of the claim stand only with the rival figure as only with its own."""
     own = terms & (piece.terms - rival.terms - rival.said)
     others = terms & (rival.terms - piece.terms - piece.said)
     return len(others) > 0 and len(others) >= len(own)
 
 
-def _related(figure: Figure, other: Figure, how: str) -> bool:
+def _is_related(figure: Figure, other: Figure, how: str) -> bool:
     if isinstance(figure, Quantity) and isinstance(other, Quantity):
         if how == "fits":
             return figure.fits(other)
@@ -119,7 +119,7 @@ def _related(figure: Figure, other: Figure, how: str) -> bool:
     return False
 
 
-def scattered(claim: str, sentence: str, names: Sequence[str], known: Set[str]) -> bool | None:
+def is_scattered(claim: str, sentence: str, names: Sequence[str], known: Set[str]) -> bool | None:
     """Return whether a claim joins words of several clauses, or None if one clause has all of them.
 
     True when its subject, its verb or a name comes from elsewhere, False when only other words do.
@@ -160,7 +160,7 @@ MOST_WORDS = 60
 """Words of a text whose order is looked at."""
 
 
-def reversed_roles(claim: str, source: str) -> bool:
+def has_reversed_roles(claim: str, source: str) -> bool:
     """Return whether two words that stand on either side of a third have changed sides."""
     mine, theirs = _places(claim), _places(source)
     if bool(_PASSIVE.search(claim)) != bool(_PASSIVE.search(source)):
@@ -190,7 +190,7 @@ def _places(text: str) -> dict[str, int]:
     return {term: place for place, term in enumerate(terms) if counts[term] == 1}
 
 
-def mixed_names(claim: str, source: str) -> bool:
+def has_mixed_names(claim: str, source: str) -> bool:
     """Return whether the claim gives a name of the source another partner: Maria Holt where it says Maria Lind."""
     known = [frozenset(run.split()) for run in _FULL_NAME.findall(source)]
     everything = frozenset[str]().union(*known)

@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from ragstone.answer.verify.binding import misbound, mixed_names, reversed_roles, scattered
-from ragstone.answer.verify.conditions import at_certain_times, denied_as_a_whole, left_out, unstated
+from ragstone.answer.verify.binding import has_mixed_names, has_reversed_roles, is_misbound, is_scattered
+from ragstone.answer.verify.conditions import (
+    find_exception,
+    find_framing,
+    is_at_certain_times,
+    is_denied_as_a_whole,
+)
 from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind
-from ragstone.answer.verify.split import clauses, split_claim
+from ragstone.answer.verify.split import split_claim, split_clauses
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.dates import MOST as MOST_DATES
 from ragstone.language.dates import compare_moment, date_spans, moments, on_other_days, timed_otherwise
@@ -41,11 +46,11 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
 
     `around` are headings above it, which may hold its subject; `passage` is the text it stands in.
     """
-    figures = [*_figures(claim, sentence), *_dates(claim, sentence)]
+    figures = [*_compare_figures(claim, sentence), *_compare_dates(claim, sentence)]
     said = restated(claim, sentence)
-    nearest = _nearest(said, sentence)
+    nearest = _nearest_clause(said, sentence)
     denied, opposed = denial_conflicts(said, nearest), opposites(said, nearest)
-    left = left_out(claim, sentence)
+    left = find_exception(claim, sentence)
     conflicts = [_OTHER[figure] for figure, outcome in figures if outcome == "differs"]
     # Closed on Sundays says nothing against open on Mondays.
     elsewhen = denied != opposed and (
@@ -53,17 +58,17 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
     )
     if elsewhen:
         conflicts.clear()
-    if misbound(claim, sentence):
+    if is_misbound(claim, sentence):
         conflicts.append(ObjectionKind.NUMBER_OF_ANOTHER)
     if left == "denied":
         conflicts.append(ObjectionKind.EXCEPTION_DENIED)
     elif denied != opposed and not elsewhen and not left:
         conflicts.append(ObjectionKind.OPPOSITE if opposed else ObjectionKind.DENIED)
-    elif not denied and denied_as_a_whole(claim, sentence):
+    elif not denied and is_denied_as_a_whole(claim, sentence):
         conflicts.append(ObjectionKind.DENIED)
-    if turned_round(claim, nearest):
+    if is_turned_round(claim, nearest):
         conflicts.append(ObjectionKind.TURNED_ROUND)
-    gaps, voids = _gaps(claim, sentence, around), _voids(claim, said, sentence, around)
+    gaps, voids = _find_gaps(claim, sentence, around), _find_voids(claim, said, sentence, around)
     if left:
         voids.append(Objection(ObjectionKind.LEFT_OUT))
     if elsewhen or on_other_days(claim, sentence):
@@ -72,7 +77,8 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
         gaps.append(Objection(ObjectionKind.OPPOSITE_WORDS))
     for figure in dict.fromkeys(figure for figure, outcome in figures if outcome == "absent"):
         elsewhere = all(
-            outcome == "same" for _, outcome in (*_figures(claim, passage), *_dates(claim, passage))
+            outcome == "same"
+            for _, outcome in (*_compare_figures(claim, passage), *_compare_dates(claim, passage))
         )
         (gaps if elsewhere else voids).append(Objection(_MISSING[figure]))
     return Findings(
@@ -84,32 +90,32 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
     )
 
 
-def turned_round(claim: str, sentence: str) -> bool:
+def is_turned_round(claim: str, sentence: str) -> bool:
     """Return whether the two name who does what to whom, or what is more than what, the other way round."""
-    return swapped(claim, sentence) or reversed_roles(claim, sentence)
+    return swapped(claim, sentence) or has_reversed_roles(claim, sentence)
 
 
-def _gaps(claim: str, sentence: str, around: str) -> list[Objection]:
+def _find_gaps(claim: str, sentence: str, around: str) -> list[Objection]:
     """Return what the claim says beyond the sentence."""
     kinds = []
     if overreaches(claim, sentence) and not _of_fewer(sentence):
         kinds.append(ObjectionKind.NOT_OF_ALL)
     if hedged(sentence) and not hedged(claim):
         kinds.append(ObjectionKind.HEDGED)
-    if unbounded(claim, sentence) or at_certain_times(claim, sentence):
+    if unbounded(claim, sentence) or is_at_certain_times(claim, sentence):
         kinds.append(ObjectionKind.LIMITED)
-    if _scattered(claim, sentence, around) is False:
+    if _is_scattered(claim, sentence, around) is False:
         kinds.append(ObjectionKind.SEVERAL_CLAUSES)
-    missing = missing_names(claim, f"{around}\n{sentence}")
+    missing = find_missing_names(claim, f"{around}\n{sentence}")
     return [
         *(Objection(kind) for kind in kinds),
         *(Objection(ObjectionKind.NAME_MISSING, name) for name in missing),
     ]
 
 
-def _voids(claim: str, said: str, sentence: str, around: str) -> list[Objection]:
+def _find_voids(claim: str, said: str, sentence: str, around: str) -> list[Objection]:
     """Return why the sentence mentions the claim without stating it; `said` has the sentence's own figures."""
-    framing = unstated(said, sentence)
+    framing = find_framing(said, sentence)
     kinds = []
     if overreaches(claim, sentence) and _of_fewer(sentence):
         kinds.append(ObjectionKind.NOT_OF_ALL)
@@ -117,9 +123,9 @@ def _voids(claim: str, said: str, sentence: str, around: str) -> list[Objection]
         kinds.append(ObjectionKind.OTHER_TIME)
     if len(date_spans(claim)) >= MOST_DATES:
         kinds.append(ObjectionKind.TOO_MANY_DATES)
-    if mixed_names(claim, sentence):
+    if has_mixed_names(claim, sentence):
         kinds.append(ObjectionKind.OF_ANOTHER)
-    if _scattered(claim, sentence, around) or _crossed(claim, sentence):
+    if _is_scattered(claim, sentence, around) or _is_crossed(claim, sentence):
         kinds.append(ObjectionKind.OF_SOMETHING_ELSE)
     return [*([framing] if framing else []), *(Objection(kind) for kind in kinds)]
 
@@ -128,11 +134,11 @@ def _of_fewer(sentence: str) -> bool:
     return extent(sentence) is not None or tells_share(sentence)
 
 
-def _scattered(claim: str, sentence: str, around: str) -> bool | None:
-    return scattered(claim, sentence, names(claim), set(analyze(around)) if around.strip() else set())
+def _is_scattered(claim: str, sentence: str, around: str) -> bool | None:
+    return is_scattered(claim, sentence, find_names(claim), set(analyze(around)) if around.strip() else set())
 
 
-def _crossed(claim: str, sentence: str) -> bool:
+def _is_crossed(claim: str, sentence: str) -> bool:
     """Return whether a claim's subject and what it says of it come from different clauses: another did that."""
     verb, parts = first_verb(tokens(claim)), [set(analyze(part)) for part in split_claim(sentence)]
     if verb is None or len(parts) < 2 or _PRONOUN.search(sentence):
@@ -144,22 +150,22 @@ def _crossed(claim: str, sentence: str) -> bool:
     return most > 0 and any(subject & part for part in parts) and not any(subject & part for part in holding)
 
 
-def _figures(claim: str, sentence: str) -> list[tuple[_Figure, Outcome]]:
+def _compare_figures(claim: str, sentence: str) -> list[tuple[_Figure, Outcome]]:
     stated = quantities(sentence)
     return [("number", compare(claimed, stated)) for claimed in quantities(claim)]
 
 
-def _dates(claim: str, sentence: str) -> list[tuple[_Figure, Outcome]]:
+def _compare_dates(claim: str, sentence: str) -> list[tuple[_Figure, Outcome]]:
     return [("date", compare_moment(claimed, sentence)) for claimed in moments(claim)]
 
 
-def _nearest(claim: str, sentence: str) -> str:
+def _nearest_clause(claim: str, sentence: str) -> str:
     """Return the clause that shares most terms with the claim, or the sentence where it needs more than one."""
     wanted = set(analyze_query(claim))
-    return max(clauses(sentence)[::-1], key=lambda clause: len(wanted.intersection(analyze(clause))))
+    return max(split_clauses(sentence)[::-1], key=lambda clause: len(wanted.intersection(analyze(clause))))
 
 
-def names(text: str) -> list[str]:
+def find_names(text: str) -> list[str]:
     """Return capitalised words, acronyms and identifiers; neither dates nor the word that begins a sentence."""
     words = text.split()
     dated = [span for span, _ in date_spans(text)]
@@ -175,7 +181,7 @@ def names(text: str) -> list[str]:
     ]
 
 
-def missing_names(claim: str, text: str) -> list[str]:
+def find_missing_names(claim: str, text: str) -> list[str]:
     """Return names in a claim of which no part occurs in a text."""
     known = set(analyze(text))
-    return [name for name in dict.fromkeys(names(claim)) if known and not known & set(analyze(name))]
+    return [name for name in dict.fromkeys(find_names(claim)) if known and not known & set(analyze(name))]

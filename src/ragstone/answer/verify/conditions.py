@@ -59,20 +59,20 @@ class Condition:
     """The term that tells most: is flashing."""
 
 
-def condition_dropped(claim: str, sentence: str) -> bool:
+def drops_condition(claim: str, sentence: str) -> bool:
     """Return whether a sentence says something under a condition that the claim leaves out, or turns round."""
     if narrowed := _NARROWED.match(sentence):
         wanted = _terms(narrowed["what"])
         if len(wanted.intersection(_terms(claim))) < _KEPT * len(wanted):
             return True
-    stated = _conditions(sentence, _SOURCE)
+    stated = _find_conditions(sentence, _SOURCE)
     if not stated:
         return False
-    kept = [*_conditions(claim, _CLAIM), *_states(claim)]
-    return len(stated) == MOST or any(not any(_same(mine, one) for mine in kept) for one in stated)
+    kept = [*_find_conditions(claim, _CLAIM), *_states(claim)]
+    return len(stated) == MOST or any(not any(_are_same(mine, one) for mine in kept) for one in stated)
 
 
-def _conditions(text: str, marks: re.Pattern[str]) -> list[Condition]:
+def _find_conditions(text: str, marks: re.Pattern[str]) -> list[Condition]:
     found = []
     for mark in islice(marks.finditer(text), MOST):
         end = _END.search(text, mark.end())
@@ -80,7 +80,7 @@ def _conditions(text: str, marks: re.Pattern[str]) -> list[Condition]:
         if marks is _SOURCE and not _is_condition(text, mark, words):
             continue
         denied = (mark.group().lower() in _DENYING) != bool(len(denials(words)) % 2)
-        terms = _in_order(words)
+        terms = _are_in_order(words)
         found.append(Condition(frozenset(terms), denied, terms[-1] if terms else ""))
     return found
 
@@ -101,14 +101,14 @@ def _is_condition(text: str, mark: re.Match[str], words: str) -> bool:
 
 
 def _terms(words: str) -> frozenset[str]:
-    return frozenset(_in_order(words))
+    return frozenset(_are_in_order(words))
 
 
-def _in_order(words: str) -> list[str]:
+def _are_in_order(words: str) -> list[str]:
     return analyze(words) if words.strip(" ,.;:") else []
 
 
-def _same(mine: Condition, theirs: Condition) -> bool:
+def _are_same(mine: Condition, theirs: Condition) -> bool:
     """Return whether one is the other in other words; "otherwise" points back and has none of its own."""
     shared = len(mine.terms & theirs.terms)
     if theirs.last and theirs.last not in mine.terms:
@@ -157,24 +157,24 @@ _SEASON = re.compile(
 )
 
 
-def at_certain_times(claim: str, sentence: str) -> bool:
+def is_at_certain_times(claim: str, sentence: str) -> bool:
     """Return whether a sentence speaks of certain days or seasons and the claim leaves them out."""
     return _SEASON.search(strong_part(claim, sentence)) is not None and _SEASON.search(claim) is None
 
 
-def denied_as_a_whole(claim: str, sentence: str) -> bool:
+def is_denied_as_a_whole(claim: str, sentence: str) -> bool:
     """Return whether one of the two calls false what the other states."""
     return bool(_FALSE.search(sentence)) != bool(_FALSE.search(claim))
 
 
-def unstated(claim: str, sentence: str) -> Objection | None:
+def find_framing(claim: str, sentence: str) -> Objection | None:
     """Return why a sentence that mentions what a claim says does not state it, or None when it may."""
     part = strong_part(claim, sentence)
     if _FRAME.search(part) and not _FRAME.search(claim):
         return Objection(ObjectionKind.NOT_A_FACT)
     if _UNREAL.search(part) and not _UNREAL.search(claim):
         return Objection(ObjectionKind.UNREAL)
-    if condition_dropped(claim, part):
+    if drops_condition(claim, part):
         return Objection(ObjectionKind.CONDITIONAL)
     here = set(analyze(claim))
     for word in _TAKEN_BACK.finditer(part):
@@ -229,16 +229,16 @@ class Excepted:
     """The state of this instead, if the text tells it: closed."""
 
 
-def left_out(claim: str, sentence: str) -> Left:
+def find_exception(claim: str, sentence: str) -> Left:
     """Return whether a claim says of an exception, or of all, what the sentence says only of the others."""
-    found = list(_excepted(sentence))
+    found = list(_find_exceptions(sentence))
     if not found:
         return ""
-    terms, own = set(analyze(claim)), [thing.terms for thing in _excepted(claim)]
+    terms, own = set(analyze(claim)), [thing.terms for thing in _find_exceptions(claim)]
     for thing in found:
         if any(thing.terms & kept for kept in own) or thing.state & terms:
             continue
-        share = _named(claim, terms, thing)
+        share = _named_share(claim, terms, thing)
         denies = not thing.state and _DENIES.search(sentence) is not None
         if share == 1 and thing.plain and denies == bool(_DENIES.search(claim)):
             return "denied"
@@ -247,7 +247,7 @@ def left_out(claim: str, sentence: str) -> Left:
     return ""
 
 
-def _named(claim: str, terms: set[str], thing: Excepted) -> float:
+def _named_share(claim: str, terms: set[str], thing: Excepted) -> float:
     """Return how much of an excepted thing a claim names; days and dates are compared as such."""
     mine, theirs = moments(claim), moments(thing.words)
     if mine and theirs:
@@ -255,13 +255,13 @@ def _named(claim: str, terms: set[str], thing: Excepted) -> float:
     return len(thing.terms & terms) / len(thing.terms) if thing.terms else 0.0
 
 
-def _excepted(text: str) -> Iterator[Excepted]:
+def _find_exceptions(text: str) -> Iterator[Excepted]:
     """Yield the things that a text excepts."""
     found: list[tuple[str, bool, frozenset[str]]] = []
     rest = text
     for mark in islice(_MARK.finditer(text), MOST):
         state = frozenset(analyze(mark["state"])) if mark["state"] else frozenset[str]()
-        for words in _things(text, mark):
+        for words in _find_things(text, mark):
             found.append((words, bool(mark["plain"] or state), state))
             rest = rest.replace(words, " ", 1)
     for mark in islice(_BEHIND.finditer(text), MOST):
@@ -272,7 +272,7 @@ def _excepted(text: str) -> Iterator[Excepted]:
         yield Excepted(words, frozenset(analyze(words)) - outside, plain, state)
 
 
-def _things(text: str, mark: re.Match[str]) -> Iterator[str]:
+def _find_things(text: str, mark: re.Match[str]) -> Iterator[str]:
     """Yield the things an exception names, across "and" and commas, up to the next verb."""
     end = _ENDS.search(text, mark.end())
     phrase = text[mark.end() : end.start() if end else len(text)].strip(" .!?")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ragstone.answer.verify.objections import OTHER_FIGURE, ObjectionKind, has_kind, keep_kinds
-from ragstone.answer.verify.reading import Reading
+from ragstone.answer.verify.reading import SentenceReading
 from ragstone.core.answers import ClaimPart, Evidence, Stance, Status, Verdict, source_of
 from ragstone.core.model_types import Entailment
 from ragstone.core.types import Hit
@@ -32,10 +32,10 @@ _OTHER_FIGURE = OTHER_FIGURE | {ObjectionKind.NUMBER_OF_ANOTHER}
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class SentenceJudgement:
     """A sentence with the probabilities that it supports and that it refutes a claim."""
 
-    reading: Reading
+    reading: SentenceReading
     support: float
     refutation: float
 
@@ -51,7 +51,7 @@ class Judgement:
         return max(self.support, self.refutation)
 
 
-def bearing_features(reading: Reading) -> list[float]:
+def bearing_features(reading: SentenceReading) -> list[float]:
     """Return the features of a sentence that bears on a claim."""
     gaps = reading.findings.gaps
     return [
@@ -63,7 +63,7 @@ def bearing_features(reading: Reading) -> list[float]:
     ]
 
 
-def against_features(reading: Reading) -> list[float]:
+def against_features(reading: SentenceReading) -> list[float]:
     """Return the features of a sentence that speaks against the claim it bears on."""
     found = reading.findings
     quoted = max(0.0, (reading.literal - LITERAL) / (1 - LITERAL))
@@ -77,7 +77,7 @@ def against_features(reading: Reading) -> list[float]:
     ]
 
 
-def judge_by_checks(reading: Reading) -> Judgement:
+def judge_by_checks(reading: SentenceReading) -> SentenceJudgement:
     """Judge a sentence by the explicit checks and the embedding model."""
     features = bearing_features(reading)
     bears = _probability(BEARING_WEIGHTS, features)
@@ -86,11 +86,11 @@ def judge_by_checks(reading: Reading) -> Judgement:
     elsewhere = features[_NAME_IS_MISSING] and reading.findings.conflicts
     support, refutation = bears * (1 - against), 0.0 if elsewhere else bears * against
     if reading.findings.voids and refutation <= support:
-        return Judgement(reading, min(support, VOID), 0.0)
-    return Judgement(reading, support, refutation)
+        return SentenceJudgement(reading, min(support, VOID), 0.0)
+    return SentenceJudgement(reading, support, refutation)
 
 
-def judge_by_figures(reading: Reading, *, differs: bool) -> Judgement:
+def judge_by_figures(reading: SentenceReading, *, differs: bool) -> SentenceJudgement:
     """Judge a sentence that is not in English: other figures may refute a claim, nothing supports it."""
     conflicts = keep_kinds(reading.findings.conflicts, OTHER_FIGURE) if differs else ()
     readable = replace(reading.findings, conflicts=conflicts, voids=(), turned=False)
@@ -98,11 +98,11 @@ def judge_by_figures(reading: Reading, *, differs: bool) -> Judgement:
     return replace(judged, support=0.0, refutation=judged.refutation if differs else 0.0)
 
 
-def judge_by_entailment(reading: Reading, entailment: Entailment) -> Judgement:
+def judge_by_entailment(reading: SentenceReading, entailment: Entailment) -> SentenceJudgement:
     """Judge a sentence by the word of an entailment model or an LLM."""
     score = min(max(entailment.score, 0.0), 1.0)
     support = score if entailment.relation == "entails" else 0.0
-    return Judgement(reading, support, score if entailment.relation == "contradicts" else 0.0)
+    return SentenceJudgement(reading, support, score if entailment.relation == "contradicts" else 0.0)
 
 
 def _probability(weights: Sequence[float], features: Sequence[float]) -> float:
@@ -124,7 +124,7 @@ class JudgedPart:
     """One statement of a claim and the judgements on it."""
 
     text: str
-    judgements: tuple[Judgement, ...]
+    judgements: tuple[SentenceJudgement, ...]
 
     @property
     def support(self) -> float:
@@ -148,42 +148,42 @@ class JudgedPart:
         return "LIKELY" if self.support > LIKELY else "UNVERIFIED"
 
 
-def verdict(claim: str, parts: Sequence[JudgedPart], checker: str, degraded: Sequence[str]) -> Verdict:
-    """Return a compound claim is as good as its weakest part."""
+def build_verdict(claim: str, parts: Sequence[JudgedPart], checker: str, degraded: Sequence[str]) -> Verdict:
+    """Return the verdict; a compound claim is as good as its weakest part."""
     return Verdict(
         claim=claim,
         status=min((part.status for part in parts), key=_STATUSES.index),
         stance=min((part.stance for part in parts), key=_WORST_FIRST.index),
         support=round(min(part.support for part in parts), 4),
-        evidence=tuple(_evidence(one) for one in _chosen(parts)),
+        evidence=tuple(_build_evidence(one) for one in _choose_evidence(parts)),
         parts=tuple(ClaimPart(part.text, part.status, part.stance, round(part.support, 4)) for part in parts),
-        sources=min(independent(_supporting(part)) for part in parts),
+        sources=min(count_independent(_supporting_hits(part)) for part in parts),
         checker=checker,
         degraded=tuple(dict.fromkeys(degraded)),
     )
 
 
-def _supporting(part: JudgedPart) -> list[Hit]:
+def _supporting_hits(part: JudgedPart) -> list[Hit]:
     return [one.reading.quote.hit for one in part.judgements if one.stance == "supported"]
 
 
-def independent(hits: Iterable[Hit]) -> int:
+def count_independent(hits: Iterable[Hit]) -> int:
     """Return the number of independent sources: one document, one address or copies of one text count once."""
     counted: list[tuple[Hit, set[str]]] = []
     for hit in hits:
         terms = set(analyze(hit.text))
-        if not any(_same_source(hit, terms, other, known) for other, known in counted):
+        if not any(_is_same_source(hit, terms, other, known) for other, known in counted):
             counted.append((hit, terms))
     return len(counted)
 
 
-def _same_source(hit: Hit, terms: set[str], other: Hit, known: set[str]) -> bool:
+def _is_same_source(hit: Hit, terms: set[str], other: Hit, known: set[str]) -> bool:
     if hit.document_id == other.document_id or hit.uri == other.uri:
         return True
     return len(terms & known) >= _SAME_TEXT * max(len(terms | known), 1)
 
 
-def _chosen(parts: Sequence[JudgedPart]) -> list[Judgement]:
+def _choose_evidence(parts: Sequence[JudgedPart]) -> list[SentenceJudgement]:
     """Return the best evidence of each part, of each stance where sources disagree, then the next best."""
     firsts, rest = [], []
     for part in parts:
@@ -200,7 +200,7 @@ def _chosen(parts: Sequence[JudgedPart]) -> list[Judgement]:
     return distinct[:MOST_EVIDENCE]
 
 
-def _evidence(one: Judgement) -> Evidence:
+def _build_evidence(one: SentenceJudgement) -> Evidence:
     quote = one.reading.quote
     hit = quote.hit
     document_id, start, end = quote.place

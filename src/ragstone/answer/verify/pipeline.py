@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from ragstone.answer.verify.judging import (
     JudgedPart,
-    Judgement,
+    SentenceJudgement,
+    build_verdict,
     judge_by_checks,
     judge_by_entailment,
     judge_by_figures,
-    verdict,
 )
 from ragstone.answer.verify.language import differs_in_figures, is_foreign
-from ragstone.answer.verify.reading import Reader, Reading
+from ragstone.answer.verify.reading import SentenceReader, SentenceReading
 from ragstone.answer.verify.split import MAX_CHARS, split_claim
 from ragstone.core.answers import Verdict
 from ragstone.core.errors import InputError, ModelError, RemoteError
@@ -42,7 +42,7 @@ class ClaimVerifier:
     """Checks claims against what a search finds, with the strongest checker at hand."""
 
     def __init__(self, embedder: Embedder, entailer: Callable[[], Entailer | None] = lambda: None) -> None:
-        self._reader = Reader(embedder)
+        self._reader = SentenceReader(embedder)
         self._entailer = entailer
 
     async def verify(self, claim: str, search: Search) -> Verdict:
@@ -64,12 +64,12 @@ class ClaimVerifier:
             checkers.add(checker)
             parts.append(JudgedPart(text, judgements))
         # Where the model failed on one part only, the verdict is no better than the weaker checker.
-        return verdict(claim, parts, CHECKS if CHECKS in checkers else checkers.pop(), notes)
+        return build_verdict(claim, parts, CHECKS if CHECKS in checkers else checkers.pop(), notes)
 
 
 async def _judge(
-    claim: str, readings: Sequence[Reading], entailer: Entailer | None, notes: list[str]
-) -> tuple[tuple[Judgement, ...], str]:
+    claim: str, readings: Sequence[SentenceReading], entailer: Entailer | None, notes: list[str]
+) -> tuple[tuple[SentenceJudgement, ...], str]:
     """Judge the strongest sentences; return the judgements and the name of the checker that made them."""
     if entailer is not None:
         chosen = readings[:PREMISES]
@@ -83,7 +83,7 @@ async def _judge(
             logger.warning("checking a claim without %s: %s", entailer.name, error)
             notes.append(f"entailment: {error}")
     judgements = []
-    for reading in considered(readings):
+    for reading in select_readings(readings):
         quote = reading.quote
         if await asyncio.to_thread(is_foreign, claim, quote.text, quote.hit.text):
             notes.append(NOT_ENGLISH)
@@ -93,6 +93,6 @@ async def _judge(
     return tuple(judgements), CHECKS
 
 
-def considered(readings: Sequence[Reading]) -> list[Reading]:
+def select_readings(readings: Sequence[SentenceReading]) -> list[SentenceReading]:
     """Return the sentences whose say counts, strongest first."""
     return [reading for reading in readings[:CONSIDERED] if reading.strength >= KEEP * readings[0].strength]

@@ -10,11 +10,11 @@ import numpy as np
 
 from ragstone.answer.cite import Quote
 from ragstone.answer.evidence import COVERAGE_WEIGHT, UNRELATED, closeness, coverage
-from ragstone.answer.rows import as_meant, in_claim, rows, shown
+from ragstone.answer.rows import render_row, rows, select_for_claim, select_words
 from ragstone.answer.sanitize import strip_hidden
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.objections import Findings
-from ragstone.answer.verify.row import check_row, row_statement, states
+from ragstone.answer.verify.row import check_row, is_stated_by, row_statement
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder
@@ -32,7 +32,7 @@ _FEWEST_TERMS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SentenceReading:
     """A sentence read beside a claim."""
 
     quote: Quote
@@ -54,7 +54,7 @@ class Reading:
         """Return the sentence as a checker reads it: with its title and the sentence before it, or its columns."""
         hit, before = self.quote.hit, ""
         if self.quote.head is not None:
-            row = shown(self.quote.text, self.quote.head.text)
+            row = render_row(self.quote.text, self.quote.head.text)
             return "\n".join(strip_hidden(part) for part in (hit.title, hit.section, row) if part)
         for start, end in sentence_spans(hit.text[: self.quote.start]):
             before = hit.text[start:end]
@@ -62,7 +62,7 @@ class Reading:
         return "\n".join(strip_hidden(part) for part in parts if part)
 
 
-class Reader:
+class SentenceReader:
     """Reads passages beside claims; keeps what its model says of unrelated sentences."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -70,11 +70,11 @@ class Reader:
         self._unrelated: Embeddings | None = None
         self._known: dict[tuple[str, str], Vector] = {}
 
-    async def read(self, claim: str, hits: Sequence[Hit]) -> tuple[list[Reading], list[str]]:
+    async def read(self, claim: str, hits: Sequence[Hit]) -> tuple[list[SentenceReading], list[str]]:
         """Return the sentences that bear most on the claim, strongest first, and what could not be done."""
         terms = frozenset(analyze_query(claim))
-        quotes = in_claim(list(sentences(hits)), claim, terms)
-        read = [as_meant(quote, terms) for quote in quotes]
+        quotes = select_for_claim(list(find_sentences(hits)), claim, terms)
+        read = [select_words(quote, terms) for quote in quotes]
         covered = coverage(claim, quotes, read)
         places = sorted(range(len(quotes)), key=lambda place: -covered[place] - quotes[place].hit.score)
         chosen = places[:SHORTLIST]
@@ -88,7 +88,7 @@ class Reader:
         for place, value in zip(chosen, near, strict=True):
             said = restated(claim, read[place])
             share = covered[place] if said == claim else coverage(said, quotes, read)[place]
-            readings.append(_reading(claim, said, quotes[place], value, share))
+            readings.append(_read_quote(claim, said, quotes[place], value, share))
         return sorted(readings, key=lambda reading: -reading.strength), notes
 
     async def _closeness(self, claim: str, read: Sequence[str]) -> list[float]:
@@ -99,7 +99,7 @@ class Reader:
             self._unrelated = await self._embedder.embed(UNRELATED)
         vectors = await self._vectors(asked.model, [strip_hidden(words) for words in read])
         if asked.model != self._unrelated.model:
-            raise _changed()
+            raise _model_changed()
         return closeness(asked.vectors[0], vectors, self._unrelated.vectors)
 
     async def _vectors(self, model: str, texts: Sequence[str]) -> Matrix:
@@ -109,7 +109,7 @@ class Reader:
         if missing:
             made = await self._embedder.embed(missing)
             if made.model != model:
-                raise _changed()
+                raise _model_changed()
             known |= dict(zip(missing, made.vectors, strict=True))
         if len(self._known) > REMEMBERED:
             self._known.clear()
@@ -117,11 +117,11 @@ class Reader:
         return np.stack([known[text] for text in texts])
 
 
-def _changed() -> ModelMismatch:
+def _model_changed() -> ModelMismatch:
     return ModelMismatch("the embedding model changed while sentences were compared")
 
 
-def sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
+def find_sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
     """Yield the sentences of the hits that state something, each place once."""
     seen: set[tuple[str, int, int]] = set()
     for hit in hits:
@@ -136,20 +136,20 @@ def sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
                 yield quote
 
 
-def _reading(claim: str, said: str, quote: Quote, near: float, covered: float) -> Reading:
+def _read_quote(claim: str, said: str, quote: Quote, near: float, covered: float) -> SentenceReading:
     """Read a quote beside a claim; `said` is the claim in the figures of the sentence."""
     headings = f"{quote.hit.title}\n{quote.hit.section}"
     if quote.head is None:
         findings = check(claim, quote.text, headings, quote.hit.text)
-        return Reading(quote, near, covered, literal(said, quote.text), findings)
+        return SentenceReading(quote, near, covered, literal_share(said, quote.text), findings)
     terms = frozenset(analyze_query(claim))
     findings = check_row(claim, quote, terms, headings)
-    share = 1.0 if states(quote, claim, said) else literal(said, row_statement(quote, terms))
-    return Reading(quote, near, covered, share, findings)
+    share = 1.0 if is_stated_by(quote, claim, said) else literal_share(said, row_statement(quote, terms))
+    return SentenceReading(quote, near, covered, share, findings)
 
 
-def literal(claim: str, sentence: str) -> float:
-    """Return share of the claim's neighbouring terms that are neighbours in the sentence."""
+def literal_share(claim: str, sentence: str) -> float:
+    """Return the share of the claim's neighbouring terms that are neighbours in the sentence."""
     claimed, said = analyze(claim), analyze(sentence)
     wanted = set(pairwise(claimed)) or {(term, term) for term in claimed}
     found = set(pairwise(said)) | {(term, term) for term in said}

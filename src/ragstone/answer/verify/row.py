@@ -10,16 +10,16 @@ from ragstone.answer.cite import Quote
 from ragstone.answer.rows import (
     Cell,
     caption,
+    drop_number,
     is_figure,
     is_prose,
     label,
     meant_cells,
     named_cells,
     named_columns,
-    unnumbered,
 )
-from ragstone.answer.verify.binding import misbound
-from ragstone.answer.verify.checks import check, turned_round
+from ragstone.answer.verify.binding import is_misbound
+from ragstone.answer.verify.checks import check, is_turned_round
 from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind, drop_kind, has_kind
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.measurements import quantities
@@ -39,36 +39,36 @@ def row_statement(row: Quote, terms: AbstractSet[str]) -> str:
 def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) -> Findings:
     """Return the findings of a row read beside a claim."""
     known_as = label(row)
-    name, claim = unnumbered(known_as, claim)
+    name, claim = drop_number(known_as, claim)
     said = row_statement(row, terms).replace(known_as, name, 1)
     above = f"{headings}\n{caption(row.head)}" if row.head else headings
     claimed = quantities(claim)
-    found = _without_order(check(claim, said, above, said), claim, claimed, row, terms)
+    found = _drop_word_order(check(claim, said, above, said), claim, claimed, row, terms)
     if not claimed and _says_otherwise(row, terms):
         found = replace(found, voids=(*found.voids, _ELSEWHERE))
     plain = all(one.bound in ("is", "about") for one in claimed)
     if (any(one.move for one in claimed) or (plain and direction(claim))) and not direction(said):
         found = replace(found, voids=(*found.voids, Objection(ObjectionKind.NO_CHANGE)))
     cells = [(column, value.replace(known_as, name, 1)) for column, value in meant_cells(row, terms)]
-    told = _told(claimed, cells, _named_figures(row, terms))
+    told = _compare_figures(claimed, cells, _find_named_figures(row, terms))
     if "differs" in told:
         others = drop_kind(found.conflicts, ObjectionKind.OTHER_NUMBER)
         conflicts = (*others, Objection(ObjectionKind.OTHER_NUMBER))
-        return replace(_with_figures(found), conflicts=conflicts)
-    return _with_figures(found) if claimed and set(told) == {"same"} else found
+        return replace(_drop_missing_number(found), conflicts=conflicts)
+    return _drop_missing_number(found) if claimed and set(told) == {"same"} else found
 
 
-def _without_order(
+def _drop_word_order(
     found: Findings, claim: str, claimed: Sequence[Quantity], row: Quote, terms: AbstractSet[str]
 ) -> Findings:
     """Return the findings without those from word order, which means nothing between cells."""
     values = [value for _, value in meant_cells(row, terms)]
     conflicts, voids = found.conflicts, found.voids
-    if not any(turned_round(claim, value) for value in values):
+    if not any(is_turned_round(claim, value) for value in values):
         conflicts = drop_kind(conflicts, ObjectionKind.TURNED_ROUND)
-    named = _named_figures(row, terms)
-    is_misbound = has_kind(conflicts, {ObjectionKind.NUMBER_OF_ANOTHER})
-    if is_misbound and not any(misbound(claim, value) for value in values):
+    named = _find_named_figures(row, terms)
+    is_elsewhere = has_kind(conflicts, {ObjectionKind.NUMBER_OF_ANOTHER})
+    if is_elsewhere and not any(is_misbound(claim, value) for value in values):
         if not named:
             voids = (*voids, _ELSEWHERE)
         if not named or (len(named) == 1 and all(_fits(quantity, named[0]) for quantity in claimed)):
@@ -86,18 +86,18 @@ def _says_otherwise(row: Quote, terms: AbstractSet[str]) -> bool:
     )
 
 
-def _named_figures(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
+def _find_named_figures(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
     return [cell for cell in named_columns(row, terms) if is_figure(cell[1])]
 
 
-def states(row: Quote, claim: str, said: str) -> bool:
+def is_stated_by(row: Quote, claim: str, said: str) -> bool:
     """Return whether a row and its headings hold all words of a claim, or of the claim in the row's figures."""
     above = f"{row.hit.title}\n{row.hit.section}\n{caption(row.head) if row.head else ''}"
     known = set(analyze(f"{row_statement(row, frozenset(analyze_query(claim)))}\n{above}"))
     return any(known.issuperset(analyze_query(words)) for words in (claim, said))
 
 
-def _with_figures(found: Findings) -> Findings:
+def _drop_missing_number(found: Findings) -> Findings:
     return replace(
         found,
         gaps=drop_kind(found.gaps, ObjectionKind.NUMBER_MISSING),
@@ -105,18 +105,20 @@ def _with_figures(found: Findings) -> Findings:
     )
 
 
-def _told(claimed: Sequence[Quantity], cells: Sequence[Cell], named: Sequence[Cell]) -> list[Outcome]:
+def _compare_figures(
+    claimed: Sequence[Quantity], cells: Sequence[Cell], named: Sequence[Cell]
+) -> list[Outcome]:
     """Return what a row says of each figure: another one only in the one column that the claim names."""
     bound = [any(_fits(one, cell) for cell in named) for one in claimed]
     # Of what its other cells say nothing is claimed until the column that is named has a figure, too.
     readable = cells if any(bound) or not named else named
-    return [_outcome(one, readable, named) for one in claimed]
+    return [_compare_figure(one, readable, named) for one in claimed]
 
 
-def _outcome(claimed: Quantity, cells: Sequence[Cell], named: Sequence[Cell]) -> Outcome:
+def _compare_figure(claimed: Quantity, cells: Sequence[Cell], named: Sequence[Cell]) -> Outcome:
     if any(_fits(claimed, cell) for cell in cells):
         return "same"
-    if len(named) == 1 and any(_rivals(claimed, one) for one in _quantities(named[0])):
+    if len(named) == 1 and any(_is_rival(claimed, one) for one in _quantities(named[0])):
         return "differs"
     return "absent"
 
@@ -131,5 +133,5 @@ def _quantities(cell: Cell) -> Sequence[Quantity]:
     return [one for words in ("", *name.split()) for one in quantities(f"{value} {words}".strip())]
 
 
-def _rivals(claimed: Quantity, stated: Quantity) -> bool:
+def _is_rival(claimed: Quantity, stated: Quantity) -> bool:
     return claimed.rivals(stated if claimed.dimension else replace(stated, lead=claimed.lead or stated.lead))

@@ -49,7 +49,7 @@ def _split(claim: str) -> tuple[str, ...]:
     return tuple(_with_subjects(parts))
 
 
-def clauses(sentence: str) -> list[str]:
+def split_clauses(sentence: str) -> list[str]:
     """Return a sentence and, where it has several, its clauses: a short claim may be one of them."""
     parts = split_claim(sentence)
     return [sentence, *parts] if len(parts) > 1 else [sentence]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ragstone.answer.research import Researcher
-from ragstone.answer.research.pipeline import Search, Task
+from ragstone.answer.research.pipeline import ResearchTask, Search
 from ragstone.core.answers import Research
 from ragstone.core.errors import InputError, ModelError, RemoteError, StoreError
 from ragstone.core.types import Hit, SearchResult
@@ -28,7 +28,7 @@ async def research(
     **parts: Any,
 ) -> Research:
     researcher = Researcher(parts.get("llm"), parts.get("reranker"), parts.get("seconds", 30.0))
-    return await researcher.research(Task(topic, k, iterations, search, embedder))
+    return await researcher.research(ResearchTask(topic, k, iterations, search, embedder))
 
 
 @pytest.mark.req("R-TOL-08", "R-TOL-14")

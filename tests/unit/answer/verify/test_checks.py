@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.verify.checks import check, missing_names, names
+from ragstone.answer.verify.checks import check, find_missing_names, find_names
 from ragstone.answer.verify.objections import Objection, ObjectionKind
 from ragstone.answer.verify.split import split_claim
 from ragstone.language.negation import denial_conflicts, direction, hedged, opposites, overreaches, swapped
@@ -85,11 +85,11 @@ def test_hedges() -> None:
     ],
 )
 def test_names(text: str, found: list[str]) -> None:
-    assert names(text) == found
+    assert find_names(text) == found
 
 
 def test_a_name_may_stand_in_the_heading() -> None:
-    assert missing_names("The boat to Sula leaves.", "It leaves.") == ["Sula"]
+    assert find_missing_names("The boat to Sula leaves.", "It leaves.") == ["Sula"]
     assert check("The boat to Sula leaves.", "The boat leaves.", "Sula").failed == ()
 
 

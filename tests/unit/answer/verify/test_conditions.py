@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.check import unsupported
+from ragstone.answer.check import find_objection
 from ragstone.answer.verify.checks import check
 
 DISK = "If the disk is full, ingest stops."
@@ -72,14 +72,14 @@ LOST = [
 @pytest.mark.parametrize(("source", "claim"), KEPT)
 def test_a_condition_in_other_words_is_kept(source: str, claim: str) -> None:
     assert check(claim, source, passage=source).failed == ()
-    assert unsupported(claim, [source], source) == ""
+    assert find_objection(claim, [source], source) == ""
 
 
 @pytest.mark.parametrize(("source", "claim"), LOST)
 def test_a_condition_left_out_or_changed_is_not(source: str, claim: str) -> None:
     found = check(claim, source, passage=source)
     assert found.conflicts or found.voids
-    assert unsupported(claim, [source], source)
+    assert find_objection(claim, [source], source)
 
 
 def test_a_sentence_of_nothing_but_conditions_states_nothing() -> None:

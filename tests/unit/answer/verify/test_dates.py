@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.verify.checks import check, names
+from ragstone.answer.verify.checks import check, find_names
 from ragstone.answer.verify.objections import Objection, ObjectionKind
 from ragstone.language.dates import MOST, Moment, compare_moment, moments, timed_otherwise
 
@@ -88,7 +88,7 @@ def test_times_are_compared(claim: str, source: str, outcome: str) -> None:
 
 
 def test_a_day_is_no_name() -> None:
-    assert names("The council of Sula meets on Monday in June.") == ["Sula"]
+    assert find_names("The council of Sula meets on Monday in June.") == ["Sula"]
 
 
 @pytest.mark.parametrize(

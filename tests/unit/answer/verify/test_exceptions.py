@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.check import unsupported
+from ragstone.answer.check import find_objection
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.objections import Objection, ObjectionKind
 
@@ -54,7 +54,7 @@ SAID = [
 @pytest.mark.parametrize(("source", "claim"), DENIED)
 def test_what_is_said_of_the_others_is_denied_of_an_exception(source: str, claim: str) -> None:
     assert Objection(ObjectionKind.EXCEPTION_DENIED) in check(claim, source, passage=source).conflicts
-    assert unsupported(claim, [source], source)
+    assert find_objection(claim, [source], source)
 
 
 @pytest.mark.parametrize(("source", "claim"), LEFT_OUT)
@@ -62,13 +62,13 @@ def test_an_exception_never_supports_and_refutes_only_what_is_plain(source: str,
     found = check(claim, source, passage=source)
     assert found.conflicts == ()
     assert Objection(ObjectionKind.LEFT_OUT) in found.voids
-    assert unsupported(claim, [source], source)
+    assert find_objection(claim, [source], source)
 
 
 @pytest.mark.parametrize(("source", "claim"), SAID)
 def test_what_is_said_beside_an_exception_stands(source: str, claim: str) -> None:
     assert check(claim, source, passage=source).failed == ()
-    assert unsupported(claim, [source], source) == ""
+    assert find_objection(claim, [source], source) == ""
 
 
 @pytest.mark.parametrize(

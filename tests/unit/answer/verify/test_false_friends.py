@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.check import unsupported
+from ragstone.answer.check import find_objection
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.objections import Objection, ObjectionKind
 
@@ -57,14 +57,14 @@ def test_a_false_friend_is_a_conflict_or_says_nothing(source: str, claim: str) -
 
 @pytest.mark.parametrize(("source", "claim"), PAIRS)
 def test_an_answer_may_not_say_it_either(source: str, claim: str) -> None:
-    assert unsupported(claim, [source], source)
+    assert find_objection(claim, [source], source)
 
 
 @pytest.mark.parametrize(("source", "claim"), TRUE)
 def test_what_is_said_so_stands(source: str, claim: str) -> None:
     found = check(claim, source, passage=source)
     assert (found.conflicts, found.voids) == ((), ())
-    assert unsupported(claim, [source], source) == ""
+    assert find_objection(claim, [source], source) == ""
 
 
 def test_a_dropped_limit_is_a_gap() -> None:

@@ -6,13 +6,13 @@ from ragstone.answer.cite import Quote
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.judging import against_features, bearing_features
 from ragstone.answer.verify.objections import Objection, ObjectionKind
-from ragstone.answer.verify.reading import Reading
+from ragstone.answer.verify.reading import SentenceReading
 from ragstone.core.types import Hit
 
 
-def read(claim: str, sentence: str, passage: str = "") -> Reading:
+def read(claim: str, sentence: str, passage: str = "") -> SentenceReading:
     hit = Hit("c", "d", "", "d.md", "", None, sentence, 1.0, {}, {}, 0, len(sentence))
-    return Reading(Quote(hit, 0, len(sentence)), 0.5, 0.5, 0.0, check(claim, sentence, "", passage))
+    return SentenceReading(Quote(hit, 0, len(sentence)), 0.5, 0.5, 0.0, check(claim, sentence, "", passage))
 
 
 @pytest.mark.parametrize("name", ["Update", "Mandate", "Candidate", "Phonenumber"])
