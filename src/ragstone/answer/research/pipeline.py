@@ -78,7 +78,9 @@ class Researcher:
         known = {hit.chunk_id: hit.scores["dense"] for hit in hits if "dense" in hit.scores}
         return max(await self._judge_relevance(query, hits, embedder, known, {}), default=0.0)
 
-    async def _run_rounds(self, task: ResearchTask, gathered: GatheredPassages, rounds: list[Round]) -> Stopped:
+    async def _run_rounds(
+        self, task: ResearchTask, gathered: GatheredPassages, rounds: list[Round]
+    ) -> Stopped:
         proposed = asyncio.ensure_future(self._propose(task.topic, gathered, []))
         try:
             gathered.queries.append(task.topic)
