@@ -22,20 +22,17 @@ from ragstone.core.activity import (
 )
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, RagstoneError, unknown_kb
-from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LLM
 from ragstone.core.remedies import Action, Remedy
 from ragstone.gate import Gate
-from ragstone.pruning import Pruning
 from ragstone.query.request import checked_choice, checked_count, checked_query
 from ragstone.settings.tree import Settings
-from ragstone.stores import activity_rows as rows
-from ragstone.stores.activity import ActivityFiles
-from ragstone.stores.activity_log import SearchLog
+from ragstone.stores.activity.feedback import FeedbackRepository
+from ragstone.stores.activity.retrieval_log import MOST_SEARCHES, RetrievalLog
+from ragstone.stores.activity.search_log import SearchLog
+from ragstone.stores.ledger.ledger import SqlLedger
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
     from ragstone.core.types import SearchResult
     from ragstone.evaluate.dataset import Dataset
     from ragstone.evaluate.gaps import Labels
@@ -50,21 +47,18 @@ class Activity:
 
     def __init__(
         self,
-        ledger: Ledger,
-        files: ActivityFiles,
+        ledger: SqlLedger,
         log: SearchLog,
         gate: Gate,
         llm: LLM | None,
         settings: Settings,
     ) -> None:
         self._ledger = ledger
-        self._files = files
         self._log = log
         self._gate = gate
         self._llm = llm
         self._settings = settings
-        self._pruning = Pruning(ledger, files, gate)
-        self.conversations = Conversations(ledger, files, gate, settings.activity.days)
+        self.conversations = Conversations(ledger, gate, settings.activity.days)
 
     async def note(
         self, tenant: str, kb: str, result: SearchResult, *, conversation: str = "", error: str = ""
@@ -111,7 +105,7 @@ class Activity:
             Feedback(moment, scope, asked, one, live[one].document_id, vote, said_by)
             for one in dict.fromkeys(chunk_ids)
         ]
-        await self._files.write(identity, lambda db: rows.add_votes(db, votes))
+        await FeedbackRepository(self._ledger, name).add_votes(scope, votes)
         return len(votes)
 
     async def votes(
@@ -119,8 +113,7 @@ class Activity:
     ) -> list[Feedback]:
         """Votes on passages of documents that are still there, newest first."""
         checked_count("limit", limit, most=10_000)
-        identity, scope = await self._pruned(tenant, kb)
-        return await self._files.run(identity, lambda db: rows.read_votes(db, scope, limit), [])
+        return await (await self._feedback(tenant)).votes(self._kb(kb), limit)
 
     async def searches(
         self,
@@ -135,14 +128,9 @@ class Activity:
         """What was asked of a kb, newest first: all, only what succeeded or failed, or one conversation's."""
         since = None if days is None else now() - timedelta(days=checked_count("days", days, most=3650))
         await self._log.flush()
-        identity, scope = await self._identity(tenant), self._kb(kb)
-        return await self._files.run(
-            identity,
-            lambda db: rows.read_searches(
-                db, scope, since, limit, success=success, conversation=conversation
-            ),
-            [],
-        )
+        await self._gate.read(self._tenant(tenant))
+        log = RetrievalLog(self._ledger, self._tenant(tenant))
+        return await log.searches(self._kb(kb), since, limit, success=success, conversation=conversation)
 
     async def list_conversations(
         self, *, limit: int = 100, tenant: str | None = None, kb: str | None = None
@@ -193,14 +181,13 @@ class Activity:
 
     async def _answered(self, days: int | None, tenant: str | None, kb: str | None) -> list[LoggedSearch]:
         """The searches that tell something of the kb: one that failed says nothing about what is in it."""
-        return await self.searches(limit=rows.MOST_SEARCHES, days=days, success=True, tenant=tenant, kb=kb)
+        return await self.searches(limit=MOST_SEARCHES, days=days, success=True, tenant=tenant, kb=kb)
 
     async def judged(self, *, tenant: str | None = None, kb: str | None = None) -> Dataset | None:
         """The queries whose passages were found useful, as a data set; None when there are none."""
         from ragstone.evaluate.gaps import labelled_queries, labels_of
 
-        identity, scope = await self._pruned(tenant, kb)
-        votes: list[Feedback] = await self._files.run(identity, lambda db: rows.read_votes(db, scope), [])
+        votes = await (await self._feedback(tenant)).votes(self._kb(kb))
         queries = {same_query(one.query): one.query for one in sorted(votes, key=lambda one: one.query)}
         return labelled_queries("feedback", queries, labels_of(votes))
 
@@ -208,9 +195,8 @@ class Activity:
         """What words of queries are called in the documents, as far as useful passages tell: for `synonyms`."""
         from ragstone.evaluate.vocabulary import learnt_terms
 
-        identity, scope = await self._pruned(tenant, kb)
-        votes: list[Feedback] = await self._files.run(identity, lambda db: rows.read_votes(db, scope), [])
-        found = await self._ledger.kb(self._tenant(tenant), scope) if votes else None
+        votes = await (await self._feedback(tenant)).votes(self._kb(kb))
+        found = await self._ledger.kb(self._tenant(tenant), self._kb(kb)) if votes else None
         if found is None:
             return {}
         grades = net_grades(votes)
@@ -225,8 +211,7 @@ class Activity:
 
     async def golden(self, *, tenant: str | None = None, kb: str | None = None) -> list[GoldenQuery]:
         """The golden queries that are kept of a kb."""
-        identity, scope = await self._pruned(tenant, kb)
-        return await self._files.run(identity, lambda db: rows.read_golden(db, scope), [])
+        return await (await self._feedback(tenant)).golden(self._kb(kb))
 
     async def golden_dataset(self, *, tenant: str | None = None, kb: str | None = None) -> Dataset | None:
         """The golden queries of a kb as a data set; None when there are none."""
@@ -255,7 +240,7 @@ class Activity:
             documents.append((document.id, document.title, text))
         async with self._gate.paying(name):
             made = await golden_queries(scope, documents, self._llm)
-        await self._files.write(identity, lambda db: rows.add_golden(db, made))
+        await FeedbackRepository(self._ledger, name).add_golden(scope, made)
         return made
 
     async def add_golden(
@@ -275,58 +260,30 @@ class Activity:
                     remedy=Remedy(Action.LIST_DOCUMENTS),
                 )
         kept = GoldenQuery(scope, asked, tuple(dict.fromkeys(document_ids)), "manual")
-        await self._files.write(identity, lambda db: rows.add_golden(db, [kept]))
+        await FeedbackRepository(self._ledger, name).add_golden(scope, [kept])
 
     async def remove_golden(
         self, query: str | None = None, *, tenant: str | None = None, kb: str | None = None
     ) -> int:
         """Remove a golden query, or all of a kb; how many went."""
-        identity, scope = await self._gate.write(self._tenant(tenant)), self._kb(kb)
-        return await self._files.run(identity, lambda db: rows.remove_golden(db, scope, query), 0)
+        if not await self._gate.write(self._tenant(tenant)):
+            return 0
+        return await (await self._feedback(tenant)).remove_golden(self._kb(kb), query)
 
     async def flush(self) -> None:
         """Write what is remembered of searches now."""
         await self._log.flush()
 
-    async def forget(self, tenant: str, *, documents: Sequence[str] = (), kb: str | None = None) -> None:
-        """Remove what tells of documents, or of a whole kb, that are gone; if it cannot, it is logged, not raised."""
-
-        def forget(db: Connection) -> None:
-            rows.forget_documents(db, documents)
-            if kb is not None:
-                rows.forget_kb(db, kb)
-
-        try:
-            await self._log.flush()
-            await self._files.run(await self._gate.identity(tenant), forget, None)
-        except RagstoneError as error:
-            logger.warning("what was asked of a document or kb that is gone is still kept: %s", error)
-
-    async def prune(self, tenant: str) -> None:
-        """Remove what tells of documents that are gone or were replaced; if it cannot, it is logged, not raised."""
-        await self._log.flush()
-        await self._pruning.prune(tenant)
-
     async def _labels(self, tenant: str | None, kb: str | None) -> Labels:
         from ragstone.evaluate.gaps import labels_of
 
-        identity, scope = await self._pruned(tenant, kb)
-        votes: list[Feedback] = await self._files.run(identity, lambda db: rows.read_votes(db, scope), [])
-        return labels_of(votes, await self._files.run(identity, lambda db: rows.read_golden(db, scope), []))
+        feedback, scope = await self._feedback(tenant), self._kb(kb)
+        return labels_of(await feedback.votes(scope), await feedback.golden(scope))
 
-    async def _pruned(self, tenant: str | None, kb: str | None) -> tuple[str, str]:
-        """The tenant's id and the kb's name, when nothing is left of documents that sources or time took away."""
-        identity, scope, name = await self._identity(tenant), self._kb(kb), self._tenant(tenant)
-        known: list[str] = await self._files.run(identity, lambda db: rows.document_ids(db, scope), [])
-        gone = [one for one in known if await self._ledger.status(name, one) is None]
-        if gone:
-            await self._files.run(identity, lambda db: rows.forget_documents(db, gone), None)
-        return identity, scope
-
-    async def _identity(self, tenant: str | None) -> str:
-        """The id of who asks; a tenant that is suspended is refused."""
+    async def _feedback(self, tenant: str | None) -> FeedbackRepository:
+        """Return the votes and golden queries of a tenant; one that is suspended is refused."""
         await self._gate.read(self._tenant(tenant))
-        return await self._gate.identity(self._tenant(tenant))
+        return FeedbackRepository(self._ledger, self._tenant(tenant))
 
     def _tenant(self, tenant: str | None) -> str:
         return self._settings.tenant if tenant is None else tenant

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from ragstone.core.activity import Conversation, Turn
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, RagstoneError, StoreError
-from ragstone.core.ledger import Ledger
 from ragstone.core.types import Hit
 from ragstone.gate import Gate
-from ragstone.pruning import Pruning
-from ragstone.stores import turn_rows
-from ragstone.stores.activity import ActivityFiles
-from ragstone.stores.activity_rows import ToldOf
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
+from ragstone.stores.activity import conversations as rows
+from ragstone.stores.activity.conversations import ConversationRepository
+from ragstone.stores.ledger.ledger import SqlLedger
 
 logger = logging.getLogger(__name__)
 REMEMBERED = 5
@@ -28,46 +22,29 @@ REMEMBERED = 5
 MOST_NAME_CHARS = 200
 MOST_CHARS = 8000
 MOST_DOCUMENTS = 100
+WRITE_SECONDS = 2.0
+"""An answer waits no longer for its turn to be kept: a long transaction may be at work on the ledger."""
 
 
 class Conversations:
     """The conversations of each tenant's kbs, for as long as searches are remembered."""
 
-    def __init__(self, ledger: Ledger, files: ActivityFiles, gate: Gate, days: int) -> None:
+    def __init__(self, ledger: SqlLedger, gate: Gate, days: int) -> None:
         self._ledger = ledger
-        self._files = files
         self._gate = gate
         self._kept = timedelta(days=days)
-        self._pruning = Pruning(ledger, files, gate)
 
     async def all(self, tenant: str, kb: str, limit: int) -> list[Conversation]:
-        """The conversations that there are, the last one first."""
+        """Return the conversations of a kb, the last one first."""
         await self._gate.read(tenant)
-        identity, oldest = await self._gate.identity(tenant), now() - self._kept
-        return await self._files.read(
-            identity, lambda db: turn_rows.read_conversations(db, kb, oldest, limit), []
-        )
+        return await ConversationRepository(self._ledger, tenant).list(kb, now() - self._kept, limit)
 
-    async def turns(
-        self, name: str, tenant: str, kb: str, limit: int = turn_rows.MOST_OF_ONE
-    ) -> tuple[Turn, ...]:
-        """The last turns, oldest first; an answer goes with its documents, and when one of them is replaced."""
+    async def turns(self, name: str, tenant: str, kb: str, limit: int = rows.MOST_OF_ONE) -> tuple[Turn, ...]:
+        """Return the last turns, oldest first; an answer goes with its documents, and when one is replaced."""
         checked_conversation(name)
         await self._gate.read(tenant)
-        identity, oldest = await self._gate.identity(tenant), now() - self._kept
-
-        def read(db: Connection) -> list[Turn]:
-            return turn_rows.read_turns(db, kb, name, oldest, limit)
-
-        found: list[Turn] = await self._files.read(identity, read, [])
-        told = ToldOf(
-            {one for turn in found for one in turn.document_ids},
-            {one for turn in found for one in turn.chunk_ids},
-        )
-        gone = await self._pruning.gone(tenant, told)
-        # What a source or time took away, or somebody replaced, is not told, even if it cannot be removed now.
-        await self._pruning.remove(identity, gone)
-        return tuple(_without(turn, gone) for turn in found)
+        turns = ConversationRepository(self._ledger, tenant)
+        return tuple(await turns.turns(kb, name, now() - self._kept, limit))
 
     async def last(self, name: str, tenant: str, kb: str) -> tuple[tuple[Turn, ...], str]:
         """What the next turn is told of; none, and what went wrong, where that cannot be read."""
@@ -80,38 +57,28 @@ class Conversations:
     async def add(
         self, name: str, tenant: str, kb: str, question: str, answer: str, hits: Iterable[Hit]
     ) -> str:
-        """Keep a turn; what went wrong, if it could not be kept: whoever asked has an answer all the same."""
+        """Keep a turn, and return what went wrong if it could not be kept: the answer is given all the same."""
         read = [(hit.document_id, hit.chunk_id) for hit in hits]
-        passages = dict(read)  # one of each document: those that are live at once are of one version
-        ids, chunks = tuple(passages)[:MOST_DOCUMENTS], tuple(passages.values())
+        ids = tuple(dict(read))
+        if len(ids) > MOST_DOCUMENTS:
+            answer = ""  # it could not go with all that it was made from
+        turn = Turn(now(), kb, name, question[:MOST_CHARS], answer[:MOST_CHARS], ids[:MOST_DOCUMENTS])
+        turns = ConversationRepository(self._ledger, tenant)
         try:
-            identity, oldest = await self._gate.identity(tenant), now() - self._kept
-            if len(passages) > MOST_DOCUMENTS or await self._changed(tenant, [chunk for _, chunk in read]):
-                answer = ""  # it could not go with all that it was made from, or some of that is gone by now
-            chunks = chunks if answer else ()
-            turn = Turn(now(), kb, name, question[:MOST_CHARS], answer[:MOST_CHARS], ids, chunks)
-            await self._files.write(identity, lambda db: turn_rows.add_turn(db, turn, oldest))
-        except RagstoneError as error:
-            logger.warning("a turn of a conversation was not kept: %s", error)
-            return f"conversation: this turn is not remembered: {error}"
+            async with asyncio.timeout(WRITE_SECONDS):
+                await turns.add(turn, [chunk for _, chunk in read], now() - self._kept)
+        except (RagstoneError, TimeoutError) as error:
+            reason = str(error) or "the ledger is busy"
+            logger.warning("a turn of a conversation was not kept: %s", reason)
+            return f"conversation: this turn is not remembered: {reason}"
         return ""
 
-    async def _changed(self, tenant: str, chunk_ids: Sequence[str]) -> bool:
-        """Whether a passage is not in a live document any more."""
-        return bool(chunk_ids) and not await self._ledger.live_chunks(tenant, chunk_ids) >= set(chunk_ids)
-
     async def forget(self, name: str, tenant: str, kb: str) -> int:
-        """Remove a conversation; how many turns it had."""
+        """Remove a conversation and return how many turns it had."""
         checked_conversation(name)
-        identity = await self._gate.write(tenant)
-        return await self._files.run(identity, lambda db: turn_rows.remove_turns(db, kb, name), 0)
-
-
-def _without(turn: Turn, gone: ToldOf) -> Turn:
-    if gone.documents.isdisjoint(turn.document_ids) and gone.chunks.isdisjoint(turn.chunk_ids):
-        return turn
-    there = tuple(one for one in turn.document_ids if one not in gone.documents)
-    return replace(turn, answer="", document_ids=there, chunk_ids=())
+        if not await self._gate.write(tenant):
+            return 0
+        return await ConversationRepository(self._ledger, tenant).remove(kb, name)
 
 
 def checked_conversation(name: str) -> str:

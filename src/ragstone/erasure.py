@@ -21,7 +21,8 @@ from ragstone.core.errors import NotFoundError, RagstoneError
 from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place
-from ragstone.stores import activity_rows
+from ragstone.stores.activity import removal
+from ragstone.stores.activity.removal import Removed
 from ragstone.stores.health.abandoned_indexes import left_stores
 from ragstone.stores.ledger import erasure
 from ragstone.stores.ledger import erasure as erasure_counts
@@ -30,14 +31,13 @@ from ragstone.stores.vectors.partitions import count_points, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from sqlite3 import Connection
 
     from ragstone.stores.factory import Stores
 
 logger = logging.getLogger(__name__)
 LEDGER, FILES, VECTORS, ACTIVITY = "ledger", "files", "vectors", "activity"
 LATER = "the next search or change finishes it, or", Remedy(Action.REPAIR_STORES)
-ASKED = "what was asked of it may still be in this file"
+ASKED = "what was asked of it may still be in this log"
 DEPTH = 100
 """How far down a search for a chunk's own words and vector looks for it."""
 WORDS = 12
@@ -58,6 +58,7 @@ class _Case:
     left_behind: list[str] = field(default_factory=list)
     """What stores that are not in use any more may hold of it."""
     traces: Traces | None = None
+    removed: Removed = field(default_factory=Removed)
     requery: int | None = None
     scrubbed: bool = False
 
@@ -91,7 +92,6 @@ class Eraser:
         self._lexical = stores.lexical
         self._provider = stores.mirror.provider if stores.mirror else None
         self._tenants = stores.tenants
-        self._activity = stores.activity
         self._audit = Auditor(stores.audit, self._tenant_id)
 
     async def erase(self, tenant: str, targets: Sequence[Target]) -> list[Receipt]:
@@ -123,18 +123,17 @@ class Eraser:
             ]
             with case.unless(VECTORS):
                 await self._count_points(case, case.before)
+            with suppress(RagstoneError):  # a log that cannot be read is removed all the same
+                case.before[ACTIVITY] = {"rows": await self._count_all_activity(name)}
             with case.unless(LEDGER):
                 case.scrubbed = await self._ledger.scrub(name, ())
         case.before[FILES] = {"files": (await self._ledger.remains(tenant.id))["files"]}
-        with suppress(RagstoneError):  # what cannot be read is removed all the same
-            case.before[ACTIVITY] = {"rows": await self._activity.run(tenant.id, activity_rows.count_all, 0)}
         with case.unless(f"tenant '{name}'", remedy=Remedy(Action.FINISH_TENANT_DELETION, tenant=name)):
             await self._tenants.delete(name)
         left = dict(await self._ledger.remains(tenant.id))
         case.after[FILES] = {"files": left.pop("files")}
+        case.after[ACTIVITY] = {"rows": left.pop("activity", 0)}
         case.after[LEDGER] = left
-        with case.unless(ACTIVITY):
-            case.after[ACTIVITY] = {"rows": await self._activity.run(tenant.id, activity_rows.count_all, 0)}
         await self._look_elsewhere(name, case, samples)
         receipt = case.receipt(name)
         await self._audit.erased(receipt, tenant.id)
@@ -164,18 +163,21 @@ class Eraser:
         with case.unless(VECTORS):
             await self._count_points(case, case.before)
         files = await self._count_files(tenant, traces.document_ids)
+        logged: int | None = None
+        with suppress(RagstoneError):  # said when it is counted again
+            logged = await self._count_logged(tenant, traces)
         await self._audit.changed(tenant, action, target.name, kb=target.kb, outcome="begun")
         async with self._ledger.transaction(tenant) as tx:
             erased = await tx.erase(target)
         if erased is None:
             return None  # somebody else was faster
-        case.traces = erased.traces
+        case.traces, case.removed = erased.traces, erased.removed
         case.before |= {
             LEDGER: erased.rows,
             FILES: {"originals": files},
         }
-        with case.unless(ACTIVITY):
-            case.before[ACTIVITY] = {"rows": await self._count_activity(tenant, case)}
+        if logged is not None:
+            case.before[ACTIVITY] = {"rows": erased.activity + logged}
         logger.info("erased %s %s: %d chunks", target.kind, target.name, erased.rows["chunks"])
         return case
 
@@ -191,9 +193,8 @@ class Eraser:
         with common.unless(FILES, *LATER):
             await self._ledger.sweep(tenant, ids)
         with common.unless(ACTIVITY, ASKED):
-            await self._forget_activity(
-                tenant, ids, [one.target.name for one in cases if one.target.kind == "kb"]
-            )
+            for case in cases:
+                await self._ledger.forget_logged(tenant, case.removed)
         for case in cases:
             # What could not be counted before may be done by now, so that only this is to be told.
             case.unfinished, case.scrubbed = list(common.unfinished), common.scrubbed
@@ -205,7 +206,7 @@ class Eraser:
         files = await self._count_files(tenant, traces.document_ids)
         case.after[FILES] = {"originals": files}
         with case.unless(ACTIVITY, ASKED):
-            case.after[ACTIVITY] = {"rows": await self._count_activity(tenant, case)}
+            case.after[ACTIVITY] = {"rows": await self._count_activity(tenant, traces)}
         if files:
             case.unfinished.append(
                 advise(
@@ -245,25 +246,19 @@ class Eraser:
         blobs = await self._ledger.blobs(tenant)
         return await asyncio.to_thread(lambda: sum(len(blobs.names(one)) for one in document_ids))
 
-    async def _count_activity(self, tenant: str, case: _Case) -> int:
-        assert case.traces is not None
-        ids, kb = case.traces.document_ids, case.target.name
+    async def _count_activity(self, tenant: str, traces: Traces) -> int:
+        kb_id = traces.kb.id if traces.whole_kb else None
+        rows = await self._ledger.read(tenant, removal.count_rows, traces.document_ids, kb_id)
+        return rows + await self._count_logged(tenant, traces)
 
-        def count(db: Connection) -> int:
-            whole = activity_rows.count_kb(db, kb) if case.target.kind == "kb" else 0
-            return whole + activity_rows.count_documents(db, ids)
+    async def _count_logged(self, tenant: str, traces: Traces) -> int:
+        kb_id = traces.kb.id if traces.whole_kb else None
+        return await self._ledger.count_logged(tenant, traces.document_ids, kb_id)
 
-        return await self._activity.run(await self._tenant_id(tenant), count, 0)
-
-    async def _forget_activity(self, tenant: str, ids: Sequence[str], kbs: Sequence[str]) -> None:
-        """What was asked and said of it."""
-
-        def forget(db: Connection) -> None:
-            activity_rows.erase_documents(db, ids)
-            for kb in kbs:
-                activity_rows.forget_kb(db, kb)
-
-        await self._activity.run(await self._tenant_id(tenant), forget, None)
+    async def _count_all_activity(self, tenant: str) -> int:
+        """Count conversations, votes, golden queries and logged searches, wherever the log is."""
+        rows = await self._ledger.read(tenant, removal.count_tenant_rows)
+        return rows + await self._ledger.read_log(tenant, removal.count_tenant_log, 0)
 
     async def _tenant_id(self, tenant: str) -> str:
         found = await self._tenants.get(tenant)

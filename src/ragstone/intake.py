@@ -316,7 +316,6 @@ class Intake:
             async with self._gate.audit.carrying_out(owner, "source.delete", [name], scope) as removal:
                 async with self._ledger.transaction(owner) as tx:
                     await tx.delete_source(found, name)
-                await self._upkeep.prune(owner)
                 removal.did(name, gone)
             return gone
         await self._book.remove(owner, record.id)

@@ -65,8 +65,6 @@ class Library(EmbeddingKeeper):
         report = await pipeline.run(owner, name, items, on_progress, listings=listings)
         if report.removed:
             await self._parts.gate.audit.came_about(owner, "document.gone", kb=name, count=report.removed)
-        if report.removed or report.updated:
-            await self.activity.prune(owner)
         return report
 
     async def ingest_urls(
@@ -195,14 +193,10 @@ class Library(EmbeddingKeeper):
         if await self._parts.ledger.status(owner, document_id) is None:
             await audit.denied(owner, "document.delete", document_id)
             return False
-        brought = await self._parts.ledger.children(owner, document_id)
         async with audit.carrying_out(owner, "document.delete", [document_id]) as removal:
             async with self._parts.ledger.transaction(owner) as tx:
                 gone = await tx.delete(document_id)
             removal.did(document_id, int(gone))
-            await self.activity.forget(owner, documents=[document_id])
-            if brought:  # what came in with it went with it, whatever else that had brought
-                await self.activity.prune(owner)
             await self.corpora.refresh(owner)
         return gone
 
@@ -215,7 +209,6 @@ class Library(EmbeddingKeeper):
             async with self._parts.ledger.transaction(owner) as tx:
                 gone = await tx.delete_kb(kb)
             removal.did(kb, gone)
-            await self.activity.forget(owner, kb=kb)
             await self.corpora.refresh(owner)
         return gone
 

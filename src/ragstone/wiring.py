@@ -78,7 +78,6 @@ def open_engine(settings: Settings | None = None) -> Engine:
                 closing,
                 refresher,
                 triggers,
-                activity,
             )
         ),
         reembedder=reembedder,
@@ -88,7 +87,7 @@ def open_engine(settings: Settings | None = None) -> Engine:
         corpora=cache(lambda: _corpora(settings, stores, embedders, llm, gate, activity)),
         eraser=cache(lambda: _eraser(stores)),
         reindex=lambda tenant, kb: reindex(stores, tenant, kb),
-        web=_web(settings, stores, gate, closing),
+        web=_web(settings, stores, closing),
         records=_records(settings),
         activity=activity,
         entailer=entailer,
@@ -163,7 +162,6 @@ def _intake(
     closing: list[Closing],
     refresher: Callable[[], Refresher],
     triggers: Callable[[], Triggers],
-    activity: Callable[[], Activity],
 ) -> Intake:
     from ragstone.fetch import Fetcher
     from ragstone.ingest.backfill import SpaceFiller, SpaceUpkeep
@@ -194,7 +192,6 @@ def _intake(
         audit=gate.audit,
         spaces=spaces,
         start_refresh=triggers().start_due,
-        prune=lambda tenant: activity().prune(tenant),
     )
 
     async def refresh(tenant: str, job: Job, tell: Callable[[JobProgress], None]) -> str:
@@ -281,27 +278,24 @@ def _activity(
     settings: Settings, stores: Stores, gate: Gate, llm: LLM | None, closing: list[Closing]
 ) -> Activity:
     from ragstone.activity import Activity
-    from ragstone.stores.activity_log import SearchLog
+    from ragstone.stores.activity.search_log import SearchLog
 
-    async def still(tenant: str, tenant_id: str) -> bool:
-        found = await stores.tenants.get(tenant)
-        return found is not None and found.id == tenant_id and found.state != "deleting"
-
-    log = SearchLog(stores.activity, settings.activity.days, still)
-    closing.insert(0, log.close)  # the first to go: it asks the stores who there still is
-    return Activity(stores.ledger, stores.activity, log, gate, llm, settings)
+    log = SearchLog(stores.ledger, settings.activity.days)
+    closing.insert(0, log.close)  # the first to go: it writes to the ledger
+    return Activity(stores.ledger, log, gate, llm, settings)
 
 
-def _web(settings: Settings, stores: Stores, gate: Gate, closing: list[Closing]) -> WebSearcher | None:
+def _web(settings: Settings, stores: Stores, closing: list[Closing]) -> WebSearcher | None:
     if settings.web.kind == "none":
         return None
+    from ragstone.stores.activity.web_results import WebResultRepository
     from ragstone.websearch import build_web_search
     from ragstone.websearch.searcher import WebSearcher
-    from ragstone.websearch.store import WebResultStore
 
-    store = WebResultStore(settings.data_dir / "web-results.db", settings.web.cache_hours)
-    stores.tenants.also_removes(store.forget)
-    searcher = WebSearcher(build_web_search(settings.web), store, gate.identity, settings.web.k)
+    def cache(tenant: str) -> WebResultRepository:
+        return WebResultRepository(stores.ledger, tenant, settings.web.cache_hours)
+
+    searcher = WebSearcher(build_web_search(settings.web), cache, settings.web.k)
     closing.append(searcher.close)
     return searcher
 

@@ -18,10 +18,9 @@ from ragstone.testing.fakes import FakeEmbedder
 OLD, NEW = "corpus_embeddings", "game"
 QUESTION = "Where does the dragon sleep?"
 POINTS = {
-    "what was asked half moved": "ragstone.corpora.renaming:merge_kb+",
-    "what was asked moved": "ragstone.stores.ledger.kb_names:rename_kb",
+    "nothing renamed": "ragstone.stores.ledger.kb_names:rename_kb",
     "the kb half renamed": "ragstone.stores.ledger.kb_names:rename_kb+",
-    "the kb renamed": "ragstone.corpora.renaming:Renaming._follow",
+    "the kb renamed": "ragstone.stores.corpus.upkeep:FileUpkeep.refresh",
     "one file in place": "ragstone.stores.corpus.files:put_in_place+",
     "the files in place": "ragstone.stores.corpus.files:FilePair.remove",
     "all but the record": "ragstone.core.audit:_ended",

@@ -15,8 +15,8 @@ from ragstone import conversation as conversations
 from ragstone.core.answers import Answer, AnswerReady
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, StoreFull
-from ragstone.stores import turn_rows
-from ragstone.stores.activity import ActivityFiles
+from ragstone.stores.activity import conversations as rows
+from ragstone.stores.activity.conversations import ConversationRepository
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
 
 TEXTS = {
@@ -48,7 +48,7 @@ async def _streamed(engine: Engine, question: str, **options: str) -> Answer:
 def _words(folder: Path) -> str:
     """All that the turns on the disk say."""
     said = []
-    for file in (folder / "activity").glob("*.db"):
+    for file in folder.glob("tenants/*/ledger.db"):
         with closing(sqlite3.connect(file)) as connection:
             said += [text for row in connection.execute("SELECT question, answer FROM turns") for text in row]
     return "\n".join(said)
@@ -154,8 +154,8 @@ async def test_documents_that_went_another_way_take_answers_along(engine: Engine
 async def test_turns_are_bounded_and_do_not_stay_for_ever(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn_rows, "MOST_OF_ONE", 2)
-    monkeypatch.setattr(turn_rows, "MOST_TURNS", 3)
+    monkeypatch.setattr(rows, "MOST_OF_ONE", 2)
+    monkeypatch.setattr(rows, "MOST_TURNS", 3)
     for n in range(3):
         await engine.search(f"granite number {n}", conversation="one")
     for n in range(2):
@@ -190,7 +190,7 @@ async def test_an_answer_is_given_also_where_it_cannot_be_remembered(
     async def full(*_: object) -> None:
         raise StoreFull("disk is full")
 
-    monkeypatch.setattr(ActivityFiles, "write", full)
+    monkeypatch.setattr(ConversationRepository, "add", full)
     told = "conversation: this turn is not remembered: disk is full"
     answer = await engine.ask(FIRST, conversation="talk")
     assert (answer.status, answer.degraded[-1]) == ("answered", told)

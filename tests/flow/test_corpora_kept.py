@@ -36,7 +36,6 @@ from ragstone.core.errors import (
 )
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase
-from ragstone.stores.activity_rows import TABLES
 from ragstone.stores.corpus.files import FilePair
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -304,10 +303,15 @@ def test_what_was_asked_of_a_collection_that_is_replaced_is_forgotten(stone: Rag
     stone.activity.add_golden("dragon", [hit.document_id], kb=NAME)
     Path("data/corpus.txt").write_text(NEW)
     stone.corpora.build(AGAIN)
-    (file,) = Path("data/activity").glob("*.db")
+    asked = stone.activity.searches(kb=NAME)
+    assert [(one.query, one.shown) for one in asked] == [
+        ("dragon", ()),
+        ("Where does the dragon sleep?", ()),
+    ]
+    (file,) = Path("data").glob("tenants/*/ledger.db")
     with closing(sqlite3.connect(file)) as db:
-        rows = [db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES]
-        assert rows == [0] * len(TABLES)
+        for table in ("votes", "golden_queries", "turn_documents"):
+            assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
         assert db.execute("SELECT question, answer FROM turns").fetchall() == [
             ("Where does the dragon sleep?", "")
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ TEXTS = {
     "slate": "Slate splits into thin sheets. Roofs of the west are covered with it to this day.",
 }
 
+LOG, HITS = "retrieval_log", "retrieval_log_hits"
 READS = ("votes", "searches", "report", "gaps", "judged", "learnt_terms", "golden", "golden_dataset")
 VERBS = (*READS, "make_golden", "remove_golden")
 
@@ -35,12 +37,11 @@ def _items() -> list[Item]:
 
 
 def _rows(folder: Path, table: str) -> int:
-    files = list((folder / "activity").glob("*.db"))
+    name = "retrieval_log.db" if table.startswith("retrieval_log") else "ledger.db"
     total = 0
-    for file in files:
-        connection = sqlite3.connect(file)
-        total += connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
-        connection.close()
+    for file in folder.glob(f"tenants/*/{name}"):
+        with closing(sqlite3.connect(file)) as connection:
+            total += connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
     return total
 
 
@@ -204,7 +205,7 @@ def _all_kinds(stone: Ragstone) -> str:
 def test_what_tells_of_a_document_goes_with_it(quarry: Ragstone, tmp_path: Path, way: str) -> None:
     with quarry:
         document = _all_kinds(quarry)
-        assert (_rows(tmp_path / "data", "votes"), _rows(tmp_path / "data", "shown")) == (1, 3)
+        assert [_rows(tmp_path / "data", table) for table in ("votes", HITS)] == [1, 3]
         if way == "delete":
             quarry.delete(document)
         elif way == "erase":
@@ -215,8 +216,12 @@ def test_what_tells_of_a_document_goes_with_it(quarry: Ragstone, tmp_path: Path,
             [receipt] = quarry.erase("source", "test")
             assert (receipt.removed["activity"], receipt.complete) == ({"rows": 5}, True)
         left = 2 if way == "delete" else 0  # a query may say what the document says: erased, it goes, too
-        assert _rows(tmp_path / "data", "searches") == left // 2
-        assert [_rows(tmp_path / "data", table) for table in ("votes", "golden", "shown")] == [0, 0, left]
+        assert _rows(tmp_path / "data", LOG) == left // 2
+        assert [_rows(tmp_path / "data", table) for table in ("votes", "golden_queries", HITS)] == [
+            0,
+            0,
+            left,
+        ]
 
 
 @pytest.mark.parametrize("erase", [False, True])
@@ -231,7 +236,7 @@ def test_a_kb_goes_with_all_that_was_asked_of_it(quarry: Ragstone, tmp_path: Pat
             assert (receipt.remaining["activity"], receipt.complete) == ({"rows": 0}, True)
         else:
             quarry.delete_kb("default")
-        assert [_rows(tmp_path / "data", table) for table in ("searches", "votes", "golden")] == [1, 0, 0]
+        assert [_rows(tmp_path / "data", table) for table in (LOG, "votes", "golden_queries")] == [1, 0, 0]
 
 
 def test_a_tenant_leaves_no_file(quarry: Ragstone, tmp_path: Path) -> None:
@@ -241,7 +246,7 @@ def test_a_tenant_leaves_no_file(quarry: Ragstone, tmp_path: Path) -> None:
         [receipt] = quarry.erase("tenant", "default")
         assert (receipt.removed["activity"], receipt.remaining["activity"]) == ({"rows": 4}, {"rows": 0})
         assert receipt.complete
-    assert list((tmp_path / "data" / "activity").iterdir()) == []
+    assert list((tmp_path / "data" / "tenants").iterdir()) == []
 
 
 def test_documents_that_a_source_took_away_are_not_judged_any_more(quarry: Ragstone) -> None:
@@ -262,7 +267,7 @@ def test_logging_can_be_switched_off(fake_model: FakeEmbedder, tmp_path: Path) -
         stone.ingest_items(_items())
         stone.search("granite")
         assert stone.activity.searches() == []
-    assert not (tmp_path / "data" / "activity").exists()
+    assert not list((tmp_path / "data").rglob("retrieval_log.db"))
 
 
 def test_a_log_that_cannot_be_written_fails_no_search(
@@ -271,7 +276,7 @@ def test_a_log_that_cannot_be_written_fails_no_search(
     def full(*_: object, **__: object) -> None:
         raise StoreFull("no space left")
 
-    monkeypatch.setattr("ragstone.stores.activity._run", full)
+    monkeypatch.setattr("ragstone.stores.ledger.sqlite.log.LogFile._run", full)
     with quarry:
         assert quarry.search("granite").hits
     assert "1 searches were not logged: no space left" in caplog.text
@@ -339,9 +344,7 @@ def test_what_is_no_text_is_refused(quarry: Ragstone) -> None:
 
 
 def _break(folder: Path) -> None:
-    [file] = (folder / "activity").glob("*.db")
-    for other in (folder / "activity").glob("*.db-*"):
-        other.unlink()
+    [file] = folder.glob("tenants/*/retrieval_log.db")
     file.write_bytes(b"garbage" * 1000)
 
 
@@ -354,17 +357,17 @@ def test_a_broken_log_keeps_nothing_from_being_deleted(
         _break(tmp_path / "data")
         if way == "delete":
             assert quarry.delete(document)
-            assert "is still kept: activity/" in caplog.text
+            assert "cannot remove deleted documents from the retrieval log: retrieval_log.db" in caplog.text
         elif way == "delete_kb":
             assert quarry.delete_kb("default") == 3
         elif way == "tenant":
             [receipt] = quarry.erase("tenant", "default")
             assert receipt.complete
-            assert list((tmp_path / "data" / "activity").iterdir()) == []
+            assert list((tmp_path / "data" / "tenants").iterdir()) == []
         else:
             [receipt] = quarry.erase(way, document if way == "document" else "default")  # type: ignore[arg-type]
             assert not receipt.complete
-            assert receipt.unfinished[0].startswith("activity: activity/")
+            assert receipt.unfinished[0].startswith("activity: retrieval_log.db")
         with pytest.raises(NotFoundError):
             quarry.document(document)
 
@@ -372,10 +375,10 @@ def test_a_broken_log_keeps_nothing_from_being_deleted(
 def test_a_log_that_is_locked_is_not_waited_for_long(
     quarry: Ragstone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("ragstone.stores.activity.BUSY_SECONDS", 0)
+    monkeypatch.setattr("ragstone.stores.ledger.sqlite.log.BUSY_SECONDS", 0)
     with quarry:
         document = _all_kinds(quarry)
-        [file] = (tmp_path / "data" / "activity").glob("*.db")
+        [file] = (tmp_path / "data").glob("tenants/*/retrieval_log.db")
         other = sqlite3.connect(file, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         assert quarry.delete(document)

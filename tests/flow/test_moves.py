@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,22 @@ async def answers(engine: Engine) -> Answers:
     }
 
 
+async def remember(engine: Engine) -> tuple[Any, ...]:
+    """Have something asked in a conversation, voted on and kept as a golden query."""
+    await engine.ask("what does the ferry keeper write", conversation="talk")
+    hit = (await engine.search("ferry keeper")).hits[0]
+    await engine.feedback("ferry keeper", [hit.chunk_id], "up", voter="ada")
+    await engine.activity.add_golden("ferry keeper", [hit.document_id])
+    return await activity(engine)
+
+
+async def activity(engine: Engine) -> tuple[Any, ...]:
+    """What was asked and said; of the log, the first two searches."""
+    kept = engine.activity
+    searches = [replace(one, tenant_id="") for one in (await kept.searches())[-2:]]
+    return await kept.turns("talk"), await kept.votes(), await kept.golden(), searches
+
+
 def agreement(one: Answers, other: Answers) -> float:
     """The share of one's answers that the other gave; what differs by less than a rounding is equally good."""
     total = Agreement()
@@ -124,11 +141,13 @@ async def test_chroma_qdrant_postgres_sqlite_and_nothing_is_lost_on_the_way(tmp_
     async with open_engine(first) as engine:
         await engine.ingest_items(documents())
         assert (await engine.stats()).chunks >= CHUNKS
+        remembered = await remember(engine)
     on_chroma = await moved(first, Adapter(kind="qdrant"))
     on_qdrant = await moved(second, Adapter(kind="postgres", dsn=SecretStr(dsn)))
     on_postgres = await moved(third, Adapter(kind="sqlite", path=tmp_path / "z"))
     async with open_engine(last) as engine:
         at_the_end = await everything(engine), await answers(engine)
+        assert await activity(engine) == remembered
     for held, answered in (on_chroma, on_qdrant, on_postgres):
         assert held == at_the_end[0]
         assert agreement(at_the_end[1], answered) >= 0.95

@@ -114,7 +114,6 @@ def failing(monkeypatch: pytest.MonkeyPatch, holder: Any, name: str, error: Exce
 @pytest.mark.parametrize(
     ("place", "error"),
     [
-        ("ragstone.corpora.renaming.merge_kb", StoreFull("no space left")),
         ("ragstone.stores.ledger.kb_names.rename_kb", StoreBusy("1 running jobs")),
         ("ragstone.stores.control.audit.SqlAuditTrail.record", StoreFull("no space left")),
     ],

@@ -162,7 +162,7 @@ CALLS: dict[str, Call] = {
 }
 
 
-OWN_BUSINESS = {"is_on", "corpora.refresh"} | {f"activity.{name}" for name in ("note", "forget", "prune")}
+OWN_BUSINESS = {"is_on", "corpora.refresh"} | {f"activity.{name}" for name in ("note",)}
 """What only the engine itself calls, after it has looked at the tenant."""
 
 

@@ -137,9 +137,11 @@ async def test_a_tenant_decides_for_itself(engine: Engine, searxng: RestDouble) 
 
 
 def kept(data_dir: Path) -> list[str]:
-    with closing(sqlite3.connect(data_dir / "web-results.db")) as connection:
-        rows = connection.execute("SELECT query_text FROM internet_search_cache ORDER BY query_text")
-        return [text for (text,) in rows]
+    found = []
+    for path in data_dir.glob("tenants/*/ledger.db"):
+        with closing(sqlite3.connect(path)) as connection:
+            found += [text for (text,) in connection.execute("SELECT query_text FROM web_results")]
+    return sorted(found)
 
 
 def test_a_script_asks_a_fixture(data_dir: Path, tmp_path: Path, fake_model: FakeEmbedder) -> None:

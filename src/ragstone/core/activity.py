@@ -179,5 +179,3 @@ class Turn:
     """Empty for a search, where nothing was found, and once a document that it was made from is gone or replaced."""
     document_ids: tuple[str, ...] = ()
     """The documents whose passages it was made from."""
-    chunk_ids: tuple[str, ...] = ()
-    """A passage of each of them, where there is an answer: while it is live, the document is as it was then."""

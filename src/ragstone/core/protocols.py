@@ -25,7 +25,7 @@ from ragstone.core.types import (
     SearchResult,
     Vector,
 )
-from ragstone.core.web import WebResult
+from ragstone.core.web import KeptResults, WebResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +141,18 @@ class WebSearch(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class WebResultCache(Protocol):
+    """Keeps what a tenant was given by a search engine. It raises nothing."""
+
+    async def get(self, provider: str, query: str, k: int) -> KeptResults | None:
+        """Return what was found the last time, fresh or not."""
+        ...
+
+    async def put(self, provider: str, query: str, k: int, results: Sequence[WebResult]) -> None:
+        """Keep results in place of earlier ones."""
+        ...
 
 
 class RecordSearch(Protocol):

@@ -45,6 +45,14 @@ class WebFindings:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class KeptResults:
+    """Results of an earlier search, and whether they are still as good as new."""
+
+    results: tuple[WebResult, ...]
+    is_fresh: bool
+
+
 def no_web_search() -> InputError:
     """What to raise when the web is asked and nobody has set up how."""
     return InputError(

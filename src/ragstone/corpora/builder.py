@@ -78,7 +78,6 @@ class CorpusBuilder:
         self._pipelines = pipelines
         self._upkeep = upkeep
         self._gate = gate
-        self._activity = activity
         self._renaming = Renaming(stores, upkeep, gate, activity)
 
     async def build(
@@ -195,21 +194,19 @@ class CorpusBuilder:
         self, owner: str, draft: KnowledgeBase, name: str, *, overwrite: bool
     ) -> KnowledgeBase:
         """Give the collection's name to the kb that was built, and remove what had it."""
-        replaced = await self._ledger.kb(owner, name) if overwrite else None
-        replaces = replaced is not None
-        documents = [one.id for one in await self._documents(owner, replaced)] if replaced else []
+        replaces = overwrite and await self._ledger.kb(owner, name) is not None
         try:
             async with self._gate.audit.carrying_out(owner, "kb.delete", [name] * replaces, name) as removal:
                 async with self._ledger.transaction(owner) as tx:
-                    gone = await tx.delete_kb(name) if overwrite else 0
-                    live = await tx.rename_kb(draft, name)
+                    if overwrite:
+                        live, gone = await tx.replace_kb(name, draft)
+                    else:
+                        live, gone = await tx.rename_kb(draft, name), 0
                 removal.did(name, gone)
         except CollectionExists as error:
             raise CollectionExists(EXISTS, hint=OVERWRITE) from error
         except NotFoundError as error:
             raise _taken_over(name) from error
-        if documents:
-            await self._activity().forget(owner, documents=documents)  # logs what it cannot do
         return live
 
     async def _documents(self, owner: str, kb: KnowledgeBase) -> list[Document]:

@@ -15,7 +15,6 @@ from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter, Settings
-from ragstone.stores.activity import ActivityFiles
 from ragstone.stores.control.audit import SqlAuditTrail
 from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.corpus.files import CorpusFiles
@@ -91,7 +90,6 @@ class Stores:
     spaces: SqlSpaceBook
     mirror: DerivedIndex | None
     """The vector index, when it lives outside the ledger."""
-    activity: ActivityFiles
     audit: SqlAuditTrail
     corpora: CorpusFiles
 
@@ -135,16 +133,13 @@ def open_stores(settings: Settings, secret_keys: SecretKeys = lambda _: ()) -> S
         if store.vectors.kind == "pgvector":
             vectors.serve()
     book = SqlSourceBook(ledger, vault, secret_keys)
-    activity = ActivityFiles(settings.data_dir / "activity")
     corpora = CorpusFiles(settings)
-    tenants = SqlTenantBook(ledger, [mirror.erase] if mirror else [], files=[activity.remove, corpora.forget])
+    tenants = SqlTenantBook(ledger, [mirror.erase] if mirror else [], files=[corpora.forget])
     audit = SqlAuditTrail(ledger, settings.security.audit_days)
     beside = {"mirror": mirror} if store.lexical.kind == WORDS else {}
     lexical = lexical_type(ledger, residents, **beside)
     spaces = SqlSpaceBook(ledger)
-    return Stores(
-        ledger, vectors, lexical, SqlQueue(ledger), book, tenants, spaces, mirror, activity, audit, corpora
-    )
+    return Stores(ledger, vectors, lexical, SqlQueue(ledger), book, tenants, spaces, mirror, audit, corpora)
 
 
 def open_own_index(ledger: SqlLedger, residents: Residents, adapter: Adapter) -> Any:

@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from ragstone.core.errors import RateLimited, RemoteError
-from ragstone.core.protocols import WebSearch
+from ragstone.core.protocols import WebResultCache, WebSearch
 from ragstone.core.web import WebFindings, WebResult
-from ragstone.websearch.store import Search, WebResultStore
 
 logger = logging.getLogger(__name__)
-Identify = Callable[[str], Awaitable[str]]
-"""The id of the tenant of a name, which is never another one's; empty while there is no such tenant."""
 
 
 class WebSearcher:
     """Asks an engine on behalf of tenants. `hits` and `misses` count what the cache had."""
 
-    def __init__(self, engine: WebSearch, store: WebResultStore, identify: Identify, k: int) -> None:
+    def __init__(self, engine: WebSearch, cache: Callable[[str], WebResultCache], k: int) -> None:
+        """`cache` gives the results that are kept for a tenant."""
         self._engine = engine
-        self._store = store
-        self._identify = identify
+        self._cache = cache
         self._k = k
         self.hits = 0
         self.misses = 0
 
     async def find(self, tenant: str, query: str, k: int | None = None) -> WebFindings:
         """Results for a query; when the engine fails there are none, or those of before, and a word why."""
-        search = await self._search(tenant, query, k)
-        kept = await self._store.get(search)
-        if kept is not None and kept.fresh:
+        cache, wanted = self._cache(tenant), k or self._k
+        kept = await cache.get(self._engine.name, query, wanted)
+        if kept is not None and kept.is_fresh:
             self.hits += 1
             return WebFindings(query, kept.results, cached=True)
         self.misses += 1
         try:
-            found = await self._engine.search(query, search.k)
+            found = await self._engine.search(query, wanted)
         except RateLimited as error:
             logger.warning("Internet search failed: %s", error)
             return WebFindings(
@@ -45,16 +42,13 @@ class WebSearcher:
             logger.warning("Internet search failed: %s", error)
             return WebFindings(query, (), problem=str(error))
         if found:
-            await self._store.put(search, found)
+            await cache.put(self._engine.name, query, wanted, found)
         return WebFindings(query, tuple(found))
 
     async def cached(self, tenant: str, query: str, k: int | None = None) -> tuple[WebResult, ...] | None:
         """What is kept for a query and still fresh; None when there is nothing."""
-        kept = await self._store.get(await self._search(tenant, query, k))
-        return kept.results if kept and kept.fresh else None
+        kept = await self._cache(tenant).get(self._engine.name, query, k or self._k)
+        return kept.results if kept and kept.is_fresh else None
 
     async def close(self) -> None:
         await self._engine.close()
-
-    async def _search(self, tenant: str, query: str, k: int | None) -> Search:
-        return Search(await self._identify(tenant), self._engine.name, query, k or self._k)

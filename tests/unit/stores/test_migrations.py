@@ -20,7 +20,11 @@ from ragstone.stores.ledger.sqlite.file import SqliteFile
 from ragstone.stores.migrations import HEADS, Schema, create, is_current, upgrade
 from ragstone.stores.sql import schema
 
-SCHEMAS: list[tuple[Schema, MetaData]] = [("control", schema.control), ("tenant", schema.tenant)]
+SCHEMAS: list[tuple[Schema, MetaData]] = [
+    ("control", schema.control),
+    ("tenant", schema.tenant),
+    ("log", schema.log),
+]
 OPEN_LEDGER = """
 import asyncio, sys
 from pathlib import Path
@@ -65,7 +69,7 @@ def test_tables_are_made_the_same_way(name: Schema, wanted: MetaData, tmp_path: 
     assert _definitions(tmp_path / "migrated.db") == _definitions(tmp_path / "made.db")
 
 
-@pytest.mark.parametrize("name", ["control", "tenant"])
+@pytest.mark.parametrize("name", ["control", "tenant", "log"])
 def test_a_new_file_is_made_as_the_migrations_make_it(name: Schema, tmp_path: Path) -> None:
     """If not, run `python -m scripts.newest_schema`."""
     upgrade(tmp_path / "migrated.db", name)
@@ -81,14 +85,14 @@ def test_a_file_of_an_earlier_version_is_not_taken_for_a_new_one(tmp_path: Path)
         assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("alembic_version",)]
 
 
-@pytest.mark.parametrize("name", ["control", "tenant"])
+@pytest.mark.parametrize("name", ["control", "tenant", "log"])
 def test_the_head_is_the_newest_script(name: Schema) -> None:
     folder = Path(migrations.__file__).parent / name
     assert ScriptDirectory(str(folder)).get_current_head() == HEADS[name]
 
 
 @pytest.mark.req("R-DOM-40")
-@pytest.mark.parametrize("name", ["control", "tenant"])
+@pytest.mark.parametrize("name", ["control", "tenant", "log"])
 def test_no_migration_takes_anything_away(name: Schema) -> None:
     folder = Path(migrations.__file__).parent / name
     for script in ScriptDirectory(str(folder)).walk_revisions():

@@ -76,7 +76,7 @@ def test_a_migrated_database_equals_the_schema(
     wanted = MetaData()
     for table in schema.control.sorted_tables:
         on_postgres(table, wanted, owned=False)
-    for table in (*schema.tenant.sorted_tables, *schema.postgres.sorted_tables):
+    for table in (*schema.tenant.sorted_tables, *schema.postgres.tables.values()):
         on_postgres(table, wanted, owned=True)
     dsn = make_conninfo(server(version).database(tmp_path), options="-c search_path=ragstone,public")
     engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn), poolclass=NullPool)

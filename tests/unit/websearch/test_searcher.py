@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
-from contextlib import closing
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from ragstone.core.errors import RagstoneError, RateLimited, RemoteError
+from ragstone.core.errors import RagstoneError, RateLimited, RemoteError, StoreFull
 from ragstone.core.web import WebFindings, WebResult
-from ragstone.websearch import store as store_module
+from ragstone.stores.activity import web_results
+from ragstone.stores.activity.web_results import WebResultRepository
+from ragstone.stores.control.tenants import SqlTenantBook
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.websearch.searcher import WebSearcher
-from ragstone.websearch.store import WebResultStore
 
 PAGE = WebResult("Ferry", "https://ferry.example/", "It leaves at nine.", "2026-01-31", "double")
 LATER = WebResult("Ferry", "https://ferry.example/", "It leaves at ten.", "2026-02-01", "double")
-IDS = {"acme": "a" * 32, "globex": "b" * 32, "nobody": ""}
 
 
 class Engine:
@@ -54,41 +54,31 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "data" / "web-results.db"
+async def ledger(tmp_path: Path) -> AsyncIterator[SqliteLedger]:
+    opened = SqliteLedger(tmp_path / "data")
+    for name in ("acme", "globex"):
+        await SqlTenantBook(opened).create(name)
+    yield opened
+    await opened.close()
 
 
-def searcher(path: Path, clock: Clock, engine: Engine, hours: float = 24) -> WebSearcher:
-    async def identify(tenant: str) -> str:
-        return IDS[tenant]
-
-    return WebSearcher(engine, WebResultStore(path, hours, clock), identify, 3)
+def searcher(ledger: SqliteLedger, clock: Clock, engine: Engine, hours: float = 24) -> WebSearcher:
+    return WebSearcher(engine, lambda tenant: WebResultRepository(ledger, tenant, hours, clock), 3)
 
 
-def rows(path: Path) -> list[tuple[object, ...]]:
-    with closing(sqlite3.connect(path)) as connection:
-        return connection.execute("SELECT * FROM internet_search_cache ORDER BY query_text").fetchall()
-
-
-def is_there(path: Path) -> bool:
-    return path.exists()
-
-
-def content(path: Path) -> bytes:
-    return path.read_bytes()
-
-
-def write(path: Path, damage: bytes) -> None:
-    path.write_bytes(damage)
+async def rows(ledger: SqliteLedger, tenant: str = "acme") -> list[tuple[object, ...]]:
+    return await ledger.read(
+        tenant, lambda db, _: db.execute("SELECT * FROM web_results ORDER BY query_text").fetchall()
+    )
 
 
 @pytest.mark.req("R-MOD-14", "R-CSA-15", "R-CSA-17")
-async def test_results_are_kept_for_a_day_and_over_a_restart(path: Path, clock: Clock) -> None:
+async def test_results_are_kept_for_a_day_and_over_a_restart(ledger: SqliteLedger, clock: Clock) -> None:
     engine = Engine([PAGE], [LATER])
-    first = searcher(path, clock, engine)
+    first = searcher(ledger, clock, engine)
     assert await first.find("acme", "ferry times") == WebFindings("ferry times", (PAGE,))
     clock.now += timedelta(hours=23, minutes=59)
-    again = searcher(path, clock, engine)
+    again = searcher(ledger, clock, engine)
     assert await again.find("acme", " ferry  times") == WebFindings(" ferry  times", (PAGE,), cached=True)
     assert await again.cached("acme", "ferry times") == (PAGE,)
     clock.now += timedelta(minutes=2)
@@ -100,10 +90,10 @@ async def test_results_are_kept_for_a_day_and_over_a_restart(path: Path, clock: 
 
 @pytest.mark.req("R-MOD-16")
 async def test_another_tenant_another_number_and_another_case_are_other_searches(
-    path: Path, clock: Clock
+    ledger: SqliteLedger, clock: Clock
 ) -> None:
     engine = Engine([PAGE], [LATER], [PAGE], [PAGE])
-    searching = searcher(path, clock, engine)
+    searching = searcher(ledger, clock, engine)
     await searching.find("acme", "ferry times")
     assert (await searching.find("globex", "ferry times")).results == (LATER,)
     assert (await searching.find("acme", "ferry times", 5)).cached is False
@@ -112,19 +102,21 @@ async def test_another_tenant_another_number_and_another_case_are_other_searches
 
 
 @pytest.mark.req("R-DOM-21")
-async def test_what_a_row_says(path: Path, clock: Clock) -> None:
-    searching = searcher(path, clock, Engine([PAGE, LATER]))
+async def test_what_a_row_says(ledger: SqliteLedger, clock: Clock) -> None:
+    searching = searcher(ledger, clock, Engine([PAGE, LATER]))
     await searching.find("acme", "w" * 600)
-    ((digest, tenant, text, _, count, provider, made, expires),) = rows(path)
-    assert (len(str(digest)), tenant, text, count, provider) == (64, "a" * 32, "w" * 500, 2, "double")
+    ((tenant_id, digest, text, _, count, provider, made, expires),) = await rows(ledger)
+    tenant = await SqlTenantBook(ledger).get("acme")
+    assert tenant is not None
+    assert (len(str(digest)), tenant_id, text, count, provider) == (64, tenant.id, "w" * 500, 2, "double")
     assert (made, expires) == ("2026-01-31T12:00:00+00:00", "2026-02-01T12:00:00+00:00")
 
 
 @pytest.mark.req("R-REL-04")
 async def test_a_failure_is_skipped_and_logged(
-    path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+    ledger: SqliteLedger, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    searching = searcher(path, clock, Engine([PAGE], RemoteError("double is down"), [LATER]))
+    searching = searcher(ledger, clock, Engine([PAGE], RemoteError("double is down"), [LATER]))
     await searching.find("acme", "ferry")
     clock.now += timedelta(days=2)
     with caplog.at_level(logging.WARNING):
@@ -134,68 +126,69 @@ async def test_a_failure_is_skipped_and_logged(
 
 
 @pytest.mark.req("R-REL-05")
-async def test_a_limit_brings_what_is_kept_however_old_or_nothing(path: Path, clock: Clock) -> None:
+async def test_a_limit_brings_what_is_kept_however_old_or_nothing(ledger: SqliteLedger, clock: Clock) -> None:
     limited = RateLimited("double is limiting requests (429)")
-    searching = searcher(path, clock, Engine([PAGE], limited, limited))
+    searching = searcher(ledger, clock, Engine([PAGE], limited, limited))
     await searching.find("acme", "ferry")
     clock.now += timedelta(days=20)
     assert await searching.find("acme", "ferry") == WebFindings("ferry", (PAGE,), True, str(limited))
     assert await searching.find("acme", "trains") == WebFindings("trains", (), False, str(limited))
 
 
-async def test_nothing_found_is_asked_again(path: Path, clock: Clock) -> None:
-    searching = searcher(path, clock, Engine([], [PAGE]))
+async def test_nothing_found_is_asked_again(ledger: SqliteLedger, clock: Clock) -> None:
+    searching = searcher(ledger, clock, Engine([], [PAGE]))
     assert (await searching.find("acme", "ferry")).results == ()
     assert (await searching.find("acme", "ferry")).results == (PAGE,)
 
 
 @pytest.mark.parametrize(("hours", "tenant"), [(0, "acme"), (24, "nobody")])
-async def test_where_nothing_is_kept(path: Path, clock: Clock, hours: float, tenant: str) -> None:
-    searching = searcher(path, clock, Engine([PAGE], [LATER]), hours)
+async def test_where_nothing_is_kept(ledger: SqliteLedger, clock: Clock, hours: float, tenant: str) -> None:
+    searching = searcher(ledger, clock, Engine([PAGE], [LATER]), hours)
     assert (await searching.find(tenant, "ferry")).results == (PAGE,)
     assert (await searching.find(tenant, "ferry")).results == (LATER,)
-    assert not is_there(path)
+    assert await rows(ledger) == []
 
 
-async def test_a_tenant_is_forgotten_alone(path: Path, clock: Clock) -> None:
-    searching = searcher(path, clock, Engine([PAGE], [PAGE]))
+async def test_a_tenant_is_forgotten_alone(ledger: SqliteLedger, clock: Clock) -> None:
+    searching = searcher(ledger, clock, Engine([PAGE], [PAGE]))
     await searching.find("acme", "a very private question")
     await searching.find("globex", "ferry")
-    await WebResultStore(path, 24, clock).forget(IDS["acme"])
-    assert [row[1] for row in rows(path)] == [IDS["globex"]]
-    assert b"private" not in content(path)
+    await SqlTenantBook(ledger).delete("acme")
+    assert len(await rows(ledger, "globex")) == 1
+    assert await searching.cached("acme", "a very private question") is None
 
 
-async def test_forgetting_where_nothing_is_makes_nothing(path: Path, clock: Clock) -> None:
-    await WebResultStore(path, 24, clock).forget(IDS["acme"])
-    assert not is_there(path)
-
-
-async def test_the_file_does_not_grow_for_ever(
-    path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+async def test_a_tenant_keeps_a_bounded_number_for_a_bounded_time(
+    ledger: SqliteLedger, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "MOST_ROWS", 2)
-    searching = searcher(path, clock, Engine([PAGE], [PAGE], [PAGE], [PAGE]))
+    monkeypatch.setattr(web_results, "MOST_ROWS", 2)
+    searching = searcher(ledger, clock, Engine([PAGE], [PAGE], [PAGE], [PAGE]))
     for query in ("one", "two", "three"):
         await searching.find("acme", query)
         clock.now += timedelta(minutes=1)
-    assert [row[2] for row in rows(path)] == ["three", "two"]
+    assert [row[2] for row in await rows(ledger)] == ["three", "two"]
     clock.now += timedelta(days=32)
     await searching.find("acme", "four")
-    assert [row[2] for row in rows(path)] == ["four"]
+    assert [row[2] for row in await rows(ledger)] == ["four"]
 
 
-@pytest.mark.parametrize("damage", [b"not a database at all " * 300, b""])
-async def test_a_damaged_file_costs_a_search_and_no_more(path: Path, clock: Clock, damage: bytes) -> None:
-    searching = searcher(path, clock, Engine([PAGE], [LATER], [PAGE]))
+async def test_results_that_cannot_be_read_cost_a_search_and_no_more(
+    ledger: SqliteLedger, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    searching = searcher(ledger, clock, Engine([PAGE], [LATER]))
     await searching.find("acme", "ferry")
-    write(path, damage)
+    await ledger.write("acme", lambda db, _: db.execute("UPDATE web_results SET results = 'damaged'"))
     assert (await searching.find("acme", "ferry")).results == (LATER,)
-    found = await searching.find("acme", "ferry")
-    assert (found.results, found.cached) == ((LATER,), True)
+    assert "cannot read kept web results" in caplog.text
+    assert await searching.cached("acme", "ferry") == (LATER,)
 
 
-async def test_a_place_that_cannot_be_written_is_no_obstacle(tmp_path: Path, clock: Clock) -> None:
-    (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    searching = searcher(tmp_path / "file" / "web.db", clock, Engine([PAGE]))
-    assert (await searching.find("acme", "ferry")).results == (PAGE,)
+async def test_a_ledger_that_cannot_be_written_is_no_obstacle(
+    ledger: SqliteLedger, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def full(*_: object) -> None:
+        raise StoreFull("no space left")
+
+    monkeypatch.setattr(ledger, "write", full)
+    assert (await searcher(ledger, clock, Engine([PAGE])).find("acme", "ferry")).results == (PAGE,)
+    assert caplog.messages == ["cannot keep web results: no space left"]

@@ -44,9 +44,7 @@ class Upkeep:
         tenants: TenantBook | None = None,
         audit: Auditor | None = None,
         start_refresh: Callable[[str], Awaitable[None]] | None = None,
-        prune: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
-        """`prune` removes what is remembered of a tenant's documents that are gone, and raises nothing."""
         self._ledger = ledger
         self._queue = queue
         self._book = book
@@ -57,7 +55,6 @@ class Upkeep:
         self._audit = audit or Auditor()
         self._spaces = spaces
         self._start_refresh = start_refresh
-        self._prune = prune
         self._swept: dict[str, float] = {}
         self._finished = float("-inf")
 
@@ -91,7 +88,6 @@ class Upkeep:
             await self._audit.came_about(
                 tenant, "document.gone", record.name, kb=job.kb, count=report.removed
             )
-            await self.prune(tenant)
         await self._book.ran(tenant, record.id, "", following, report.shortfall)
         return report
 
@@ -104,7 +100,6 @@ class Upkeep:
             self._swept[tenant] = time.monotonic()
             await self._ledger.sweep(tenant)
             await self._retire(tenant)
-            await self.prune(tenant)
             if self._spaces:
                 await self._spaces.clean(tenant)
         if self._spaces:
@@ -127,11 +122,6 @@ class Upkeep:
         if kb is None:
             raise NotFoundError(f"knowledge base '{record.kb}' was deleted, and its sources with it")
         return kb
-
-    async def prune(self, tenant: str) -> None:
-        """Let go of what is remembered of documents that are gone."""
-        if self._prune:
-            await self._prune(tenant)
 
     async def reread(self, tenant: str, kb: str) -> int:
         """Queue a look from the beginning at every source of a kb but those that are paused; how many."""

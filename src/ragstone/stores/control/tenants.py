@@ -59,10 +59,6 @@ class SqlTenantBook:
         self._counted: dict[str, tuple[int, Stock]] = {}
         """What each tenant had at which place in its change feed."""
 
-    def also_removes(self, remove: Eraser) -> None:
-        """Have something else beside the ledger removed with a tenant, by the tenant's id."""
-        self._files = (*self._files, remove)
-
     async def create(self, name: str, quotas: Quotas = UNLIMITED) -> Tenant:
         who = actor()
         made = await self._ledger.control_write(

@@ -18,6 +18,7 @@ from ragstone.core.jobs import DocumentStatus, Job, UnderWay
 from ragstone.core.ledger import Mirror
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
+from ragstone.stores.activity.removal import Removed, count_logged
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.ledger import documents, job_reads, originals, reads
 from ragstone.stores.ledger import documents as chunk_rows
@@ -67,6 +68,22 @@ class SqlLedger(ABC):
         """Run `work` as a transaction of its own on a tenant that exists."""
 
     @abstractmethod
+    async def read_log(self, tenant: str, work: Work[[], T], otherwise: T) -> T:
+        """Return what `work` reads in the retrieval log and the ledger, or `otherwise` when there is no log yet."""
+
+    @abstractmethod
+    async def write_log(self, tenant: str, work: Work[[], T]) -> T:
+        """Run `work` as a transaction on the retrieval log that waits for no disk: a crash may cost the last ones."""
+
+    @abstractmethod
+    async def forget_logged(self, tenant: str, removed: Removed) -> None:
+        """Remove from the retrieval log what tells of removed documents and kbs, where no foreign key does."""
+
+    @abstractmethod
+    async def clean_up_log(self, tenant: str) -> None:
+        """Remove from the retrieval log what tells of documents and kbs that are gone, where no foreign key does."""
+
+    @abstractmethod
     def unit(self, tenant: str) -> AbstractAsyncContextManager[UnitOfWork]:
         """A unit of work; the tenant is made if it does not exist."""
 
@@ -114,6 +131,18 @@ class SqlLedger(ABC):
             yield transaction
         if transaction.changed:
             await self._settle(tenant)
+        if transaction.removed:
+            try:
+                await self.forget_logged(tenant, transaction.removed)
+            except RagstoneError as error:
+                # The rows name ids alone; the next sweep removes them.
+                logger.warning("cannot remove deleted documents from the retrieval log: %s", error)
+
+    async def count_logged(self, tenant: str, document_ids: Sequence[str], kb_id: int | None) -> int:
+        """Count what the retrieval log has of documents, and of a whole kb if one is named."""
+        return await self.read_log(
+            tenant, lambda rows, tenant_id: count_logged(rows, tenant_id, document_ids, kb_id), 0
+        )
 
     def check_dimension(self, dimension: int) -> None:
         """Refuse vectors that the index could not hold, before there is a Space of them."""
@@ -272,12 +301,12 @@ class SqlLedger(ABC):
             await asyncio.to_thread(blobs.remove, document_id, names)
         if document_ids is None and (wrong := await self.miscounted(tenant)):
             await self.write(tenant, originals.correct, wrong)
-        for tend in self.tending if document_ids is None else ():
+        for tend in (*self.tending, self.clean_up_log) if document_ids is None else ():
             try:
                 await tend(tenant)
             except StoreError as error:
                 # Searches are right without it, only slower.
-                logger.warning("an index could not be seen to: %s", error)
+                logger.warning("cannot look after an index or the retrieval log: %s", error)
 
     async def strays(self, tenant: str, document_ids: Sequence[str] | None = None) -> dict[str, list[str]]:
         """Files that no job needs, by document: of all documents, or of some; also folders with nothing in them."""

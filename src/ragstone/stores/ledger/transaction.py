@@ -15,6 +15,8 @@ from ragstone.core.ids import check_name
 from ragstone.core.jobs import Job, JobProgress, NewJob, Ticket
 from ragstone.core.spaces import Lacking, Rows
 from ragstone.core.types import Json, KnowledgeBase, LiveContent, Matrix, NewVersion, Space
+from ragstone.stores.activity import removal
+from ragstone.stores.activity.removal import Removed
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger import (
@@ -24,6 +26,7 @@ from ragstone.stores.ledger import (
     jobs,
     kb_names,
     originals,
+    reads,
     sources,
     spaces,
     writes,
@@ -63,6 +66,10 @@ class Erased(NamedTuple):
 
     traces: erasure.Traces
     rows: dict[str, int]
+    removed: Removed
+    """What the retrieval log is to be cleaned of."""
+    activity: int
+    """Rows of conversations, votes and golden queries."""
 
 
 class SqlTransaction:
@@ -73,6 +80,8 @@ class SqlTransaction:
         self._check_dimension = check_dimension
         self.changed = False
         """Whether something that could be found cannot any more, or the other way round."""
+        self.removed = Removed()
+        """For the retrieval log, which may lie elsewhere."""
         self._originals: dict[str, list[str]] = {}
         """Files of what is deleted, by document: those its jobs name. What is on its way in has no job yet."""
 
@@ -109,6 +118,7 @@ class SqlTransaction:
         self.changed = True
         names = await self._run(originals.of_document, document_id)
         gone = await self._run(writes.delete_document, self._unit.indexes, document_id)
+        self.removed.documents += gone
         if gone and names:
             self._originals[document_id] = names
         return bool(gone)
@@ -120,9 +130,22 @@ class SqlTransaction:
         return await self._run(writes.withdraw, self._unit.indexes, document_id)
 
     async def delete_kb(self, name: str) -> int:
+        kb = await self._run(reads.read_kb, name)
+        if kb is None:
+            return 0
         self.changed = True
+        self.removed.kbs.setdefault(kb.id, None)
         self._originals.update(await self._run(originals.of_kb, name))
         return len(await self._run(writes.delete_kb, self._unit.indexes, name))
+
+    async def replace_kb(self, name: str, by: KnowledgeBase) -> tuple[KnowledgeBase, int]:
+        """Give a kb's name to another, which is asked what it was; the kb, and the documents that went."""
+        replaced = await self._run(reads.read_kb, name)
+        if replaced:
+            await self._run(removal.pass_on_questions, replaced.id, by.id)
+            self.removed.kbs[replaced.id] = by.id
+        gone = await self.delete_kb(name)
+        return await self.rename_kb(by, name), gone
 
     async def rename_kb(self, kb: KnowledgeBase, name: str) -> KnowledgeBase:
         check_kb_name(name)
@@ -131,7 +154,9 @@ class SqlTransaction:
     async def delete_source(self, kb: KnowledgeBase, name: str) -> int:
         self.changed = True
         self._originals.update(await self._run(originals.of_kb, kb.name, name))
-        return len(await self._run(erasure.delete_source, self._unit.indexes, kb, name))
+        gone = await self._run(erasure.delete_source, self._unit.indexes, kb, name)
+        self.removed.documents += gone
+        return len(gone)
 
     async def erase(self, target: Target) -> Erased | None:
         """Remove a document, a source or a kb, and say what there was of it; None when there is none."""
@@ -139,6 +164,10 @@ class SqlTransaction:
         if traces is None:
             return None
         counts = await self._run(erasure_counts.count, traces)
+        whole_kb = traces.kb.id if traces.whole_kb else None
+        activity = await self._run(removal.count_rows, traces.document_ids, whole_kb)
+        await self._run(removal.erase_questions, traces.document_ids)
+        self.removed.erased = True
         match target.kind:
             case "document":
                 await self.delete(target.name)
@@ -146,7 +175,7 @@ class SqlTransaction:
                 await self.delete_source(traces.kb, target.name)
             case _:
                 await self.delete_kb(target.name)
-        return Erased(traces, counts)
+        return Erased(traces, counts, self.removed, activity)
 
     async def discard_leftovers(self, moment: datetime) -> int:
         """Remove what was staged long ago and nobody works on; how many versions."""

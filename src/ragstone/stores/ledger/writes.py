@@ -12,6 +12,7 @@ from ragstone.core.jobs import Job, JobProgress, NewJob, Ticket
 from ragstone.core.model_types import model_name
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json, KnowledgeBase, NewVersion
+from ragstone.stores.activity.removal import empty_answers
 from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger.documents import family
 from ragstone.stores.ledger.job_reads import forget_notices
@@ -124,6 +125,8 @@ def activate(
         raise NotFoundError(f"document {document_id} has no staged version {number}")
     if row[1] == number:
         return
+    if row[1]:
+        empty_answers(connection, tenant_id, document_id)
     facts = json.loads(row[0])
     fresh = _terms(connection, tenant_id, "document_id = ? AND version = ?", (document_id, number))
     _remove_chunks(
@@ -189,6 +192,7 @@ def delete_document(connection: Connection, tenant_id: str, indexes: Indexes, do
         return []
     gone = family(connection, tenant_id, document_id)
     for identity in gone:
+        empty_answers(connection, tenant_id, identity)
         _remove_chunks(connection, tenant_id, indexes, row[0], "document_id = ?", (identity,))
         connection.execute("DELETE FROM documents WHERE tenant_id = ? AND id = ?", (tenant_id, identity))
         forget_document(connection, tenant_id, identity)
@@ -202,6 +206,7 @@ def withdraw(connection: Connection, tenant_id: str, indexes: Indexes, document_
     ).fetchone()
     if row is None:
         return False
+    empty_answers(connection, tenant_id, document_id)
     _remove_chunks(connection, tenant_id, indexes, row[0], "document_id = ?", (document_id,))
     for table in ("versions", "resemblances"):
         connection.execute(

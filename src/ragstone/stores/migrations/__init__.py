@@ -14,11 +14,12 @@ from typing import Literal
 
 from ragstone.core.errors import StoreError
 
-HEADS = {"control": "0005", "tenant": "0007"}
-Schema = Literal["control", "tenant"]
+HEADS = {"control": "0005", "tenant": "0008", "log": "0001"}
+Schema = Literal["control", "tenant", "log"]
 NEWEST: dict[Schema, Path] = {
     "control": Path(__file__).parent / "control" / "newest.sql",
     "tenant": Path(__file__).parent / "tenant" / "newest.sql",
+    "log": Path(__file__).parent / "log" / "newest.sql",
 }
 """What all migrations together make of an empty file; written by `scripts/newest_schema.py`."""
 ONE_AT_A_TIME = threading.Lock()

@@ -47,6 +47,11 @@ class Connection(Protocol):
 class Dialect(Protocol):
     """Where the databases differ."""
 
+    @property
+    def has_log(self) -> bool:
+        """Whether the retrieval log is among the ledger's tables, and not in a file of its own."""
+        ...
+
     def json_text(self, column: str, key: str) -> str:
         """SQL for a member of a JSON object, as text."""
         ...
@@ -112,6 +117,21 @@ def last_number(connection: Connection, tenant_id: str, name: str) -> int:
         "SELECT value FROM counters WHERE tenant_id = ? AND name = ?", (tenant_id, name)
     ).fetchone()
     return int(row[0]) if row else 0
+
+
+def keep_newest(
+    connection: Connection, tenant_id: str, table: str, key: Sequence[str], order: str, most: int
+) -> None:
+    """Remove what a tenant has more than `most` of in a table, the first in order going first."""
+    counted = f"SELECT count(*) FROM {table} WHERE tenant_id = ?"
+    over = int(connection.execute(counted, (tenant_id,)).fetchone()[0]) - most
+    if over > 0:
+        names = ", ".join(key)
+        connection.execute(
+            f"DELETE FROM {table} WHERE tenant_id = ? AND ({names}) IN "
+            f"(SELECT {names} FROM {table} WHERE tenant_id = ? ORDER BY {order} LIMIT ?)",
+            (tenant_id, tenant_id, over),
+        )
 
 
 def marks(values: Sequence[object]) -> str:

@@ -305,6 +305,95 @@ watermarks = Table(
     Column("dimension", Integer, nullable=False),
     Column("sequence", BigInteger, nullable=False),
 )
+turns = Table(
+    "turns",
+    tenant,
+    Column("id", SERIAL, primary_key=True),
+    Column("tenant_id", String(32), nullable=False),
+    Column("kb_id", SERIAL, ForeignKey("knowledge_bases.id", ondelete="CASCADE"), nullable=False),
+    Column("conversation", String(200), nullable=False),
+    Column("moment", String(25), nullable=False),
+    Column("question", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    Index("idx_turns_conversation", "kb_id", "conversation", "moment"),
+    Index("idx_turns_moment", "moment"),
+    sqlite_autoincrement=True,
+)
+turn_documents = Table(
+    "turn_documents",
+    tenant,
+    Column("tenant_id", String(32), primary_key=True),
+    Column(
+        "turn_id", SERIAL, ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    ),
+    Column("document_id", String(32), ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
+    Index("idx_turn_documents_turn", "turn_id"),
+    Index("idx_turn_documents_document", "document_id"),
+    sqlite_with_rowid=False,
+)
+votes = Table(
+    "votes",
+    tenant,
+    Column("tenant_id", String(32), primary_key=True),
+    Column(
+        "kb_id",
+        SERIAL,
+        ForeignKey("knowledge_bases.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("query_hash", String(64), primary_key=True),
+    Column("chunk_id", String(32), primary_key=True),
+    Column("voter", String(200), primary_key=True),
+    Column("document_id", String(32), ForeignKey("documents.id", ondelete="CASCADE"), nullable=False),
+    Column("moment", String(25), nullable=False),
+    Column("query", Text, nullable=False),
+    Column("vote", String(8), nullable=False),
+    Index("idx_votes_kb", "kb_id", "moment"),
+    Index("idx_votes_document", "document_id"),
+    sqlite_with_rowid=False,
+)
+"""A query may be longer than a key of PostgreSQL, so its hash is the key."""
+golden_queries = Table(
+    "golden_queries",
+    tenant,
+    Column("tenant_id", String(32), primary_key=True),
+    Column(
+        "kb_id",
+        SERIAL,
+        ForeignKey("knowledge_bases.id", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("query_hash", String(64), primary_key=True),
+    Column("document_id", String(32), ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
+    Column("query", Text, nullable=False),
+    Column("origin", String(16), nullable=False),
+    Index("idx_golden_queries_kb", "kb_id"),
+    Index("idx_golden_queries_document", "document_id"),
+    sqlite_with_rowid=False,
+)
+web_results = Table(
+    "web_results",
+    tenant,
+    Column("tenant_id", String(32), primary_key=True),
+    Column("query_hash", String(64), primary_key=True),
+    Column("query_text", String(500), nullable=False),
+    Column("results", Text, nullable=False),
+    Column("result_count", Integer, nullable=False),
+    Column("search_provider", String(50), nullable=False),
+    Column("search_timestamp", String(25), nullable=False),
+    Column("expires_at", String(25), nullable=False),
+    Index("idx_web_results_expires_at", "expires_at"),
+)
+imported_files = Table(
+    "imported_files",
+    tenant,
+    Column("tenant_id", String(32), primary_key=True),
+    Column("id", String(32), primary_key=True),
+    Column("moment", String(25), nullable=False),
+)
+"""Files of earlier versions whose rows were taken over, so that a file is taken over once."""
 
 postgres = MetaData()
 """What only PostgreSQL has: the indexes in its own tables, which on SQLite are FTS5's."""
@@ -327,4 +416,75 @@ lexical_statistics = Table(
     Column("kb_id", BigInteger, primary_key=True, autoincrement=False),
     Column("chunks", BigInteger, nullable=False),
     Column("length", BigInteger, nullable=False),
+)
+log = MetaData()
+"""The retrieval log, in a file of its own beside a tenant's SQLite ledger; PostgreSQL has it among the tables."""
+
+
+def _retrieval_log(metadata: MetaData, *, with_ledger: bool) -> None:
+    kb, document = (
+        [ForeignKey(f"{table}.id", ondelete="CASCADE")] if with_ledger else []
+        for table in ("knowledge_bases", "documents")
+    )
+    Table(
+        "retrieval_log",
+        metadata,
+        Column("id", SERIAL, primary_key=True),
+        Column("tenant_id", String(32), nullable=False),
+        Column("moment", String(25), nullable=False),
+        Column("kb_id", SERIAL, *kb, nullable=True),
+        Column("kb_name", Text, nullable=False),
+        Column("conversation", String(200), nullable=False),
+        Column("query", Text, nullable=False),
+        Column("query_type", String(50), nullable=False),
+        Column("mode", String(16), nullable=False),
+        Column("sources_queried", Text, nullable=False, server_default="[]"),
+        Column("sources_returned", Text, nullable=False, server_default="[]"),
+        Column("document_results_count", Integer, nullable=False, server_default="0"),
+        Column("database_results_count", Integer, nullable=False, server_default="0"),
+        Column("internet_results_count", Integer, nullable=False, server_default="0"),
+        Column("total_results", Integer, nullable=False, server_default="0"),
+        Column("retrieval_time_ms", Float, nullable=False, server_default="0"),
+        Column("embedding_time_ms", Float, nullable=False, server_default="0"),
+        Column("top_score", Float, nullable=False, server_default="0"),
+        Column("similarity", Float, nullable=True),
+        Column("coverage", Float, nullable=False, server_default="0"),
+        Column("missing", Text, nullable=False),
+        Column("success", Integer, nullable=False, server_default="1"),
+        Column("error_message", Text, nullable=False),
+        Index("idx_retrieval_log_tenant", "tenant_id", "moment"),
+        Index("idx_retrieval_log_kb", "kb_id", "moment"),
+        Index("idx_retrieval_log_conversation", "conversation"),
+        Index("idx_retrieval_log_success", "success"),
+        sqlite_autoincrement=True,
+    )
+    Table(
+        "retrieval_log_hits",
+        metadata,
+        Column("tenant_id", String(32), primary_key=True),
+        Column(
+            "search_id",
+            SERIAL,
+            ForeignKey("retrieval_log.id", ondelete="CASCADE"),
+            primary_key=True,
+            autoincrement=False,
+        ),
+        Column("rank", Integer, primary_key=True, autoincrement=False),
+        Column("chunk_id", String(32), nullable=False),
+        Column("document_id", String(32), *document, nullable=False),
+        Column("score", Float, nullable=False),
+        Index("idx_retrieval_log_hits_search", "search_id"),
+        Index("idx_retrieval_log_hits_document", "document_id"),
+        sqlite_with_rowid=False,
+    )
+
+
+_retrieval_log(log, with_ledger=False)
+_retrieval_log(postgres, with_ledger=True)
+Table(
+    "imported_files",
+    log,
+    Column("tenant_id", String(32), primary_key=True),
+    Column("id", String(32), primary_key=True),
+    Column("moment", String(25), nullable=False),
 )

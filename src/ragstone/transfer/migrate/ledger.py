@@ -19,6 +19,7 @@ from ragstone.stores.ledger.originals import is_untouched
 from ragstone.stores.ledger.snapshots import START, Head, WholeDocument, read_heads, read_kb_facts, read_whole
 from ragstone.transfer.compare.ledger import DOCUMENTS, compare_kb, grouped, plain
 from ragstone.transfer.compare.searches import Agreement, K, Samples, agree, judged
+from ragstone.transfer.migrate.activity import carry_activity
 from ragstone.transfer.migrate.restore import OpenedKb, Restorer, put_source
 from ragstone.transfer.reports import NONE, Differences, OnMove, TenantMove
 
@@ -138,9 +139,10 @@ class Carrier:
         )
 
     async def finish(self) -> None:
-        """What hangs on the documents: sources with their cursors, jobs that wait, and what the tenant may do."""
+        """Carry what hangs on the documents: sources, jobs that wait, what was asked, what the tenant may do."""
         await self._carry_sources()
         await carry_jobs(self._here, self._there, self._tenant)
+        await carry_activity(self._here.ledger, self._there.ledger, self._tenant)
         self.differences = await carry_standing(self._here, self._there, self._tenant)
 
     async def _round(self) -> int:

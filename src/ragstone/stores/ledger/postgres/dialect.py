@@ -29,6 +29,8 @@ class HalfVector:
 class PostgresDialect:
     """Implements `stores.database.Dialect`."""
 
+    has_log = True
+
     def json_text(self, column: str, key: str) -> str:
         return f"({column} ->> '{key}')"
 

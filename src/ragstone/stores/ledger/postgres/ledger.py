@@ -14,6 +14,8 @@ from ragstone.core.audit import actor
 from ragstone.core.clock import now
 from ragstone.core.errors import SettingsError
 from ragstone.core.ids import check_name
+from ragstone.stores.activity.old_files import OldFiles, Rows
+from ragstone.stores.activity.removal import Removed
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger.folders import count_files, remove_folder
@@ -59,16 +61,20 @@ class PostgresLedger(SqlLedger):
         self._writers = Lanes(dsn, writers, self._prepare)
         self._readers = Lanes(dsn, max(1, pool_size - writers), self._prepare)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._old_files = OldFiles(folder)
+        self._taken_over: set[str] = set()
+        self._taking_over = asyncio.Lock()
         self._preparing = threading.Lock()
         self._prepared = False
 
     @asynccontextmanager
     async def unit(self, tenant: str) -> AsyncIterator[PostgresUnit]:
+        await self._take_over(tenant)
         async with self._turn(tenant), self._writers.lane() as lane:
             yield PostgresUnit(lane, tenant, self._indexes, self._files, self._clock, erasing.get())
 
     async def read(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        check_name(tenant, "tenant")
+        await self._take_over(check_name(tenant, "tenant"))
         erased = erasing.get()
         return await self._read(
             lambda session: session.read(tenant, erased),
@@ -76,12 +82,30 @@ class PostgresLedger(SqlLedger):
         )
 
     async def write(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        await self._take_over(tenant)
         erased = erasing.get()
         async with self._turn(tenant):
             return await self._write(
                 lambda session: session.write(tenant, erased),
                 lambda session, tenant_id: work(session.rows, tenant_id, *args, **kwargs),
             )
+
+    async def read_log(self, tenant: str, work: Work[[], T], otherwise: T) -> T:
+        return await self.read(tenant, work)
+
+    async def write_log(self, tenant: str, work: Work[[], T]) -> T:
+        await self._take_over(tenant)
+        async with self._turn(tenant):
+            return await self._write(
+                lambda session: session.write_log(tenant),
+                lambda session, tenant_id: work(session.rows, tenant_id),
+            )
+
+    async def forget_logged(self, tenant: str, removed: Removed) -> None:
+        """Do nothing: foreign keys do it in the transaction that removes the documents."""
+
+    async def clean_up_log(self, tenant: str) -> None:
+        """Do nothing, for the same reason."""
 
     async def blobs(self, tenant: str, *, make: bool = False) -> Blobs:
         try:
@@ -116,6 +140,7 @@ class PostgresLedger(SqlLedger):
     async def forget(self, tenant: str, tenant_id: str) -> None:
         check_name(tenant_id, "tenant id")
         await self._control(lambda session: forget_tenant(session.rows, tenant_id))
+        await self._old_files.remove(tenant_id)
         await asyncio.to_thread(remove_folder, self._folder / "documents" / tenant_id)
 
     async def outside(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -138,6 +163,26 @@ class PostgresLedger(SqlLedger):
     async def close(self) -> None:
         await self._writers.close()
         await self._readers.close()
+
+    async def _take_over(self, tenant: str) -> None:
+        """Move what files of earlier versions on this machine have of a tenant into the database, once."""
+        if tenant in self._taken_over or erasing.get() or self._old_files.is_empty:
+            return
+        async with self._taking_over:
+            state = "SELECT id FROM tenants WHERE name = ? AND state <> 'deleting'"
+            found = await self.control_read(lambda rows: rows.execute(state, (tenant,)).fetchone(), None)
+            if found is None or tenant in self._taken_over:
+                return
+
+            async def write(rows: Rows) -> None:
+                async with self._turn(tenant):
+                    await self._write(
+                        lambda session: session.write(tenant),
+                        lambda session, tenant_id: rows(session.rows, tenant_id),
+                    )
+
+            await self._old_files.take_over(found[0], write)
+            self._taken_over.add(tenant)
 
     async def _read(self, how: Callable[[Session], S], work: Callable[[Session, S], T]) -> T:
         async with self._readers.lane() as lane:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from ragstone.core.audit import actor
 from ragstone.core.errors import StoreError
+from ragstone.stores.activity.removal import count_tenant_log, count_tenant_rows
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.control import tenant_rows
 from ragstone.stores.indexes import ColocatedIndex
@@ -34,7 +35,8 @@ def forget_tenant(connection: Connection, tenant_id: str) -> None:
 def left_of_tenant(connection: Connection, tenant_id: str) -> dict[str, int]:
     """How many rows there still are of a tenant whose name is gone."""
     connection.execute("SELECT set_config('ragstone.tenant', ?, true)", (tenant_id,))
-    return count_tenant(connection, tenant_id)
+    activity = count_tenant_rows(connection, tenant_id) + count_tenant_log(connection, tenant_id)
+    return {**count_tenant(connection, tenant_id), "activity": activity}
 
 
 T = TypeVar("T")

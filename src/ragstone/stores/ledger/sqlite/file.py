@@ -43,6 +43,8 @@ from ragstone.stores.sql.sqlite_filters import condition
 class SqliteDialect:
     """Implements `stores.database.Dialect`."""
 
+    has_log = False
+
     def json_text(self, column: str, key: str) -> str:
         return f"json_extract({column}, '$.{key}')"
 

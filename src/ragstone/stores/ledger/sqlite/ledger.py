@@ -14,6 +14,8 @@ from ragstone.core.audit import actor
 from ragstone.core.clock import now
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.ids import check_name
+from ragstone.stores.activity.old_files import OldFiles
+from ragstone.stores.activity.removal import Removed, clean_up_log, forget_logged
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.control import tenant_rows
 from ragstone.stores.indexes import ColocatedIndex
@@ -42,6 +44,7 @@ class SqliteLedger(SqlLedger):
     ) -> None:
         self._folder = folder
         self._vault = vault or Vault()
+        self._old_files = OldFiles(folder)
         self._indexes = indexes
         self._limit = open_tenants
         self._clock = clock
@@ -111,6 +114,24 @@ class SqliteLedger(SqlLedger):
         async with self.file(tenant) as file:
             return await file.transact(lambda connection: work(connection, file.tenant_id, *args, **kwargs))
 
+    async def read_log(self, tenant: str, work: Work[[], T], otherwise: T) -> T:
+        async with self.file(tenant) as file:
+            return await file.log.read(lambda connection: work(connection, file.tenant_id), otherwise)
+
+    async def write_log(self, tenant: str, work: Work[[], T]) -> T:
+        async with self.file(tenant) as file:
+            return await file.log.write(lambda connection: work(connection, file.tenant_id))
+
+    async def forget_logged(self, tenant: str, removed: Removed) -> None:
+        async with self.file(tenant) as file:
+            await file.log.write_if_there(
+                lambda connection: forget_logged(connection, file.tenant_id, removed)
+            )
+
+    async def clean_up_log(self, tenant: str) -> None:
+        async with self.file(tenant) as file:
+            await file.log.write_if_there(lambda connection: clean_up_log(connection, file.tenant_id))
+
     async def blobs(self, tenant: str, *, make: bool = False) -> Blobs:
         async with self.file(tenant, make=make) as file:
             return file.blobs
@@ -178,6 +199,7 @@ class SqliteLedger(SqlLedger):
                     f"something still works for tenant '{tenant}'",
                     hint="end it, then delete the tenant again",
                 ) from None
+        await self._old_files.remove(tenant_id)
         for part in PARTS:
             await asyncio.to_thread(_remove, self._folder / part / check_name(tenant_id, "tenant id"))
 
@@ -208,6 +230,11 @@ class SqliteLedger(SqlLedger):
             raise
         try:
             await self._check_stays(tenant, tenant_id)
+            await self._old_files.take_over(
+                tenant_id,
+                lambda rows: opened.transact(lambda connection: rows(connection, tenant_id)),
+                lambda rows: opened.log.write(lambda connection: rows(connection, tenant_id)),
+            )
         except BaseException:
             opened.close()
             raise

@@ -12,6 +12,7 @@ from ragstone.core.errors import StoreError
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.indexes import ColocatedIndex
 from ragstone.stores.ledger.sqlite.file import SqliteConnection, SqliteFile
+from ragstone.stores.ledger.sqlite.log import LogFile
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vault import Vault
 
@@ -29,6 +30,7 @@ class TenantFile(SqliteFile):
         self.users = 0
         self.idle = asyncio.Event()
         self.idle.set()
+        self.log = LogFile(self.path)
         self.blobs = Blobs(folder / "documents" / tenant_id, vault, tenant_id)
 
 

@@ -200,4 +200,76 @@ CREATE TABLE watermarks (
 	PRIMARY KEY (tenant_id, index_name, space_id)
 );
 CREATE INDEX idx_jobs_stored ON jobs (tenant_id, state, stored);
-INSERT INTO alembic_version (version_num) VALUES ('0007');
+CREATE TABLE turns (
+	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	tenant_id VARCHAR(32) NOT NULL,
+	kb_id INTEGER NOT NULL,
+	conversation VARCHAR(200) NOT NULL,
+	moment VARCHAR(25) NOT NULL,
+	question TEXT NOT NULL,
+	answer TEXT NOT NULL,
+	FOREIGN KEY(kb_id) REFERENCES knowledge_bases (id) ON DELETE CASCADE
+);
+CREATE INDEX idx_turns_conversation ON turns (kb_id, conversation, moment);
+CREATE INDEX idx_turns_moment ON turns (moment);
+CREATE TABLE turn_documents (
+	tenant_id VARCHAR(32) NOT NULL,
+	turn_id INTEGER NOT NULL,
+	document_id VARCHAR(32) NOT NULL,
+	PRIMARY KEY (tenant_id, turn_id, document_id),
+	FOREIGN KEY(turn_id) REFERENCES turns (id) ON DELETE CASCADE,
+	FOREIGN KEY(document_id) REFERENCES documents (id) ON DELETE CASCADE
+)
+ WITHOUT ROWID;
+CREATE INDEX idx_turn_documents_turn ON turn_documents (turn_id);
+CREATE INDEX idx_turn_documents_document ON turn_documents (document_id);
+CREATE TABLE votes (
+	tenant_id VARCHAR(32) NOT NULL,
+	kb_id INTEGER NOT NULL,
+	query_hash VARCHAR(64) NOT NULL,
+	chunk_id VARCHAR(32) NOT NULL,
+	voter VARCHAR(200) NOT NULL,
+	document_id VARCHAR(32) NOT NULL,
+	moment VARCHAR(25) NOT NULL,
+	"query" TEXT NOT NULL,
+	vote VARCHAR(8) NOT NULL,
+	PRIMARY KEY (tenant_id, kb_id, query_hash, chunk_id, voter),
+	FOREIGN KEY(kb_id) REFERENCES knowledge_bases (id) ON DELETE CASCADE,
+	FOREIGN KEY(document_id) REFERENCES documents (id) ON DELETE CASCADE
+)
+ WITHOUT ROWID;
+CREATE INDEX idx_votes_kb ON votes (kb_id, moment);
+CREATE INDEX idx_votes_document ON votes (document_id);
+CREATE TABLE golden_queries (
+	tenant_id VARCHAR(32) NOT NULL,
+	kb_id INTEGER NOT NULL,
+	query_hash VARCHAR(64) NOT NULL,
+	document_id VARCHAR(32) NOT NULL,
+	"query" TEXT NOT NULL,
+	origin VARCHAR(16) NOT NULL,
+	PRIMARY KEY (tenant_id, kb_id, query_hash, document_id),
+	FOREIGN KEY(kb_id) REFERENCES knowledge_bases (id) ON DELETE CASCADE,
+	FOREIGN KEY(document_id) REFERENCES documents (id) ON DELETE CASCADE
+)
+ WITHOUT ROWID;
+CREATE INDEX idx_golden_queries_kb ON golden_queries (kb_id);
+CREATE INDEX idx_golden_queries_document ON golden_queries (document_id);
+CREATE TABLE web_results (
+	tenant_id VARCHAR(32) NOT NULL,
+	query_hash VARCHAR(64) NOT NULL,
+	query_text VARCHAR(500) NOT NULL,
+	results TEXT NOT NULL,
+	result_count INTEGER NOT NULL,
+	search_provider VARCHAR(50) NOT NULL,
+	search_timestamp VARCHAR(25) NOT NULL,
+	expires_at VARCHAR(25) NOT NULL,
+	PRIMARY KEY (tenant_id, query_hash)
+);
+CREATE INDEX idx_web_results_expires_at ON web_results (expires_at);
+CREATE TABLE imported_files (
+	tenant_id VARCHAR(32) NOT NULL,
+	id VARCHAR(32) NOT NULL,
+	moment VARCHAR(25) NOT NULL,
+	PRIMARY KEY (tenant_id, id)
+);
+INSERT INTO alembic_version (version_num) VALUES ('0008');

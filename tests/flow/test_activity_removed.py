@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ragstone import Engine, Item, Settings, open_engine, pruning
+from ragstone import Engine, Item, Settings, conversation, open_engine
 from ragstone.core.answers import AnswerReady
-from ragstone.stores import activity as activity_files
-from ragstone.stores.activity import ActivityFiles
-from ragstone.stores.renamed_activity import merge_kb
+from ragstone.core.errors import StoreCorrupt
+from ragstone.stores.activity.conversations import ConversationRepository
+from ragstone.stores.ledger.sqlite import log as sqlite_log
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
 
 SAID = "six in the morning"
@@ -23,7 +23,7 @@ FIRST, SECOND = "When does the harbour open?", "What does it cost?"
 HARBOUR = f"The harbour opens at {SAID}. A berth in the harbour costs nine crowns."
 LATER = "The harbour opens at eight. A berth in the harbour costs ten crowns."
 FERRY = "The ferry leaves at noon. A ticket for the ferry costs six crowns."
-TABLES = ("votes", "golden", "shown", "turn_documents")
+TABLES = ("votes", "golden_queries", "turn_documents")
 
 
 @pytest.fixture
@@ -41,31 +41,38 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
-def _file(data_dir: Path) -> Path:
-    [found] = (data_dir / "activity").glob("*.db")
+def _file(data_dir: Path, name: str) -> Path:
+    [found] = data_dir.glob(f"tenants/*/{name}.db")
     return found
 
 
-def _bytes(data_dir: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in (data_dir / "activity").iterdir())
+def _logged(data_dir: Path) -> set[str]:
+    """The documents that the log says were found."""
+    with closing(sqlite3.connect(_file(data_dir, "retrieval_log"))) as db:
+        return {row[0] for row in db.execute("SELECT document_id FROM retrieval_log_hits")}
 
 
 def _told(data_dir: Path) -> set[str]:
-    """The documents that the file tells of."""
-    with closing(sqlite3.connect(_file(data_dir))) as db:
-        return {row[0] for table in TABLES for row in db.execute(f"SELECT document_id FROM {table}")}
+    """The documents that turns, votes, golden queries and the log tell of."""
+    with closing(sqlite3.connect(_file(data_dir, "ledger"))) as db:
+        told = {row[0] for table in TABLES for row in db.execute(f"SELECT document_id FROM {table}")}
+    return told | _logged(data_dir)
+
+
+def _answers(data_dir: Path) -> str:
+    with closing(sqlite3.connect(_file(data_dir, "ledger"))) as db:
+        return "\n".join(row[0] for row in db.execute("SELECT answer FROM turns"))
 
 
 def _age(data_dir: Path, document_id: str) -> None:
-    [ledger] = data_dir.glob("tenants/*/ledger.db")
-    with closing(sqlite3.connect(ledger)) as rows, rows:
+    with closing(sqlite3.connect(_file(data_dir, "ledger"))) as rows, rows:
         rows.execute("UPDATE documents SET updated_at = '2020' WHERE id = ?", (document_id,))
 
 
 @contextmanager
-def _held(data_dir: Path) -> Iterator[None]:
+def _held(path: Path) -> Iterator[None]:
     """Another process writes, and goes on with that."""
-    with closing(sqlite3.connect(_file(data_dir), isolation_level=None)) as other:
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         yield
 
@@ -74,21 +81,17 @@ async def _id(engine: Engine, name: str = "harbour") -> str:
     return next(one.id for one in await engine.documents() if Path(one.external_id).stem == name)
 
 
-async def _remembered(engine: Engine, data_dir: Path, *, judged: bool = True) -> str:
-    """Have the harbour asked for, answered, voted on and in a golden query; its id.
-
-    Whoever looks at votes looks whether their documents are there: where that is not to help, there are none.
-    """
+async def _remembered(engine: Engine, data_dir: Path) -> str:
+    """Have the harbour asked for, answered, voted on and in a golden query; its id."""
     harbour = await _id(engine)
     answer = await engine.ask(FIRST, conversation="talk")
     assert SAID in answer.answer
     hit = next(one for one in (await engine.search("harbour")).hits if one.document_id == harbour)
-    if judged:
-        await engine.feedback("harbour", [hit.chunk_id])
-        await engine.activity.add_golden("harbour hours", [harbour])
+    await engine.feedback("harbour", [hit.chunk_id])
+    await engine.activity.add_golden("harbour hours", [harbour])
     await engine.activity.flush()
     assert harbour in _told(data_dir)
-    assert SAID.encode() in _bytes(data_dir)
+    assert SAID in _answers(data_dir)
     return harbour
 
 
@@ -101,17 +104,16 @@ async def _sync(engine: Engine) -> None:
     await _work(engine)
 
 
-@pytest.mark.parametrize("way", ["ingest", "sync", "source", "retention", "sweep"])
+@pytest.mark.parametrize("way", ["ingest", "sync", "source", "retention"])
 async def test_nothing_stays_of_a_document_that_nobody_deleted_by_hand(
-    engine: Engine, data_dir: Path, docs: Path, way: str, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, data_dir: Path, docs: Path, way: str
 ) -> None:
-    monkeypatch.setattr(pruning, "PIECE", 1)
     if way in ("sync", "source"):
         await engine.intake.add_source("files", "docs", {"path": str(docs)})
         await _sync(engine)
     else:
         await engine.ingest(docs)
-    harbour = await _remembered(engine, data_dir, judged=way not in ("retention", "sweep"))
+    harbour = await _remembered(engine, data_dir)
     ferry = await _id(engine, "ferry")
     (docs / "harbour.txt").unlink()
     if way == "ingest":
@@ -120,18 +122,13 @@ async def test_nothing_stays_of_a_document_that_nobody_deleted_by_hand(
         await _sync(engine)
     elif way == "source":
         assert await engine.intake.remove_source("docs") == 2
-    elif way == "retention":
+    else:
         _age(data_dir, harbour)
         await engine.tenants.set_retention("default", 30)
         await engine.intake._upkeep.chores("default")
-    else:
-        async with engine._parts.ledger.transaction("default") as tx:
-            await tx.delete(harbour)
-        assert harbour in _told(data_dir)
-        await engine.intake._upkeep.chores("default")
     assert await engine._parts.ledger.status("default", harbour) is None
     assert _told(data_dir) == (set() if way == "source" else {ferry})
-    assert SAID.encode() not in _bytes(data_dir)
+    assert SAID not in _answers(data_dir)
     (turn,) = await engine.activity.turns("talk")
     assert turn.question == FIRST
 
@@ -151,40 +148,29 @@ async def test_what_came_in_with_a_document_is_forgotten_with_it(
     assert letter_id not in turn.document_ids
     assert await engine.delete(letter_id)
     assert await engine.documents() == []
-    assert SAID.encode() not in _bytes(data_dir)
+    assert SAID not in _answers(data_dir)
 
 
-@pytest.mark.parametrize("way", ["ingest", "anew", "read", "sweep"])
-async def test_an_answer_goes_when_its_document_is_replaced(
-    engine: Engine, data_dir: Path, way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("way", ["replaced", "anew", "withdrawn"])
+async def test_an_answer_goes_when_its_document_is_replaced(engine: Engine, data_dir: Path, way: str) -> None:
     items = [Item("test", "harbour", "harbour", HARBOUR), Item("test", "ferry", "ferry", FERRY)]
     await engine.ingest_items(items)
     harbour = await _remembered(engine, data_dir)
-    await engine.ask("When does the ferry leave?", conversation="other")
     told = _told(data_dir)
-    with monkeypatch.context() as apart:
-        if way != "ingest":  # somebody else did it
-            apart.setattr(ActivityFiles, "run", _nothing)
+    if way == "withdrawn":
+        async with engine._parts.ledger.transaction("default") as tx:
+            assert await tx.withdraw(harbour)
+    else:
         if way == "anew":  # under the same id and number of a version
             await engine.delete(harbour)
-            assert (await engine.ingest_items([Item("test", "harbour", "harbour", LATER)])).added == 1
-        else:
-            assert (await engine.ingest_items([Item("test", "harbour", "harbour", LATER)])).updated == 1
-    assert await _id(engine) == harbour
-    if way == "sweep":
-        await engine.intake._upkeep.chores("default")
-    elif way != "ingest":
-        assert SAID.encode() in _bytes(data_dir)
-        (turn,) = await engine.activity.turns("talk")
-        assert (turn.question, turn.answer) == (FIRST, "")
-        assert harbour in turn.document_ids
-    assert SAID.encode() not in _bytes(data_dir)
-    assert _told(data_dir) == told
-
-
-async def _nothing(_files: ActivityFiles, _identity: str, _work: object, otherwise: object) -> object:
-    return otherwise
+        report = await engine.ingest_items([Item("test", "harbour", "harbour", LATER)])
+        assert (report.added, report.updated) == ((1, 0) if way == "anew" else (0, 1))
+        assert await _id(engine) == harbour
+    (turn,) = await engine.activity.turns("talk")
+    assert (turn.question, turn.answer) == (FIRST, "")
+    assert (harbour in turn.document_ids) == (way != "anew")
+    assert SAID not in _answers(data_dir)
+    assert _told(data_dir) == (told - {harbour} if way == "anew" else told)
 
 
 async def test_an_answer_stays_while_its_documents_are_as_they_were(engine: Engine, data_dir: Path) -> None:
@@ -210,11 +196,8 @@ async def test_an_llm_is_not_told_what_a_document_said_before_it_was_replaced(
     async with open_engine(Settings(data_dir=data_dir)) as engine:
         await engine.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
         assert SAID in (await engine.ask(FIRST, conversation="talk")).answer
-        monkeypatch.setattr(activity_files, "BUSY_SECONDS", 0)
-        with _held(data_dir):  # it can be removed neither when it is replaced nor when it is read
-            await engine.ingest_items([Item("test", "harbour", "harbour", LATER)])
-            await engine.ask(SECOND, conversation="talk")
-        assert SAID.encode() in _bytes(data_dir)
+        await engine.ingest_items([Item("test", "harbour", "harbour", LATER)])
+        await engine.ask(SECOND, conversation="talk")
     asked = llm.requests[-1][-1].content
     assert f"Earlier question: {FIRST}" in asked
     assert SAID not in asked
@@ -233,13 +216,12 @@ async def test_an_answer_is_not_kept_when_its_document_was_replaced_meanwhile(
     async with open_engine(Settings(data_dir=data_dir)) as engine:
         await engine.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
         assert SAID in (await engine.ask(FIRST, conversation="talk")).answer
-        assert SAID.encode() not in _bytes(data_dir)
         (turn,) = await engine.activity.turns("talk")
         assert (turn.question, turn.answer) == (FIRST, "")
 
 
 @pytest.mark.parametrize("way", ["document", "kb"])
-async def test_what_could_not_be_forgotten_is_forgotten_later(
+async def test_what_the_log_could_not_forget_is_forgotten_later(
     engine: Engine,
     data_dir: Path,
     way: str,
@@ -248,55 +230,55 @@ async def test_what_could_not_be_forgotten_is_forgotten_later(
 ) -> None:
     await engine.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
     await engine.ingest_items([Item("test", "ferry", "ferry", FERRY)], kb="second")
-    await engine.ask("When does the ferry leave?", conversation="talk", kb="second")
-    harbour = await _remembered(engine, data_dir, judged=False)
-    monkeypatch.setattr(activity_files, "BUSY_SECONDS", 0)
-    with _held(data_dir):
+    await engine.search("ferry", kb="second")
+    harbour = await _remembered(engine, data_dir)
+    [ferry] = _logged(data_dir) - {harbour}
+    monkeypatch.setattr(sqlite_log, "BUSY_SECONDS", 0)
+    with _held(_file(data_dir, "retrieval_log")):
         assert (await engine.delete(harbour) if way == "document" else await engine.delete_kb("default")) == 1
-        await engine.activity.prune("default")
-        assert "still kept" in caplog.text
-    assert SAID.encode() in _bytes(data_dir)
+    assert "cannot remove deleted documents from the retrieval log" in caplog.text
+    assert SAID not in _answers(data_dir)
+    assert harbour in _logged(data_dir)
     await engine.intake._upkeep.chores("default")
-    assert SAID.encode() not in _bytes(data_dir)
-    assert (FIRST.encode() in _bytes(data_dir)) == (way == "document")
-    (turn,) = await engine.activity.turns("talk", kb="second")
-    assert "noon" in turn.answer
+    assert _logged(data_dir) == {ferry}
+    asked = [one.query for one in await engine.activity.searches()]
+    assert asked == (["harbour", FIRST] if way == "document" else [])
 
 
-async def test_what_was_asked_of_a_kb_that_is_being_renamed_stays(engine: Engine, data_dir: Path) -> None:
+async def test_a_search_on_its_way_to_the_log_tells_nothing_of_what_is_deleted_before(
+    engine: Engine, data_dir: Path
+) -> None:
+    await engine.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
+    await engine.ingest_items([Item("test", "ferry", "ferry", FERRY)], kb="second")
+    await engine.search("harbour")
+    await engine.search("ferry", kb="second")
+    await engine.delete(await _id(engine))
+    await engine.delete_kb("second")
+    [left] = await engine.activity.searches()
+    assert (left.query, left.num_results, left.shown) == ("harbour", 1, ())
+    assert await engine.activity.searches(kb="second") == []
+
+
+async def test_what_was_asked_of_a_kb_goes_on_under_its_new_name(engine: Engine, data_dir: Path) -> None:
     await engine.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
     await _remembered(engine, data_dir)
     kb = await engine._kb(None, None)
     async with engine._parts.ledger.transaction("default") as tx:
         await tx.rename_kb(kb, "port")
-    await engine.activity.prune("default")
-    identity = await engine._parts.gate.identity("default")
-    await engine.activity._files.run(identity, lambda db: merge_kb(db, "default", "port"), None)
     (turn,) = await engine.activity.turns("talk", kb="port")
     assert SAID in turn.answer
     assert len(await engine.activity.golden(kb="port")) == 1
+    assert [one.kb for one in await engine.activity.searches(kb="port")] == ["port", "port"]
+    assert await engine.activity.searches() == []
 
 
 async def test_a_search_that_failed_for_want_of_a_kb_stays_on_record(engine: Engine) -> None:
     await engine.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
     with pytest.raises(Exception, match="nowhere"):
         await engine.search("harbour", kb="nowhere")
-    await engine.activity.prune("default")
+    await engine.activity.flush()
+    await engine.intake._upkeep.chores("default")
     assert [one.query for one in await engine.activity.searches(kb="nowhere")] == ["harbour"]
-
-
-async def test_pruning_takes_no_lock_when_there_is_nothing_to_do(
-    engine: Engine, data_dir: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    await engine.activity.prune("default")
-    assert not (data_dir / "activity").exists()
-    await engine.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
-    await _remembered(engine, data_dir)
-    monkeypatch.setattr(activity_files, "BUSY_SECONDS", 0)
-    with _held(data_dir):
-        await engine.activity.prune("default")
-        await engine.activity.prune("nobody")
-    assert caplog.text == ""
 
 
 @pytest.mark.req("R-DOM-37")
@@ -307,22 +289,24 @@ async def test_turns_are_read_while_somebody_writes(
         [Item("test", "harbour", "harbour", HARBOUR), Item("test", "ferry", "ferry", FERRY)]
     )
     await engine.ask(FIRST, conversation="talk")
-    monkeypatch.setattr(activity_files, "BUSY_SECONDS", 0)
-    with _held(data_dir):
+    monkeypatch.setattr(conversation, "WRITE_SECONDS", 0.01)
+    with _held(_file(data_dir, "ledger")):
         answer = await engine.ask(SECOND, conversation="talk")
     assert "nine crowns" in answer.answer
-    [note] = answer.degraded
-    assert note.startswith("conversation: this turn is not remembered: ")
+    assert answer.degraded == ("conversation: this turn is not remembered: the ledger is busy",)
 
 
 @pytest.mark.parametrize("way", ["ask", "stream", "search"])
 async def test_a_question_is_answered_also_where_its_conversation_cannot_be_read(
-    engine: Engine, data_dir: Path, way: str
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
+    async def broken(*_: object) -> None:
+        raise StoreCorrupt("the turns cannot be read")
+
     await engine.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
     await engine.ask(FIRST, conversation="talk")
-    await engine.activity.flush()
-    _file(data_dir).write_bytes(b"This is no database. " * 500)
+    for name in ("turns", "add"):
+        monkeypatch.setattr(ConversationRepository, name, broken)
     degraded: tuple[str, ...] = ()
     if way == "ask":
         answer = await engine.ask(FIRST, conversation="talk")
@@ -336,6 +320,7 @@ async def test_a_question_is_answered_also_where_its_conversation_cannot_be_read
         async for event in engine.stream(FIRST, conversation="talk"):
             if isinstance(event, AnswerReady):
                 degraded = event.answer.degraded
-    unread, unkept = degraded
-    assert unread.startswith("conversation: what was said before is not known: ")
-    assert unkept.startswith("conversation: this turn is not remembered: ")
+    assert degraded == (
+        "conversation: what was said before is not known: the turns cannot be read",
+        "conversation: this turn is not remembered: the turns cannot be read",
+    )

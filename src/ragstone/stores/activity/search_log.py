@@ -1,25 +1,25 @@
-"""Remembers searches off the request path: a search leaves a note, and notes are written together a moment later.
+"""Logs searches off the request path: a search leaves a note, and notes are written together a moment later.
 
 A search must never wait for this or fail with it. What cannot be written is counted and logged, not raised.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import sqlite3
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from ragstone.core.activity import SHOWN, LoggedSearch, Note, Shown
 from ragstone.core.analysis import SourceKind
 from ragstone.core.clock import now
-from ragstone.core.errors import RagstoneError
+from ragstone.core.errors import RagstoneError, TenantGone
 from ragstone.core.types import Hit, SearchResult
 from ragstone.language.analyzer import analyze, fold
-from ragstone.stores.activity import ActivityFiles
-from ragstone.stores.activity_rows import add_searches
+from ragstone.stores.activity.retrieval_log import RetrievalLog
 from ragstone.stores.batch_writer import Batched
+from ragstone.stores.ledger.ledger import SqlLedger
 
 logger = logging.getLogger(__name__)
 MOST_QUERY_CHARS = 2000
@@ -27,18 +27,13 @@ MOST_ERROR_CHARS = 1000
 MOST_PASSAGE_CHARS = 4000
 EMBEDDING = "embed_query"
 """The stage that turns a query into vectors."""
-Still = Callable[[str, str], Awaitable[bool]]
-"""Whether the tenant of this name is still the one of this id: nothing is kept of those who are gone."""
 
 
 class SearchLog:
-    """Takes notes of searches and writes them in batches."""
+    """Takes notes of searches and writes them in batches to the retrieval logs of their tenants."""
 
-    def __init__(
-        self, files: ActivityFiles, days: int, still: Still, clock: Callable[[], datetime] = now
-    ) -> None:
-        self._files = files
-        self._still = still
+    def __init__(self, ledger: SqlLedger, days: int, clock: Callable[[], datetime] = now) -> None:
+        self._ledger = ledger
         self._kept = timedelta(days=days)
         self._clock = clock
         self._noted: Batched[Note] = Batched(self._write)
@@ -72,20 +67,23 @@ class SearchLog:
             logger.warning("%d searches were not logged in all", self.dropped)
 
     async def _write(self, notes: list[Note]) -> None:
-        by_tenant: dict[tuple[str, str], list[Note]] = defaultdict(list)
+        by_tenant: dict[str, list[Note]] = defaultdict(list)
         for note in notes:
-            by_tenant[note.tenant, note.tenant_id].append(note)
-        for (tenant, tenant_id), its in by_tenant.items():
-            try:
-                if await self._still(tenant, tenant_id):
-                    await self._files.write(tenant_id, self._work(its))
-            except RagstoneError as error:
-                self._failed += len(its)
-                logger.warning("%d searches were not logged: %s", len(its), error)
-
-    def _work(self, notes: list[Note]) -> Callable[[sqlite3.Connection], None]:
+            by_tenant[note.tenant].append(note)
         oldest = self._clock() - self._kept
-        return lambda db: add_searches(db, map(logged, notes), oldest)
+        for tenant, its_notes in by_tenant.items():
+            try:
+                searches = await asyncio.to_thread(_all_logged, its_notes)
+                await RetrievalLog(self._ledger, tenant).add(searches, oldest)
+            except TenantGone:
+                continue  # nothing is kept of a tenant that is deleted
+            except RagstoneError as error:
+                self._failed += len(its_notes)
+                logger.warning("%d searches were not logged: %s", len(its_notes), error)
+
+
+def _all_logged(notes: Sequence[Note]) -> list[LoggedSearch]:
+    return [logged(note) for note in notes]
 
 
 def logged(note: Note) -> LoggedSearch:

@@ -1,0 +1,133 @@
+"""Votes on passages, and golden queries with the documents that answer them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from ragstone.core.activity import Feedback, GoldenQuery, Origin, same_query
+from ragstone.core.clock import canonical
+from ragstone.core.errors import unknown_kb
+from ragstone.core.ids import content_hash
+from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.ledger.reads import read_kb
+from ragstone.stores.ledger.tenant_ledger import TenantLedger
+from ragstone.stores.sql.database import Connection, keep_newest
+
+MOST_VOTES = 100_000
+"""Of a tenant, the newest."""
+
+
+class FeedbackRepository:
+    """Keeps what people made of passages; all of it goes with the document or the kb."""
+
+    def __init__(self, ledger: SqlLedger, tenant: str) -> None:
+        self._rows = TenantLedger(ledger, tenant)
+
+    async def add_votes(self, kb: str, votes: Sequence[Feedback]) -> None:
+        """Write down votes; a voter's later word on the same passage replaces the earlier one."""
+
+        def write(connection: Connection, tenant_id: str) -> None:
+            kb_id = self._kb(connection, tenant_id, kb)
+            put_votes(connection, tenant_id, kb_id, votes)
+
+        await self._rows.write(write)
+
+    async def votes(self, kb: str, limit: int = MOST_VOTES) -> list[Feedback]:
+        """Return the votes on passages of a kb, newest first."""
+
+        def read(connection: Connection, tenant_id: str) -> list[Feedback]:
+            found = connection.execute(
+                "SELECT v.moment, v.query, v.chunk_id, v.document_id, v.vote, v.voter FROM votes v "
+                "JOIN knowledge_bases k ON k.tenant_id = v.tenant_id AND k.id = v.kb_id "
+                "WHERE v.tenant_id = ? AND k.name = ? "
+                "ORDER BY v.moment DESC, v.query_hash, v.chunk_id, v.voter LIMIT ?",
+                (tenant_id, kb, limit),
+            )
+            return [Feedback(datetime.fromisoformat(moment), kb, *facts) for moment, *facts in found]
+
+        return await self._rows.read(read, [])
+
+    async def add_golden(self, kb: str, queries: Sequence[GoldenQuery]) -> None:
+        """Keep golden queries with those of their documents that are there."""
+
+        def write(connection: Connection, tenant_id: str) -> None:
+            kb_id = self._kb(connection, tenant_id, kb)
+            put_golden(connection, tenant_id, kb_id, queries)
+
+        await self._rows.write(write)
+
+    async def golden(self, kb: str) -> list[GoldenQuery]:
+        """Return the golden queries of a kb in the order of their words."""
+
+        def read(connection: Connection, tenant_id: str) -> list[GoldenQuery]:
+            found: dict[tuple[str, Origin], list[str]] = defaultdict(list)
+            for query, document_id, origin in connection.execute(
+                "SELECT g.query, g.document_id, g.origin FROM golden_queries g JOIN knowledge_bases k "
+                "ON k.tenant_id = g.tenant_id AND k.id = g.kb_id WHERE g.tenant_id = ? AND k.name = ? "
+                "ORDER BY g.query, g.document_id",
+                (tenant_id, kb),
+            ):
+                found[query, origin].append(document_id)
+            return [GoldenQuery(kb, query, tuple(ids), origin) for (query, origin), ids in found.items()]
+
+        return await self._rows.read(read, [])
+
+    async def remove_golden(self, kb: str, query: str | None) -> int:
+        """Remove one golden query or all of a kb, and return how many went."""
+
+        def write(connection: Connection, tenant_id: str) -> int:
+            found = read_kb(connection, tenant_id, kb)
+            if found is None:
+                return 0
+            narrowed, given = ("", ()) if query is None else (" AND query_hash = ?", (content_hash(query),))
+            chosen = f"FROM golden_queries WHERE tenant_id = ? AND kb_id = ?{narrowed}"
+            values = (tenant_id, found.id, *given)
+            row = connection.execute(f"SELECT count(DISTINCT query_hash) {chosen}", values).fetchone()
+            connection.execute(f"DELETE {chosen}", values)
+            return int(row[0])
+
+        return await self._rows.write(write)
+
+    def _kb(self, connection: Connection, tenant_id: str, kb: str) -> int:
+        found = read_kb(connection, tenant_id, kb)
+        if found is None:
+            raise unknown_kb(kb, self._rows.tenant)
+        return found.id
+
+
+def put_votes(connection: Connection, tenant_id: str, kb_id: int, votes: Iterable[Feedback]) -> None:
+    """Write votes on documents that are there over earlier ones of the same voters; keep the newest `MOST_VOTES`."""
+    connection.executemany(
+        "INSERT INTO votes (tenant_id, kb_id, query_hash, chunk_id, voter, document_id, moment, query, vote) "
+        "SELECT ?, ?, ?, ?, ?, id, ?, ?, ? FROM documents WHERE tenant_id = ? AND id = ? "
+        "ON CONFLICT (tenant_id, kb_id, query_hash, chunk_id, voter) "
+        "DO UPDATE SET document_id = excluded.document_id, moment = excluded.moment, query = excluded.query, "
+        "vote = excluded.vote WHERE excluded.moment >= votes.moment",
+        [
+            (
+                *(tenant_id, kb_id, content_hash(same_query(vote.query)), vote.chunk_id, vote.voter),
+                *(canonical(vote.moment), vote.query, vote.vote, tenant_id, vote.document_id),
+            )
+            for vote in votes
+        ],
+    )
+    key = ("kb_id", "query_hash", "chunk_id", "voter")
+    keep_newest(connection, tenant_id, "votes", key, "moment", MOST_VOTES)
+
+
+def put_golden(connection: Connection, tenant_id: str, kb_id: int, queries: Iterable[GoldenQuery]) -> None:
+    """Write golden queries with those of their documents that are there; known ones stay as they are."""
+    connection.executemany(
+        "INSERT INTO golden_queries (tenant_id, kb_id, query_hash, document_id, query, origin) "
+        "SELECT ?, ?, ?, id, ?, ? FROM documents WHERE tenant_id = ? AND id = ? ON CONFLICT DO NOTHING",
+        [
+            (
+                *(tenant_id, kb_id, content_hash(query.query), query.query, query.origin),
+                *(tenant_id, document_id),
+            )
+            for query in queries
+            for document_id in query.document_ids
+        ],
+    )
