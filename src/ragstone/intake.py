@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,14 @@ from ragstone.ingest.jobs.leases import Roll
 from ragstone.ingest.jobs.maintenance import BuildSource, Upkeep
 from ragstone.ingest.jobs.schedule import next_run
 from ragstone.ingest.jobs.sync import new_jobs
+from ragstone.ingest.jobs.sync_outcome import SyncOutcome, work_and_report
 from ragstone.ingest.jobs.worker import OnEnd, RunRefresh, Worker
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import Preparer, unusable
 from ragstone.ingest.report import Tally
 from ragstone.ingest.sources import check_without_variables, unset_variables
 from ragstone.ingest.sources.files.listing import found_at
+from ragstone.ingest.sources.files.overlaps import Overlaps, find_overlaps
 from ragstone.ingest.uploads import SOURCE, checked_external_id, checked_upload
 from ragstone.ingest.work import Group, Task
 from ragstone.settings.tree import Settings
@@ -287,6 +289,16 @@ class Intake:
         job = await self._upkeep.queue_sync(owner, record, afresh)
         await self._queue.ring(owner)
         return job
+
+    async def work_and_report(
+        self, syncs: Sequence[Job], work: Callable[[], Awaitable[None]], *, tenant: str | None = None
+    ) -> list[SyncOutcome]:
+        """Have queued syncs worked on by `work`, and return what each of them led to."""
+        return await work_and_report(self._queue, self._book, await self._owner(tenant), syncs, work)
+
+    async def overlaps(self, added: SourceRecord, *, tenant: str | None = None) -> Overlaps | None:
+        """Return what a new source of files has in common with others; None for a source of another kind."""
+        return await find_overlaps(self._ledger, self._book, await self._owner(tenant), added)
 
     async def sync_all(self, *, tenant: str | None = None) -> list[Job]:
         """Queue a fresh look at every source of every kb but those that are paused."""

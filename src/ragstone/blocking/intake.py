@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ragstone.blocking.run import Run
 from ragstone.core.jobs import DocumentStatus, Job, Notice, SourceRecord
 from ragstone.core.types import Failure
+from ragstone.ingest.sources.files.overlaps import Overlaps
 
 if TYPE_CHECKING:
     from ragstone.intake import Intake
@@ -59,6 +60,9 @@ class BlockingIntake:
 
     def source(self, name: str, **options: Any) -> SourceRecord:
         return self._run(self._intake.source(name, **options))
+
+    def overlaps(self, added: SourceRecord, **options: Any) -> Overlaps | None:
+        return self._run(self._intake.overlaps(added, **options))
 
     def sync(self, name: str, **options: Any) -> Job:
         return self._run(self._intake.sync(name, **options))

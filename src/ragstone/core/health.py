@@ -1,4 +1,4 @@
-"""What a look at the stores has found."""
+"""Findings about the installation and the stores."""
 
 from __future__ import annotations
 
@@ -30,3 +30,13 @@ class Finding:
     def advice(self) -> str:
         """Return what was or is to be done, in the words of the surface that is in use."""
         return advise(self.repair, self.remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing about the installation; `fix` says what to do about it."""
+
+    name: str
+    state: FindingState
+    detail: str
+    fix: str = ""

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from ragstone.core.audit import Auditor
 from ragstone.core.errors import NotFoundError, SettingsError
 from ragstone.core.jobs import Queue
 from ragstone.core.protocols import LexicalIndex, VectorIndex
@@ -162,6 +163,16 @@ async def renew_encryption(stores: Stores, tenant: str) -> Renewal:
     blobs = await stores.ledger.blobs(tenant)
     rotation = await asyncio.to_thread(blobs.rotate)
     return Renewal(rotation.renewed, await stores.book.renew(tenant), rotation.failed)
+
+
+async def rotate_keys(stores: Stores) -> dict[str, Renewal]:
+    """Bring the files and secrets of all tenants under the present key, and return what was done for each."""
+    audit = Auditor(stores.audit, stores.identity)
+    done = {}
+    for tenant in await stores.ledger.bells():
+        done[tenant] = await renew_encryption(stores, tenant)
+        await audit.changed(tenant, "keys.rotate", count=done[tenant].files)
+    return done
 
 
 def open_provider(settings: Settings, adapter: Adapter) -> VectorProvider:

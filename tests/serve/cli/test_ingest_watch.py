@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ragstone.serve.cli.ingest_watch import rounds
+from ragstone.ingest.sources.files.watch import watch_rounds
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
@@ -90,7 +90,7 @@ async def test_a_change_during_the_first_round_is_another_round(tmp_path: Path) 
     async def wait(_: float) -> None:
         await resting.wait()
 
-    async with aclosing(rounds([tmp_path], 1.0, wait)) as turns:
+    async with aclosing(watch_rounds([tmp_path], 1.0, wait)) as turns:
         await anext(turns)
         page.write_text("one and two")
         resting.set()
@@ -105,7 +105,7 @@ async def test_a_path_that_cannot_be_watched_ends_the_watching(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("ragstone.ingest.sources.files.watch.signature", closed)
-    async with aclosing(rounds([tmp_path], 1.0)) as turns:
+    async with aclosing(watch_rounds([tmp_path], 1.0)) as turns:
         await anext(turns)
         with pytest.raises(PermissionError):
             await asyncio.wait_for(anext(turns), 20)

@@ -13,8 +13,9 @@ import yaml
 
 import ragstone
 from ragstone.core.wire_jobs import masked
-from ragstone.serve.cli import doctor
+from ragstone.models import installed
 from ragstone.settings.tree import Settings
+from ragstone.stores.health import installation
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
@@ -106,13 +107,13 @@ def test_doctor_reports_settings_that_cannot_be_read(cli: Cli, tmp_path: Path) -
 
 
 def test_a_missing_extra_comes_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
-    remark = doctor.check_extra("llm", Settings())
+    monkeypatch.setattr(installation, "find_spec", lambda name: None)
+    remark = installation.check_extra("llm", Settings())
     assert (remark.state, remark.fix) == ("warn", 'pip install "ragstone[llm]"')
     for extra in ("tables", "ocr", "code", "hub"):
-        check = doctor.check_extra(extra, Settings())
+        check = installation.check_extra(extra, Settings())
         assert (check.state, check.fix) == ("warn", f'pip install "ragstone[{extra}]"')
-    needed = doctor.check_extra("llm", Settings.model_validate({"llm": {"model": "gpt"}}))
+    needed = installation.check_extra("llm", Settings.model_validate({"llm": {"model": "gpt"}}))
     assert needed.state == "fail"
 
 
@@ -120,24 +121,24 @@ def test_a_missing_extra_comes_with_its_command(monkeypatch: pytest.MonkeyPatch)
     ("program", "fix"), [("git", "apt install git"), ("tesseract", "apt install tesseract-ocr")]
 )
 def test_programs_are_looked_for(monkeypatch: pytest.MonkeyPatch, program: str, fix: str) -> None:
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}")
-    assert doctor.check_program(program).detail == f"/usr/bin/{program}"
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
-    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
-    missing = doctor.check_program(program)
+    monkeypatch.setattr(installation.shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert installation.check_program(program).detail == f"/usr/bin/{program}"
+    monkeypatch.setattr(installation.shutil, "which", lambda name: None)
+    monkeypatch.setattr(installation, "find_spec", lambda name: None)
+    missing = installation.check_program(program)
     assert (missing.state, missing.fix) == ("warn", fix)
 
 
 def test_the_ocr_extra_makes_up_for_tesseract(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
-    assert doctor.check_program("tesseract").state == "ok"
+    monkeypatch.setattr(installation.shutil, "which", lambda name: None)
+    assert installation.check_program("tesseract").state == "ok"
 
 
 def test_every_module_of_an_extra_is_one_that_it_installs() -> None:
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = wanted["project"]["optional-dependencies"]
-    assert doctor.EXTRAS.keys() == extras.keys() - {"all"}
-    for extra, (modules, _) in doctor.EXTRAS.items():
+    assert installation.EXTRAS.keys() == extras.keys() - {"all"}
+    for extra, (modules, _) in installation.EXTRAS.items():
         named = {re.split(r"[<>=\[]", wheel)[0].replace("-", "_") for wheel in extras[extra]}
         assert set(modules) == named
 
@@ -149,22 +150,22 @@ def test_every_module_of_an_extra_is_one_that_it_installs() -> None:
 def test_a_missing_runtime_comes_with_its_command(
     monkeypatch: pytest.MonkeyPatch, runtime: str, fix: str
 ) -> None:
-    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
-    check = doctor.check_runtime(Settings.model_validate({"embedding": {"runtime": runtime}}))
+    monkeypatch.setattr(installed, "find_spec", lambda name: None)
+    check = installed.check_runtime(Settings.model_validate({"embedding": {"runtime": runtime}}))
     assert (check.state, check.fix) == ("fail", fix)
 
 
 def test_a_data_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    assert doctor.check_data_folder(tmp_path / "file" / "data").state == "fail"
-    assert doctor.check_data_folder(tmp_path / "new" / "data").detail.endswith("(not there yet)")
+    assert installation.check_data_folder(tmp_path / "file" / "data").state == "fail"
+    assert installation.check_data_folder(tmp_path / "new" / "data").detail.endswith("(not there yet)")
 
 
 @pytest.mark.parametrize(("free_mb", "state"), [(10, "fail"), (500, "warn"), (5000, "ok")])
 def test_free_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free_mb: int, state: str) -> None:
     usage: Callable[[Path], Any] = lambda _: type("Usage", (), {"free": free_mb * 1024 * 1024})  # noqa: E731
-    monkeypatch.setattr(doctor.shutil, "disk_usage", usage)
-    assert doctor.check_space(tmp_path).state == state
+    monkeypatch.setattr(installation.shutil, "disk_usage", usage)
+    assert installation.check_space(tmp_path).state == state
 
 
 def test_models_with_their_state(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

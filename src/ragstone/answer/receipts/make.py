@@ -7,6 +7,7 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
@@ -66,6 +67,7 @@ def _write_sentence(sentence: Sentence, numbered: dict[int, Citation], wording: 
 
 
 VERSION = 1
+MOST_BYTES = 10_000_000
 MOST_SENTENCES = 200
 MOST_CITATIONS = 1000
 MOST_CITED = 200
@@ -184,6 +186,24 @@ def digest(body: Mapping[str, Json]) -> str:
     """Return the hash of a receipt's fields, however they are spaced and ordered."""
     bare = {name: value for name, value in body.items() if name != "digest"}
     return content_hash(json.dumps(bare, sort_keys=True, separators=(",", ":")))
+
+
+def load_receipt(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file; `InputError` for anything that is not a receipt."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}", remedy=_MAKE_ONE) from error
+    if len(content) > MOST_BYTES:
+        raise InputError(f"{path} is too large for a receipt", remedy=_MAKE_ONE)
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON: {error}", remedy=_MAKE_ONE) from error
+    if not isinstance(value, dict):
+        raise InputError(f"{path} is not a receipt of an answer", remedy=_MAKE_ONE)
+    return value
 
 
 def read_receipt(value: Mapping[str, Any]) -> AnswerReceipt:

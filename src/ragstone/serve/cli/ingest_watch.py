@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,14 +15,11 @@ from ragstone.serve.cli.session import Session
 from ragstone.serve.cli.signals import until_signal
 
 if TYPE_CHECKING:
-    import asyncio
-
     from ragstone.core.types import IngestReport
     from ragstone.engine import Engine
 
 QUIET_SECONDS = 1.0
 """How long files must stay as they are before they are read."""
-Wait = Callable[[float], Awaitable[None]]
 
 
 async def keep_ingesting(session: Session, paths: Sequence[Path]) -> int:
@@ -33,9 +30,11 @@ async def keep_ingesting(session: Session, paths: Sequence[Path]) -> int:
 
 
 async def _ingest_rounds(session: Session, engine: Engine, paths: Sequence[Path]) -> None:
+    from ragstone.ingest.sources.files.watch import watch_rounds
+
     first = True
     told: set[str] = set()
-    async with aclosing(rounds(paths, QUIET_SECONDS)) as turns:
+    async with aclosing(watch_rounds(paths, QUIET_SECONDS)) as turns:
         async for _ in turns:
             try:
                 report = await engine.ingest(*paths)
@@ -46,52 +45,6 @@ async def _ingest_rounds(session: Session, engine: Engine, paths: Sequence[Path]
                 continue
             remarks = _tell(session, report, told)
             told, first = remarks, False
-
-
-async def rounds(
-    paths: Sequence[Path], seconds: float, wait: Wait | None = None
-) -> AsyncGenerator[None, None]:
-    """Once at the start, and then once after each change under any of the paths."""
-    import asyncio
-
-    stirred = asyncio.Event()
-    watching = [asyncio.Event() for _ in paths]
-    tasks = [
-        asyncio.ensure_future(_watch(path, seconds, wait or asyncio.sleep, begun, stirred))
-        for path, begun in zip(paths, watching, strict=True)
-    ]
-    try:
-        for begun in watching:
-            # What changes while the first round reads must be noticed, so the watching begins before it.
-            await begun.wait()
-        while True:
-            yield
-            await stirred.wait()
-            stirred.clear()
-            for task in tasks:
-                if task.done():
-                    task.result()  # nobody watches that path any more: say why
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _watch(
-    path: Path, seconds: float, wait: Wait, begun: asyncio.Event, stirred: asyncio.Event
-) -> None:
-    from ragstone.ingest.sources.files.watch import changes
-
-    async def waiting(time: float) -> None:
-        begun.set()
-        await wait(time)
-
-    try:
-        async for _ in changes(path, seconds, wait=waiting):
-            stirred.set()
-    finally:
-        begun.set()
-        stirred.set()
 
 
 def _tell(session: Session, report: IngestReport, told: Set[str]) -> set[str]:

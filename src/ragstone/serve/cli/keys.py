@@ -29,17 +29,12 @@ async def rotate_encryption(session: Session) -> int:
 
     First move the former `security.key` to `security.old_keys`. Remove it there once nothing failed.
     """
-    from ragstone.core.audit import Auditor
-    from ragstone.stores.factory import open_stores, renew_encryption
+    from ragstone.stores.factory import open_stores, rotate_keys
     from ragstone.wiring import secret_keys
 
     stores = await asyncio.to_thread(open_stores, session.settings(), secret_keys)
     try:
-        audit = Auditor(stores.audit, stores.identity)
-        done = {}
-        for tenant in await stores.ledger.bells():
-            done[tenant] = await renew_encryption(stores, tenant)
-            await audit.changed(tenant, "keys.rotate", count=done[tenant].files)
+        done = await rotate_keys(stores)
     finally:
         await stores.close()
     session.show(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ragstone.core.errors import InputError
-from ragstone.core.remedies import Action, Remedy
 from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
 from ragstone.serve.cli.output import counted, one_line, text
 from ragstone.serve.cli.session import Session
@@ -17,7 +14,6 @@ if TYPE_CHECKING:
 
     from ragstone.core.answers import ReceiptReport
 
-MOST_BYTES = 10_000_000
 STATES = {
     "stands": "stands word for word",
     "moved": "stands word for word, elsewhere in its document",
@@ -29,7 +25,9 @@ STATES = {
 
 async def check_receipt_file(session: Session, path: Path) -> int:
     """Show whether a receipt still holds; the exit code is 0 when it does, 3 when not, 1 for a forged one."""
-    receipt = read_receipt(path)
+    from ragstone.answer.receipts.make import load_receipt
+
+    receipt = load_receipt(path)
     async with session.engine() as engine:
         report = await engine.check_receipt(receipt)
     from ragstone.core.wire_answers import receipt_report_json
@@ -39,26 +37,6 @@ async def check_receipt_file(session: Session, path: Path) -> int:
     if not report.intact:
         return FAILURE
     return OK if report.holds else PARTIAL
-
-
-def read_receipt(path: Path) -> dict[str, Any]:
-    """The JSON object in a file."""
-    remedy = Remedy(Action.CREATE_RECEIPT)
-    try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        # Not the exit code of a receipt that was tampered with.
-        raise InputError(f"{path} cannot be read: {error.strerror or error}", remedy=remedy) from error
-    if len(content) > MOST_BYTES:
-        raise InputError(f"{path} is too large for a receipt", remedy=remedy)
-    try:
-        value = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON: {error}", remedy=remedy) from error
-    if not isinstance(value, dict):
-        raise InputError(f"{path} is not a receipt of an answer", remedy=remedy)
-    return value
 
 
 def draw_report(out: Console, report: ReceiptReport) -> None:

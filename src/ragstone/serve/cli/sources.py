@@ -11,7 +11,7 @@ from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.failures import draw_failures
 from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.output import counted, moment, one_line, table, text
-from ragstone.serve.cli.overlaps import overlaps
+from ragstone.serve.cli.overlaps import describe_overlaps
 from ragstone.serve.cli.receipts import documents_of, show_receipts
 from ragstone.serve.cli.session import Session
 from ragstone.serve.cli.source_settings import read_settings
@@ -54,14 +54,14 @@ async def add_source(
     config = read_settings(kind, settings or ())
     async with session.engine(create=True) as engine:
         made = await engine.intake.add_source(kind, name, config, schedule=schedule)
-        doubled = await overlaps(engine, made, session.options.as_typed())
+        overlaps = await engine.intake.overlaps(made)
     session.show(
         source_json(made), lambda out: out.print(f"Added source '{name}' to knowledge base '{made.kb}'.")
     )
     session.warn(
         f"${{{unset}}} is not set here: a sync fails where it is not" for unset in unset_variables(config)
     )
-    session.warn(doubled)
+    session.warn(describe_overlaps(overlaps, made, session.options) if overlaps else ())
     session.remark("next", session.options.command("sources", "sync", name))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +12,7 @@ from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.remedies import Action, Remedy
 from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
 from ragstone.serve.cli.failures import draw_failures
-from ragstone.serve.cli.job_progress import MOST_JOBS, job_progress
+from ragstone.serve.cli.job_progress import job_progress
 from ragstone.serve.cli.output import table, text
 from ragstone.serve.cli.session import Session
 
@@ -21,42 +21,12 @@ if TYPE_CHECKING:
 
     from ragstone.core.jobs import Job
     from ragstone.core.types import Failure, Json
+    from ragstone.ingest.jobs.sync_outcome import SyncOutcome
     from ragstone.intake import Intake
     from ragstone.serve.cli.options import Common
 
-MOST_NOTICES = 10_000
 MOST_SHOWN = 10
 """Failures of each source in the summary."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one look at a source led to."""
-
-    source: str
-    kb: str
-    job_id: str
-    state: str
-    taken_in: int = 0
-    unchanged: int = 0
-    removed: int = 0
-    moved: int = 0
-    passed_over: int = 0
-    """Pictures that nobody asked for by name; `message` says how to."""
-    wordless: int = 0
-    """Pictures without words."""
-    unread: int = 0
-    """Items that it could not give, and those that have failed before and not changed since."""
-    failures: int = 0
-    """All that is not taken in by now, of this look or an earlier one."""
-    failed: tuple[Failure, ...] = ()
-    """The first of them, or why the look itself failed."""
-    did_something: bool = False
-    message: str = ""
-
-    @property
-    def skipped(self) -> int:
-        return self.passed_over + self.wordless
 
 
 async def sync_sources(
@@ -81,11 +51,12 @@ async def sync_sources(
         jobs = await _queue(intake, names or (), session.options.kb, every=every, afresh=afresh)
         if not wait:
             return _show_queued(session, jobs)
-        before = {job.ticket for job in await _not_completed(intake)}
-        async with job_progress(session, intake):
-            await intake.worker(only=settings.tenant).run(until_idle=True)
-        after = [job for job in await _not_completed(intake) if job.ticket not in before]
-        outcomes = [await outcome_of(intake, job, after) for job in jobs]
+
+        async def work() -> None:
+            async with job_progress(session, intake):
+                await intake.worker(only=settings.tenant).run(until_idle=True)
+
+        outcomes = await intake.work_and_report(jobs, work)
     shape = {"sources": [_json(outcome) for outcome in outcomes]}
     session.show(shape, lambda out: _draw(out, outcomes, session.options, settings.kb))
     session.warn(f"{outcome.source}: {outcome.message}" for outcome in outcomes if outcome.passed_over)
@@ -107,65 +78,6 @@ async def _queue(
     return [await intake.sync(name, kb=scope, afresh=afresh) for name, scope in dict.fromkeys(chosen)]
 
 
-async def _not_completed(intake: Intake) -> list[Job]:
-    """Jobs that ended badly or not at all. A ticket is of one end only: a job that fails once more has another."""
-    return await intake.jobs(states=("pending", "running", "failed", "cancelled"), limit=MOST_JOBS)
-
-
-async def outcome_of(intake: Intake, job: Job, not_completed: Sequence[Job]) -> Outcome:
-    """What became of a sync and of the documents that it queued."""
-    from ragstone.core.types import Failure
-
-    state, message = await _ending(intake, job)
-    ended = await intake.job(job.id)
-    if state != "completed":
-        why = Failure(job.uri, ended.error_code, message, ended.progress.hint, ended.progress.remedy)
-        return Outcome(job.source, job.kb, job.id, state, failures=1, failed=(why,), message=message)
-    found = ended.progress.found
-    shortfall = (await intake.source(job.source, kb=job.kb)).shortfall
-    lost = [
-        one
-        for one in not_completed
-        if one.kind == "document" and (one.source, one.kb) == (job.source, job.kb)
-    ]
-    queued = found.get("queued", 0)
-    wordless = await _wordless(intake, job) if queued else 0
-    return Outcome(
-        *(job.source, job.kb, job.id, state),
-        taken_in=max(0, queued - len(lost) - wordless),
-        unchanged=found.get("unchanged", 0),
-        removed=found.get("removed", 0),
-        moved=found.get("moved", 0),
-        passed_over=found.get("skipped", 0),
-        wordless=wordless,
-        unread=found.get("failed", 0),
-        failures=shortfall.count,
-        failed=shortfall.first,
-        did_something=not shortfall.total,
-        message=message,
-    )
-
-
-async def _wordless(intake: Intake, job: Job) -> int:
-    """How many of the jobs that a sync queued met a picture without words."""
-    ended = await intake.jobs(states=("completed",), source=job.source, limit=MOST_JOBS)
-    return sum(
-        "skipped" in one.progress.found
-        for one in ended
-        if one.kind == "document" and one.kb == job.kb and one.created_at >= job.created_at
-    )
-
-
-async def _ending(intake: Intake, job: Job) -> tuple[str, str]:
-    """How a sync ended and what it said. Who waited for it has read the notice of it."""
-    for notice in await intake.notices(limit=MOST_NOTICES):
-        if notice.job_id == job.id:
-            await intake.mark_read([notice.id])
-            return notice.kind, notice.message
-    ended = await intake.job(job.id)
-    return ended.state, ended.error
-
-
 def _show_queued(session: Session, jobs: Sequence[Job]) -> int:
     from ragstone.core.wire_jobs import job_json
 
@@ -180,7 +92,7 @@ def _show_queued(session: Session, jobs: Sequence[Job]) -> int:
     return OK
 
 
-def _json(outcome: Outcome) -> dict[str, Json]:
+def _json(outcome: SyncOutcome) -> dict[str, Json]:
     from ragstone.core.wire import failure_json
 
     return {
@@ -200,7 +112,7 @@ def _json(outcome: Outcome) -> dict[str, Json]:
     }
 
 
-def _draw(out: Console, outcomes: Sequence[Outcome], options: Common, kb: str) -> None:
+def _draw(out: Console, outcomes: Sequence[SyncOutcome], options: Common, kb: str) -> None:
     numbers = ["added/updated", "unchanged", "removed", "failed"]
     sometimes = [name for name in ("moved", "skipped") if any(getattr(one, name) for one in outcomes)]
     numbers[3:3] = sometimes
@@ -221,7 +133,7 @@ def _draw(out: Console, outcomes: Sequence[Outcome], options: Common, kb: str) -
             out.print(f"And {more:,} more: {there.command('sources', 'show', one.source)}")
 
 
-def _shown(outcome: Outcome) -> list[Failure]:
+def _shown(outcome: SyncOutcome) -> list[Failure]:
     """The first failures of a source; for a look that failed as a whole, the source by its name."""
     if outcome.state == "completed":
         return list(outcome.failed[:MOST_SHOWN])

@@ -24,7 +24,9 @@ from ragstone.stores.sql import schema
 from ragstone.stores.sql.database import Connection
 
 if TYPE_CHECKING:
+    from ragstone.settings.tree import Settings
     from ragstone.stores.factory import Stores
+    from ragstone.stores.ledger.source_book import SecretKeys
 
 
 MEMORY_MB = 64
@@ -276,3 +278,21 @@ async def _originals(stores: Stores, store: str, tenants: Sequence[Tenant], repa
 
 def _failed(store: str, what: str, error: RagstoneError) -> Finding:
     return Finding(store, what, "fail", str(error), error.hint, remedy=error.remedy)
+
+
+async def examine_configured(
+    settings: Settings, secret_keys: SecretKeys, *, repair: bool = False, forget: str = ""
+) -> list[Finding]:
+    """Open the stores that the settings name, examine them and close them again."""
+    from ragstone.stores.factory import open_stores
+
+    if settings.store.ledger.kind == "sqlite" and not settings.data_dir.exists():
+        return [Finding("ledger", "reachable", "ok", "nothing has been written yet")]
+    try:
+        stores = await asyncio.to_thread(open_stores, settings, secret_keys)
+    except RagstoneError as error:
+        return [_failed("stores", "opened", error)]
+    try:
+        return await examine(stores, repair=repair, forget=forget)
+    finally:
+        await stores.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 from ragstone.core.types import Failure
@@ -44,3 +44,45 @@ def signature(path: Path) -> str:
             continue  # gone since it was listed, or a link that leads nowhere
         digest.update(f"{found.relative}\0{facts.st_mtime_ns}\0{facts.st_size}\0".encode())
     return digest.hexdigest()
+
+
+async def watch_rounds(
+    paths: Sequence[Path], seconds: float, wait: Wait = asyncio.sleep
+) -> AsyncGenerator[None, None]:
+    """Yield once at the start, and then once after each change under any of the paths."""
+    stirred = asyncio.Event()
+    watching = [asyncio.Event() for _ in paths]
+    tasks = [
+        asyncio.ensure_future(_watch(path, seconds, wait, begun, stirred))
+        for path, begun in zip(paths, watching, strict=True)
+    ]
+    try:
+        for begun in watching:
+            # A change while the first round reads must be noticed, so the watching begins before it.
+            await begun.wait()
+        while True:
+            yield
+            await stirred.wait()
+            stirred.clear()
+            for task in tasks:
+                if task.done():
+                    task.result()  # that path is not watched any more: raise why
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _watch(
+    path: Path, seconds: float, wait: Wait, begun: asyncio.Event, stirred: asyncio.Event
+) -> None:
+    async def waiting(time: float) -> None:
+        begun.set()
+        await wait(time)
+
+    try:
+        async for _ in changes(path, seconds, wait=waiting):
+            stirred.set()
+    finally:
+        begun.set()
+        stirred.set()
