@@ -75,7 +75,7 @@ class AnswerCache:
         if vector is None:
             return None
         alike = [(float(kept.vector @ vector), key, kept) for key, kept in near]
-        for cosine, key, kept in sorted(alike, key=lambda one: -one[0]):
+        for cosine, key, kept in sorted(alike, key=lambda match: -match[0]):
             if cosine < self._similarity:
                 break
             if not says_the_same(kept.question, asked.question):

@@ -160,7 +160,7 @@ class Judge:
             self.notes.append(f"entailment: {reason}")
             self._entailer = None  # the rest of this answer does not wait for it again
             return None
-        return [one.relation for one in found]
+        return [entailment.relation for entailment in found]
 
 
 class Checker:

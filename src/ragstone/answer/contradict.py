@@ -146,8 +146,10 @@ def _find_others(hits: Sequence[Hit]) -> Iterator[_Other]:
 def _is_among(quote: Quote, quotes: Sequence[Quote]) -> bool:
     """Return whether it is one of the quotes, or a part of one that another passage has too."""
     document, start, end = quote.place
-    places = (one.place for one in quotes)
-    return any(document == one[0] and start < one[2] and one[1] < end for one in places)
+    return any(
+        document == other and start < last and first < end
+        for other, first, last in (quoted.place for quoted in quotes)
+    )
 
 
 def _build_contradiction(sentence: str, quote: Quote, reason: str) -> Contradiction:

@@ -182,10 +182,10 @@ def _score(item: SentenceMatch) -> float:
     return item.strength + _HIT_WEIGHT * item.quote.hit.score
 
 
-def _say_the_same(one: Quote, other: Quote) -> bool:
-    if one.head and other.head and one.head.place == other.head.place:
+def _say_the_same(quote: Quote, other: Quote) -> bool:
+    if quote.head and other.head and quote.head.place == other.head.place:
         return False  # Rows of one table are alike in all but what they are there for.
-    first, second = set(analyze(one.text)), set(analyze(other.text))
+    first, second = set(analyze(quote.text)), set(analyze(other.text))
     return len(first & second) >= _SAME * len(first | second)
 
 

@@ -47,10 +47,10 @@ async def ask_model(
         Message("user", json.dumps(question)),
     ]
     confidence, said = _parse_reply(await llm.complete(messages, max_tokens=max_tokens, seconds=seconds))
-    given = [one for one in read_reply(said) if one.text]
+    given = [sentence for sentence in read_reply(said) if sentence.text]
     if confidence < least or not given or any(map(_leads_elsewhere, given)):
         return None
-    return build_unsourced(question, [one.text for one in given[:sentences]])
+    return build_unsourced(question, [sentence.text for sentence in given[:sentences]])
 
 
 def build_unsourced(question: str, texts: list[str]) -> Answer:

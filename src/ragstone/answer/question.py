@@ -60,7 +60,7 @@ class AnsweredParts:
 
     def _adds_to(self, part: Part, sentence: str) -> bool:
         before = self._parts[: self._parts.index(part)]
-        known = {term for one in before for term in analyze(one.question)}
+        known = {term for earlier in before for term in analyze(earlier.question)}
         own = set(analyze(part.question)) - known - ASKING - STOP_WORDS
         return not own or not own.isdisjoint(analyze(sentence))
 
@@ -88,17 +88,17 @@ async def look_up(
     return tuple(
         Part(
             question,
-            drop_repeats((*passages(one), *passages(found))),
-            one.degraded,
+            drop_repeats((*passages(result), *passages(found))),
+            result.degraded,
             _shared_terms(question, questions),
         )
-        for question, one in zip(questions, results, strict=True)
+        for question, result in zip(questions, results, strict=True)
     )
 
 
 def _shared_terms(question: str, questions: Sequence[str]) -> frozenset[str]:
     """Return the terms of a question that others of them have too."""
-    others = {term for one in questions if one != question for term in asked_terms(one)}
+    others = {term for other in questions if other != question for term in asked_terms(other)}
     return frozenset(others.intersection(asked_terms(question)))
 
 
@@ -165,9 +165,11 @@ def resolve_follow_up(question: str, earlier: Sequence[str], most_chars: int) ->
     own ("And on Sundays?") are searched for together with the last one that is, and answered by themselves.
     """
     basis, told = "", FollowUp(question, question)
-    for one in (*earlier, question):
-        told = _resolve(one, basis, most_chars) if basis and _is_dependent(one) else FollowUp(one, one)
-        if told.alone or points_back(one):
+    for asked in (*earlier, question):
+        told = (
+            _resolve(asked, basis, most_chars) if basis and _is_dependent(asked) else FollowUp(asked, asked)
+        )
+        if told.alone or points_back(asked):
             basis = told.question
     return told
 

@@ -98,10 +98,10 @@ def read_reply(reply: str, known: dict[str, CitedSentence] | None = None) -> lis
     # "It stops. [2]" cites for the sentence before: the marks move in front of its stop.
     text = _MARKS_BEHIND_STOP.sub(r" \2\1 ", text)
     raw = [text[start:end] for start, end in sentence_spans(text)]
-    for one in raw:
-        if one not in known:
-            known[one] = _parse_sentence(one)
-    return [known[one] for one in raw]
+    for sentence in raw:
+        if sentence not in known:
+            known[sentence] = _parse_sentence(sentence)
+    return [known[sentence] for sentence in raw]
 
 
 def _fold_latin(run: re.Match[str]) -> str:

@@ -132,11 +132,11 @@ class Writer:
         """Return the answer of all that was added; without a sentence it says that there is no evidence."""
         if not self._written:
             return Answer(question, NO_EVIDENCE, (), (), "no_evidence", tuple(degraded))
-        text = " ".join(one.text for one in self._written)
+        text = " ".join(ready.text for ready in self._written)
         return Answer(
             question,
             text + list_sources(self.citations, self._style, self._format),
-            tuple(one.sentence for one in self._written),
+            tuple(ready.sentence for ready in self._written),
             self.citations,
             "answered",
             tuple(degraded),

@@ -124,7 +124,7 @@ def told(moment: Moment) -> tuple[frozenset[int], ...]:
         (moment.day,),
         (moment.minute, moment.either),
     )
-    year, month, day, minute = (frozenset(one for one in kind if one is not None) for kind in kinds)
+    year, month, day, minute = (frozenset(part for part in kind if part is not None) for kind in kinds)
     return (year, month | moment.months, day, minute, moment.weekdays)
 
 

@@ -244,12 +244,12 @@ def _bound(before: str) -> Bound:
 
 def tells_share(text: str) -> bool:
     """Return whether a text speaks of a part of something."""
-    return any(one.dimension == "share" and one.value < 1 for one in quantities(text))
+    return any(quantity.dimension == "share" and quantity.value < 1 for quantity in quantities(text))
 
 
 def unbounded(claim: str, sentence: str) -> bool:
     """Return whether a sentence is about what lies over or under a number, and the claim leaves that out."""
-    limits = [one for one in quantities(sentence) if one.bound in ("over", "under")]
+    limits = [quantity for quantity in quantities(sentence) if quantity.bound in ("over", "under")]
     kept = quantities(claim)
     return any(
         not any(mine.written == limit.written or mine.value == limit.value for mine in kept)

@@ -96,10 +96,10 @@ Figure = tuple[int, int, Quantity | Moment]
 
 def restated(claim: str, sentence: str) -> str:
     """Return the claim with the sentence's own words for each figure that says the same."""
-    stated = [one for one in figures(sentence) if _is_meant(sentence, one)]
+    stated = [other for other in figures(sentence) if _is_meant(sentence, other)]
     said = claim
     for start, end, figure in reversed(figures(claim)):
-        same = next((one for one in stated if _same(figure, one[2])), None)
+        same = next((other for other in stated if _same(figure, other[2])), None)
         if same is not None:
             said = said[:start] + sentence[same[0] : same[1]] + said[end:]
     return said
@@ -107,10 +107,12 @@ def restated(claim: str, sentence: str) -> str:
 
 def figures(text: str) -> list[Figure]:
     """Return the figures of a text in order, without those inside another figure."""
-    figures: list[Figure] = [(start, start + len(one.words), one) for (start, _), one in quantity_spans(text)]
-    figures += [(start, end, one) for (start, end), one in date_spans(text)]
+    figures: list[Figure] = [
+        (start, start + len(quantity.words), quantity) for (start, _), quantity in quantity_spans(text)
+    ]
+    figures += [(start, end, moment) for (start, end), moment in date_spans(text)]
     found: list[Figure] = []
-    for figure in sorted(figures, key=lambda one: one[:2]):
+    for figure in sorted(figures, key=lambda spanned: spanned[:2]):
         if not found or figure[0] >= found[-1][1]:
             found.append(figure)
     return found
@@ -219,10 +221,10 @@ def denial_conflicts(claim: str, source: str) -> bool:
     return _unmatched(mine, theirs, there) or _unmatched(theirs, mine, here)
 
 
-def _unmatched(one: Iterable[Denial], other: Sequence[Denial], terms: set[str]) -> bool:
+def _unmatched(denials: Iterable[Denial], other: Sequence[Denial], terms: set[str]) -> bool:
     """Return whether a denial concerns terms that the other text has, and finds no denial of its own there."""
     free = list(other)
-    for denial in one:
+    for denial in denials:
         partner = next((theirs for theirs in free if set(denial.scope) & set(theirs.scope)), None)
         if partner is not None:
             free.remove(partner)

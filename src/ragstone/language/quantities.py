@@ -151,7 +151,7 @@ class Quantity:
         """Return whether the two could be one measure told with fewer digits; neither states the other then."""
         if self.per != other.per:
             return False
-        exact = [one for one in (self, other) if one.bound in ("is", "about")]
+        exact = [quantity for quantity in (self, other) if quantity.bound in ("is", "about")]
         if len(exact) == 1:
             return _allows(other if exact[0] is self else self, exact[0].value)
         if not exact:
@@ -169,7 +169,7 @@ class Quantity:
         return min(last * self.size / 2, most * self._larger(other))
 
     def _larger(self, other: Quantity) -> Fraction:
-        return max(abs(one.written) * one.size for one in (self, other))
+        return max(abs(quantity.written) * quantity.size for quantity in (self, other))
 
 
 def _allows(limit: Quantity, value: Fraction) -> bool:
@@ -209,57 +209,61 @@ _RANGE = re.compile(r"\s?[-–—‐‑]\s?| to | and ")
 def joined(text: str, found: list[Span]) -> Spans:
     """Return one quantity of the two in "1 hour 30 minutes" and "two hundred and fifty"; two bounds of "5–10 days"."""
     whole: list[Span] = []
-    for span, one in found:
+    for span, quantity in found:
         if whole:
             (start, end), before = whole[-1]
             between = text[start + len(before.words) : span[0]]
-            if _goes_on(before, one, between):
-                words = text[start : span[0] + len(one.words)]
-                whole[-1] = (start, span[1]), replace(_sum(before, one), words=words)
+            if _goes_on(before, quantity, between):
+                words = text[start : span[0] + len(quantity.words)]
+                whole[-1] = (start, span[1]), replace(_sum(before, quantity), words=words)
                 continue
-            low = before if before.dimension else _in_measure_of(one, before)
-            if _is_range(low, one, between, text[:start]):
+            low = before if before.dimension else _in_measure_of(quantity, before)
+            if _is_range(low, quantity, between, text[:start]):
                 whole[-1] = (start, end), replace(low, bound="at least")
-                one = replace(one, bound="at most")
-        whole.append((span, one))
+                quantity = replace(quantity, bound="at most")
+        whole.append((span, quantity))
     return tuple(whole)
 
 
-def _goes_on(before: Quantity, one: Quantity, between: str) -> bool:
+def _goes_on(before: Quantity, after: Quantity, between: str) -> bool:
     """Return whether a number is the rest of the one before it."""
-    if between not in (" ", " and ") or before.per or one.bound not in ("is", before.bound):
+    if between not in (" ", " and ") or before.per or after.bound not in ("is", before.bound):
         return False
     if not before.dimension and _SCALED_WORDS.search(before.words):
-        return 0 < one.written < scale_of(before.words.split()[-1]) * _scale(before, one)
-    smaller = one.dimension == before.dimension and 0 <= one.value < before.size
-    return smaller and one.dimension in ("time in s", "length in m") and one.bound == before.bound != "about"
+        return 0 < after.written < scale_of(before.words.split()[-1]) * _scale(before, after)
+    smaller = after.dimension == before.dimension and 0 <= after.value < before.size
+    return (
+        smaller and after.dimension in ("time in s", "length in m") and after.bound == before.bound != "about"
+    )
 
 
-def _sum(before: Quantity, one: Quantity) -> Quantity:
+def _sum(before: Quantity, after: Quantity) -> Quantity:
     if before.dimension:
-        whole = replace(before, value=before.value + one.value, size=one.size, step=one.step, per=one.per)
-        return replace(whole, written=whole.value / one.size)
-    more = before.written * _scale(before, one)
-    written = more + one.written
+        whole = replace(
+            before, value=before.value + after.value, size=after.size, step=after.step, per=after.per
+        )
+        return replace(whole, written=whole.value / after.size)
+    more = before.written * _scale(before, after)
+    written = more + after.written
     return replace(
-        one,
+        after,
         written=written,
-        value=one.value + more * one.size,
+        value=after.value + more * after.size,
         lead=before.lead,
         bound=before.bound,
     )
 
 
-def _scale(before: Quantity, one: Quantity) -> int:
+def _scale(before: Quantity, after: Quantity) -> int:
     """Return what is counted in "two hundred and fifty thousand" are the thousands."""
-    scaled = _THOUSANDS.search(one.words) if before.words.lower().endswith("hundred") else None
+    scaled = _THOUSANDS.search(after.words) if before.words.lower().endswith("hundred") else None
     return scale_of(scaled[0]) if scaled else 1
 
 
-def _in_measure_of(one: Quantity, bare: Quantity) -> Quantity:
+def _in_measure_of(measured: Quantity, bare: Quantity) -> Quantity:
     """Return a number without a unit in that of the number behind it."""
-    value = one.value - (one.written - bare.written) * one.size
-    return replace(bare, value=value, dimension=one.dimension, size=one.size, per=one.per)
+    value = measured.value - (measured.written - bare.written) * measured.size
+    return replace(bare, value=value, dimension=measured.dimension, size=measured.size, per=measured.per)
 
 
 def _is_range(low: Quantity, high: Quantity, between: str, before: str) -> bool:

@@ -125,9 +125,9 @@ def _cased(word: str, folded: str) -> Unit | None:
     if _CERTAIN.fullmatch(word) is None:
         return None
     if word[1:2] in ("b", "B") and folded[0] in "kmgtp":
-        one = UNITS[f"{folded[0]}bit" if word[1] == "b" else f"{folded[0]}b"]
+        unit = UNITS[f"{folded[0]}bit" if word[1] == "b" else f"{folded[0]}b"]
         second = UNITS["second"]
-        return replace(one, per=(second.dimension, second.size)) if word.endswith("ps") else one
+        return replace(unit, per=(second.dimension, second.size)) if word.endswith("ps") else unit
     return UNITS.get(folded)
 
 

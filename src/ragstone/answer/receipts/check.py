@@ -63,16 +63,18 @@ def place_quote(citation: Citation, stored: LiveDocument | None) -> PlacedQuote:
     if stored is None or state not in ("stands", "moved"):
         return PlacedQuote(citation, state, citation.start)
     end = start + len(citation.quote)
-    holding = [one for one in stored.chunks if one.chunk.start <= start and end <= one.chunk.end]
-    touching = holding or [one for one in stored.chunks if one.chunk.start < end and start < one.chunk.end]
+    holding = [live for live in stored.chunks if live.chunk.start <= start and end <= live.chunk.end]
+    touching = holding or [
+        live for live in stored.chunks if live.chunk.start < end and start < live.chunk.end
+    ]
     if not touching:
         return PlacedQuote(citation, "changed", citation.start)  # a part that cannot be found is not given
     best = max(
-        touching, key=lambda one: (one.id == citation.chunk_id, -len(_compare_names(citation, one, start)))
+        touching, key=lambda live: (live.id == citation.chunk_id, -len(_compare_names(citation, live, start)))
     )
     parts = [best] if holding else touching
-    first = min(parts, key=lambda one: one.chunk.start)
-    passage = _build_passage(best, first, stored.text, max(one.chunk.end for one in parts))
+    first = min(parts, key=lambda live: live.chunk.start)
+    passage = _build_passage(best, first, stored.text, max(live.chunk.end for live in parts))
     return PlacedQuote(citation, state, start, passage, _compare_names(citation, best, start))
 
 
@@ -160,7 +162,7 @@ _WHY: Mapping[QuoteState, str] = {
 async def check_receipt(value: Mapping[str, Any], look: Look, marks: str = "") -> ReceiptReport:
     """Return what still holds of a receipt; `marks` is the format of marks. Raises `InputError` for other JSON."""
     receipt = read_receipt(value)
-    here = dict.fromkeys(one.document_id for one in receipt.citations if not one.site)
+    here = dict.fromkeys(citation.document_id for citation in receipt.citations if not citation.site)
     documents = {document_id: await look(document_id) for document_id in here}
     return await asyncio.to_thread(_build_report, receipt, documents, marks)  # a long one takes a while
 
@@ -168,7 +170,10 @@ async def check_receipt(value: Mapping[str, Any], look: Look, marks: str = "") -
 def _build_report(
     receipt: AnswerReceipt, documents: Mapping[str, LiveDocument | None], marks: str
 ) -> ReceiptReport:
-    places = {one.n: place_quote(one, documents.get(one.document_id)) for one in receipt.citations}
+    places = {
+        citation.n: place_quote(citation, documents.get(citation.document_id))
+        for citation in receipt.citations
+    }
     _check_size(receipt, places)
 
     @cache
@@ -180,18 +185,20 @@ def _build_report(
         receipt.question,
         receipt.moment,
         _find_tampering(receipt),
-        tuple(_build_citation(one) for one in places.values()),
+        tuple(_build_citation(placed) for placed in places.values()),
         tuple(CheckedSentence(text, not reason, reason) for text, reason in reasons),
         (
             *_find_foreign_marks(receipt, marks),
-            *(note for one in places.values() for note in one.differences),
+            *(note for placed in places.values() for note in placed.differences),
         ),
         receipt.unanswered,
     )
 
 
 def _check_size(receipt: AnswerReceipt, places: Mapping[int, PlacedQuote]) -> None:
-    cited = [places[n].passage for one in set(receipt.sentences) for n in one.citations if n in places]
+    cited = [
+        places[n].passage for sentence in set(receipt.sentences) for n in sentence.citations if n in places
+    ]
     read = sum(len(passage.text) for passage in cited if passage)
     if read > MOST_READ_CHARS:
         raise InputError(
@@ -214,10 +221,17 @@ def _find_foreign_marks(receipt: AnswerReceipt, marks: str) -> list[str]:
     return [f"its marks read “{receipt.wording.format}”, which is not how marks are written here"]
 
 
-def _build_citation(one: PlacedQuote) -> CheckedCitation:
-    cited = one.citation
+def _build_citation(placed: PlacedQuote) -> CheckedCitation:
+    cited = placed.citation
     return CheckedCitation(
-        cited.n, one.state, cited.document_id, cited.title, cited.uri, cited.quote, one.start, one.end
+        cited.n,
+        placed.state,
+        cited.document_id,
+        cited.title,
+        cited.uri,
+        cited.quote,
+        placed.start,
+        placed.end,
     )
 
 
@@ -228,9 +242,9 @@ def _find_objection(sentence: Sentence, places: Mapping[int, PlacedQuote]) -> st
     if sentence.support == "unsupported":
         return "its source never said so"
     cited = [places[n] for n in dict.fromkeys(sentence.citations)]
-    passages = [one.passage for one in cited if one.passage is not None]
+    passages = [placed.passage for placed in cited if placed.passage is not None]
     if len(passages) < len(cited):
-        return next(_WHY[one.state] for one in cited if one.passage is None)
+        return next(_WHY[placed.state] for placed in cited if placed.passage is None)
     if sentence.support == "quoted":
         return _find_misquotation(sentence.text, cited, passages)
     return _find_unsupported(sentence.text, cited, passages)
@@ -243,7 +257,7 @@ def _find_misquotation(text: str, cited: Sequence[PlacedQuote], passages: Sequen
     if cited[0].place not in whole:
         return "its quote is not a whole sentence of its source"
     head = whole[cited[0].place]
-    if [one.place for one in cited[1:]] != ([head.place] if head else []):
+    if [placed.place for placed in cited[1:]] != ([head.place] if head else []):
         return "its words are not those of its quote"
     return ""
 
@@ -254,10 +268,10 @@ def _find_unsupported(text: str, cited: Sequence[PlacedQuote], passages: Sequenc
     hits = dict(enumerate(given.values(), start=1))
     reason, quotes = find_grounds(CitedSentence(text, tuple(hits), text), hits)
     reason = reason or check_explicitly(text, list(hits.values()), quotes)
-    if reason or any(_do_overlap(quote.place, one.place) for quote in quotes for one in cited):
+    if reason or any(_do_overlap(quote.place, placed.place) for quote in quotes for placed in cited):
         return reason
     return "its quotes are not the words that say it"
 
 
-def _do_overlap(one: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
-    return one[0] == other[0] and one[1] < other[2] and other[1] < one[2]
+def _do_overlap(place: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
+    return place[0] == other[0] and place[1] < other[2] and other[1] < place[2]

@@ -54,9 +54,9 @@ def is_made_of(
     if INDEX not in wording.format:
         return False
     numbered = {citation.n: citation for citation in citations}
-    return answer == " ".join(_write_sentence(one, numbered, wording) for one in sentences) + list_sources(
-        citations, wording.style, wording.format
-    )
+    return answer == " ".join(
+        _write_sentence(sentence, numbered, wording) for sentence in sentences
+    ) + list_sources(citations, wording.style, wording.format)
 
 
 def _write_sentence(sentence: Sentence, numbered: dict[int, Citation], wording: Wording) -> str:
@@ -214,8 +214,8 @@ def read_receipt(value: Mapping[str, Any]) -> AnswerReceipt:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise InputError(f"{_NOT_ONE}: {where[:80]}: {first['msg']}", remedy=_MAKE_ONE) from error
-    cited = sum(len(one.citations) for one in read.sentences)
-    if cited > MOST_CITED_IN_ALL or sum(len(one.quote) for one in read.citations) > MOST_QUOTED_CHARS:
+    cited = sum(len(item.citations) for item in read.sentences)
+    if cited > MOST_CITED_IN_ALL or sum(len(item.quote) for item in read.citations) > MOST_QUOTED_CHARS:
         raise InputError(f"{_NOT_ONE}: citations: it cites more than any answer does", remedy=_MAKE_ONE)
     return AnswerReceipt(
         question=read.question,
@@ -223,8 +223,8 @@ def read_receipt(value: Mapping[str, Any]) -> AnswerReceipt:
         answered=read.status == "answered",
         answer=read.answer,
         wording=Wording(read.wording.style, read.wording.format),
-        sentences=tuple(Sentence(one.text, one.support, one.citations) for one in read.sentences),
-        citations=tuple(Citation(**one.model_dump(exclude={"hash"})) for one in read.citations),
+        sentences=tuple(Sentence(item.text, item.support, item.citations) for item in read.sentences),
+        citations=tuple(Citation(**item.model_dump(exclude={"hash"})) for item in read.citations),
         misfits=tuple(_find_misfits(read, digest(value))),
         unanswered=read.unanswered,
     )
@@ -237,11 +237,11 @@ def _find_misfits(read: _Receipt, fingerprint: str) -> list[str]:
     if content_hash(read.answer) != read.answer_hash:
         found.append("the answer is not the one it was made for")
     found += [
-        f"quote {one.n} is not the one it was made for"
-        for one in read.citations
-        if content_hash(one.quote) != one.hash
+        f"quote {citation.n} is not the one it was made for"
+        for citation in read.citations
+        if content_hash(citation.quote) != citation.hash
     ]
-    numbers = [one.n for one in read.citations]
+    numbers = [citation.n for citation in read.citations]
     if len(set(numbers)) != len(numbers):
         found.append("two citations have the same number")
     return found
@@ -251,18 +251,18 @@ def _sentence_json(sentence: Sentence) -> dict[str, Json]:
     return {"text": sentence.text, "support": sentence.support, "citations": list(sentence.citations)}
 
 
-def _citation_json(one: Citation) -> dict[str, Json]:
+def _citation_json(citation: Citation) -> dict[str, Json]:
     return {
-        "n": one.n,
-        "document_id": one.document_id,
-        "chunk_id": one.chunk_id,
-        "title": one.title,
-        "uri": one.uri,
-        "section": one.section,
-        "page": one.page,
-        "site": one.site,
-        "start": one.start,
-        "end": one.end,
-        "quote": one.quote,
-        "hash": content_hash(one.quote),
+        "n": citation.n,
+        "document_id": citation.document_id,
+        "chunk_id": citation.chunk_id,
+        "title": citation.title,
+        "uri": citation.uri,
+        "section": citation.section,
+        "page": citation.page,
+        "site": citation.site,
+        "start": citation.start,
+        "end": citation.end,
+        "quote": citation.quote,
+        "hash": content_hash(citation.quote),
     }

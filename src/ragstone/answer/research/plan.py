@@ -126,7 +126,7 @@ def _sides(hit: Hit) -> Iterator[tuple[str, float]]:
 def _texts(value: object) -> Iterator[str]:
     """Return the short texts of a metadata list, which may hold anything."""
     if isinstance(value, list):
-        yield from (_short(one) for one in value[:50] if isinstance(one, str) and one.strip())
+        yield from (_short(text) for text in value[:50] if isinstance(text, str) and text.strip())
 
 
 def _phrases(text: str) -> Iterator[str]:

@@ -69,7 +69,9 @@ def drops_condition(claim: str, sentence: str) -> bool:
     if not stated:
         return False
     kept = [*_find_conditions(claim, _CLAIM), *_states(claim)]
-    return len(stated) == MOST or any(not any(_are_same(mine, one) for mine in kept) for one in stated)
+    return len(stated) == MOST or any(
+        not any(_are_same(mine, condition) for mine in kept) for condition in stated
+    )
 
 
 def _find_conditions(text: str, marks: re.Pattern[str]) -> list[Condition]:
@@ -251,7 +253,7 @@ def _named_share(claim: str, terms: set[str], thing: Excepted) -> float:
     """Return how much of an excepted thing a claim names; days and dates are compared as such."""
     mine, theirs = moments(claim), moments(thing.words)
     if mine and theirs:
-        return float(any(one.meets(other) for one in mine for other in theirs))
+        return float(any(moment.meets(other) for moment in mine for other in theirs))
     return len(thing.terms & terms) / len(thing.terms) if thing.terms else 0.0
 
 

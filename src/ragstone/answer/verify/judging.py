@@ -128,11 +128,11 @@ class JudgedPart:
 
     @property
     def support(self) -> float:
-        return max((one.support for one in self.judgements), default=0.0)
+        return max((judgement.support for judgement in self.judgements), default=0.0)
 
     @property
     def stance(self) -> Stance:
-        stances = {one.stance for one in self.judgements} - {"unknown"}
+        stances = {judgement.stance for judgement in self.judgements} - {"unknown"}
         if len(stances) > 1:
             return "mixed"
         return stances.pop() if stances else "unknown"
@@ -142,7 +142,7 @@ class JudgedPart:
         """Return the status: sources that disagree prove nothing, and a failed check prevents VERIFIED."""
         if self.stance != "supported":
             return "UNVERIFIED"
-        sound = [one.support for one in self.judgements if not one.reading.findings.failed]
+        sound = [judgement.support for judgement in self.judgements if not judgement.reading.findings.failed]
         if max(sound, default=0.0) > VERIFIED:
             return "VERIFIED"
         return "LIKELY" if self.support > LIKELY else "UNVERIFIED"
@@ -155,7 +155,7 @@ def build_verdict(claim: str, parts: Sequence[JudgedPart], checker: str, degrade
         status=min((part.status for part in parts), key=_STATUSES.index),
         stance=min((part.stance for part in parts), key=_WORST_FIRST.index),
         support=round(min(part.support for part in parts), 4),
-        evidence=tuple(_build_evidence(one) for one in _choose_evidence(parts)),
+        evidence=tuple(_build_evidence(judgement) for judgement in _choose_evidence(parts)),
         parts=tuple(ClaimPart(part.text, part.status, part.stance, round(part.support, 4)) for part in parts),
         sources=min(count_independent(_supporting_hits(part)) for part in parts),
         checker=checker,
@@ -164,7 +164,7 @@ def build_verdict(claim: str, parts: Sequence[JudgedPart], checker: str, degrade
 
 
 def _supporting_hits(part: JudgedPart) -> list[Hit]:
-    return [one.reading.quote.hit for one in part.judgements if one.stance == "supported"]
+    return [judgement.reading.quote.hit for judgement in part.judgements if judgement.stance == "supported"]
 
 
 def count_independent(hits: Iterable[Hit]) -> int:
@@ -187,31 +187,33 @@ def _choose_evidence(parts: Sequence[JudgedPart]) -> list[SentenceJudgement]:
     """Return the best evidence of each part, of each stance where sources disagree, then the next best."""
     firsts, rest = [], []
     for part in parts:
-        ranked = sorted(part.judgements, key=lambda one: -one.weight)
-        heads = {one.stance: one for one in reversed(ranked)}
-        first = [one for one in ranked[:1] if one.stance == "unknown"] or [
-            one for stance, one in heads.items() if stance != "unknown"
+        ranked = sorted(part.judgements, key=lambda judgement: -judgement.weight)
+        heads = {judgement.stance: judgement for judgement in reversed(ranked)}
+        first = [judgement for judgement in ranked[:1] if judgement.stance == "unknown"] or [
+            judgement for stance, judgement in heads.items() if stance != "unknown"
         ]
         firsts += first
-        rest += [one for one in ranked if one not in first]
-    by_weight = sorted(firsts, key=lambda one: -one.weight) + sorted(rest, key=lambda one: -one.weight)
-    places = {one.reading.quote.place: one for one in reversed(by_weight)}
-    distinct = [one for one in by_weight if places[one.reading.quote.place] is one]
+        rest += [judgement for judgement in ranked if judgement not in first]
+    by_weight = sorted(firsts, key=lambda judgement: -judgement.weight) + sorted(
+        rest, key=lambda judgement: -judgement.weight
+    )
+    places = {judgement.reading.quote.place: judgement for judgement in reversed(by_weight)}
+    distinct = [judgement for judgement in by_weight if places[judgement.reading.quote.place] is judgement]
     return distinct[:MOST_EVIDENCE]
 
 
-def _build_evidence(one: SentenceJudgement) -> Evidence:
-    quote = one.reading.quote
+def _build_evidence(judgement: SentenceJudgement) -> Evidence:
+    quote = judgement.reading.quote
     hit = quote.hit
     document_id, start, end = quote.place
     return Evidence(
         text=quote.text,
         source=source_of(hit),
         relevance=hit.score,
-        stance=one.stance,
-        support=round(one.support, 4),
-        refutation=round(one.refutation, 4),
-        failed=one.reading.findings.failed,
+        stance=judgement.stance,
+        support=round(judgement.support, 4),
+        refutation=round(judgement.refutation, 4),
+        failed=judgement.reading.findings.failed,
         document_id=document_id,
         chunk_id=hit.chunk_id,
         title=hit.title,

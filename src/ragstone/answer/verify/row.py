@@ -46,8 +46,8 @@ def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) ->
     found = _drop_word_order(check(claim, said, above, said), claim, claimed, row, terms)
     if not claimed and _says_otherwise(row, terms):
         found = replace(found, voids=(*found.voids, _ELSEWHERE))
-    plain = all(one.bound in ("is", "about") for one in claimed)
-    if (any(one.move for one in claimed) or (plain and direction(claim))) and not direction(said):
+    plain = all(quantity.bound in ("is", "about") for quantity in claimed)
+    if (any(quantity.move for quantity in claimed) or (plain and direction(claim))) and not direction(said):
         found = replace(found, voids=(*found.voids, Objection(ObjectionKind.NO_CHANGE)))
     cells = [(column, value.replace(known_as, name, 1)) for column, value in meant_cells(row, terms)]
     told = _compare_figures(claimed, cells, _find_named_figures(row, terms))
@@ -109,28 +109,28 @@ def _compare_figures(
     claimed: Sequence[Quantity], cells: Sequence[Cell], named: Sequence[Cell]
 ) -> list[Outcome]:
     """Return what a row says of each figure: another one only in the one column that the claim names."""
-    bound = [any(_fits(one, cell) for cell in named) for one in claimed]
+    bound = [any(_fits(quantity, cell) for cell in named) for quantity in claimed]
     # Of what its other cells say nothing is claimed until the column that is named has a figure, too.
     readable = cells if any(bound) or not named else named
-    return [_compare_figure(one, readable, named) for one in claimed]
+    return [_compare_figure(quantity, readable, named) for quantity in claimed]
 
 
 def _compare_figure(claimed: Quantity, cells: Sequence[Cell], named: Sequence[Cell]) -> Outcome:
     if any(_fits(claimed, cell) for cell in cells):
         return "same"
-    if len(named) == 1 and any(_is_rival(claimed, one) for one in _quantities(named[0])):
+    if len(named) == 1 and any(_is_rival(claimed, stated) for stated in _quantities(named[0])):
         return "differs"
     return "absent"
 
 
 def _fits(claimed: Quantity, cell: Cell) -> bool:
-    return any(claimed.fits(one) for one in _quantities(cell))
+    return any(claimed.fits(quantity) for quantity in _quantities(cell))
 
 
 def _quantities(cell: Cell) -> Sequence[Quantity]:
     """Return the figures of a cell, by themselves and of what its column is named after: 120 are 120 employees."""
     name, value = cell
-    return [one for words in ("", *name.split()) for one in quantities(f"{value} {words}".strip())]
+    return [quantity for words in ("", *name.split()) for quantity in quantities(f"{value} {words}".strip())]
 
 
 def _is_rival(claimed: Quantity, stated: Quantity) -> bool:
