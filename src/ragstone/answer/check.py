@@ -21,7 +21,7 @@ from ragstone.core.model_types import Relation
 from ragstone.core.protocols import Entailer
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze, analyze_query
-from ragstone.language.negation import opposites
+from ragstone.language.negation import are_opposites
 from ragstone.language.sentences import sentence_spans
 
 MIN_TERMS = 0.5
@@ -100,7 +100,7 @@ def nearest_clauses(sentence: str, quotes: Sequence[str]) -> list[str]:
 
 def is_opposed(sentence: str, clause: str) -> bool:
     """Return whether sentence and clause hold the two sides of a pair such as higher and lower."""
-    return opposites(sentence, clause)
+    return are_opposites(sentence, clause)
 
 
 def term_share(sentence: str, passages: str) -> float:

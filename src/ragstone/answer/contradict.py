@@ -12,8 +12,8 @@ from ragstone.answer.sanitize import has_link
 from ragstone.core.answers import Contradiction
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
-from ragstone.language.dates import compare_moment, date_spans, moments
-from ragstone.language.negation import restated
+from ragstone.language.dates import compare_moment, date_spans, find_moments
+from ragstone.language.negation import restate
 from ragstone.language.sentences import sentence_spans
 
 NEAR = 0.5
@@ -82,7 +82,7 @@ async def _find_against(
 def _find_disagreement(sentence: str, words: frozenset[str], other: _Other) -> str:
     """Return how two sentences about the same matter disagree, or ""."""
     text = other.quote.text
-    said = restated(sentence, text)  # 1500 kg are no other number than 1.5 tonnes
+    said = restate(sentence, text)  # 1500 kg are no other number than 1.5 tonnes
     if said != sentence:
         sentence, words = said, _words(said)
     if other.share(words) < SAME_MATTER:
@@ -113,7 +113,7 @@ def _dates_differ(sentence: str, text: str) -> bool:
     """Return whether both say the same of different times; with other numbers they do not say the same."""
     if numbers(sentence) != numbers(text):
         return False
-    told = [compare_moment(moment, text) for moment in moments(sentence)]
+    told = [compare_moment(moment, text) for moment in find_moments(sentence)]
     return "differs" in told and "same" not in told
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ragstone.answer.evidence import ASKING, asked_terms
 from ragstone.core.types import Hit, SearchResult
 from ragstone.language.analyzer import STOP_WORDS, analyze, analyze_query
-from ragstone.language.grammar import Token, is_known_verb, tokens
+from ragstone.language.grammar import Token, is_known_verb, tokenize
 
 Search = Callable[[str], Awaitable[SearchResult]]
 Passages = Callable[[SearchResult], Sequence[Hit]]
@@ -132,7 +132,7 @@ def find_topic(question: str) -> str:
     """Return what a question is about: a name in it, or the first noun with its article."""
     if name := _NAME.search(question):
         return name.group()
-    words = tokens(question)
+    words = tokenize(question)
     start = next((n for n, word in enumerate(words) if word.kind == "determiner"), None)
     if start is None:
         return ""

@@ -92,7 +92,7 @@ class Moment:
             self.minute is not None and self.either != other.either
         ):
             return False
-        return all(mine <= theirs for mine, theirs in zip(told(self), told(other), strict=True))
+        return all(mine <= theirs for mine, theirs in zip(list_parts(self), list_parts(other), strict=True))
 
     def rivals(self, other: Moment) -> bool:
         """Return whether both tell the same kind of thing and differ in it."""
@@ -100,13 +100,15 @@ class Moment:
             return self.minute == other.minute
         if self.on_other_days(other):
             return False
-        pairs = zip(told(self), told(other), strict=True)
+        pairs = zip(list_parts(self), list_parts(other), strict=True)
         return any(mine and theirs and mine.isdisjoint(theirs) for mine, theirs in pairs)
 
     def meets(self, other: Moment) -> bool:
         """Return whether both may be the same time: they tell the same kind of thing and nothing that differs."""
         pairs = [
-            (mine, theirs) for mine, theirs in zip(told(self), told(other), strict=True) if mine and theirs
+            (mine, theirs)
+            for mine, theirs in zip(list_parts(self), list_parts(other), strict=True)
+            if mine and theirs
         ]
         return bool(pairs) and all(mine & theirs for mine, theirs in pairs)
 
@@ -116,7 +118,7 @@ class Moment:
 
 
 @lru_cache(4096)
-def told(moment: Moment) -> tuple[frozenset[int], ...]:
+def list_parts(moment: Moment) -> tuple[frozenset[int], ...]:
     """Return year, month, day, minute and days of the week of a moment, empty where it does not tell them."""
     kinds = (
         (moment.year,),
@@ -130,21 +132,21 @@ def told(moment: Moment) -> tuple[frozenset[int], ...]:
 
 def compare_moment(claimed: Moment, sentence: str) -> Outcome:
     """Return how a date of the claim compares with the dates of a source."""
-    stated = moments(sentence)
+    stated = find_moments(sentence)
     if any(claimed.fits(moment) for moment in stated):
         return "same"
     if claimed.weekdays and not any(moment.weekdays for moment in stated) and _ALWAYS.search(sentence):
         return "same"
     if not any(claimed.rivals(moment) for moment in stated):
         return "absent"
-    return "absent" if _during(claimed, sentence) else "differs"
+    return "absent" if _is_during(claimed, sentence) else "differs"
 
 
-def _during(claimed: Moment, sentence: str) -> bool:
+def _is_during(claimed: Moment, sentence: str) -> bool:
     """Return whether a time or a year lies between two that the source joins by "to" or "until"."""
     for (span, first), (following, last) in pairwise(date_spans(sentence)):
         if re.fullmatch(rf"{_TO}|\sand\s", sentence[span[1] : following[0]]):
-            ends = zip(told(claimed), told(first), told(last), strict=True)
+            ends = zip(list_parts(claimed), list_parts(first), list_parts(last), strict=True)
             if any(
                 mine and low and high and max(low) < min(mine) <= max(mine) < min(high)
                 for mine, low, high in ends
@@ -162,10 +164,10 @@ def date_spans(text: str) -> tuple[Dated, ...]:
     """Return the spans of dates and times in a text, with their moments."""
     found = ((match.span(), _moment(match)) for match in _DATE.finditer(text))
     read = islice(((span, moment) for span, moment in found if moment is not None), MOST)
-    return tuple(_without_exceptions(text, list(read)))
+    return tuple(_drop_exceptions(text, list(read)))
 
 
-def _without_exceptions(text: str, found: list[Dated]) -> list[Dated]:
+def _drop_exceptions(text: str, found: list[Dated]) -> list[Dated]:
     """Take "except Saturday and Sunday" out of the other days of the week, or out of all of them."""
     excepted: list[int] = []
     for place, ((start, end), moment) in enumerate(found):
@@ -187,30 +189,31 @@ def _without_exceptions(text: str, found: list[Dated]) -> list[Dated]:
     ]
 
 
-def moments(text: str) -> list[Moment]:
+def find_moments(text: str) -> list[Moment]:
     """Return the dates and times of a text, in order."""
     return [moment for _, moment in date_spans(text)]
 
 
-def timed_otherwise(claim: str, sentence: str) -> bool:
+def is_timed_otherwise(claim: str, sentence: str) -> bool:
     """Return whether a date of the claim stands in the sentence, but with another word of "before" and "after"."""
-    stated = _sided(sentence)
-    for moment, mine in _sided(claim):
+    stated = _find_sided(sentence)
+    for moment, mine in _find_sided(claim):
         sides = {side for other, side in stated if moment.fits(other)}
         if sides and mine not in sides:
             return True
     return False
 
 
-def on_other_days(claim: str, sentence: str) -> bool:
+def is_on_other_days(claim: str, sentence: str) -> bool:
     """Return whether the claim tells a habit of days and the sentence tells habits of other days only."""
-    stated = [moment for moment in moments(sentence) if moment.weekdays]
+    stated = [moment for moment in find_moments(sentence) if moment.weekdays]
     return any(
-        bool(stated) and all(moment.on_other_days(other) for other in stated) for moment in moments(claim)
+        bool(stated) and all(moment.on_other_days(other) for other in stated)
+        for moment in find_moments(claim)
     )
 
 
-def _sided(text: str) -> list[tuple[Moment, str]]:
+def _find_sided(text: str) -> list[tuple[Moment, str]]:
     """Return the moments of a text with their "before" or "after", each once."""
     return list(dict.fromkeys((moment, _side(text, span[0])) for span, moment in date_spans(text)))
 

@@ -123,7 +123,7 @@ class Token:
         return self.kind in ("word", "s", "name", "number", "pronoun")
 
 
-def tokens(text: str) -> list[Token]:
+def tokenize(text: str) -> list[Token]:
     """Return the words of a text in order."""
     return [
         Token(match.group().lower(), *match.span(), _kind(match.group(), match.start() == 0))

@@ -18,8 +18,8 @@ from ragstone.language.numbers import (
     scale_of,
     value_of,
 )
-from ragstone.language.quantities import Bound, Quantity, Span, Spans, joined, moved
-from ragstone.language.units import CELSIUS, PREFIXES, Unit, told_by_case, unit_of
+from ragstone.language.quantities import Bound, Quantity, Span, Spans, find_move, join_quantities
+from ragstone.language.units import CELSIUS, PREFIXES, Unit, is_told_by_case, unit_of
 
 _OF_MONEY = {"m": 10**6}
 _PARTS = {
@@ -66,7 +66,7 @@ MOST = 60
 """Quantities looked at in one text."""
 
 
-def quantities(text: str) -> list[Quantity]:
+def find_quantities(text: str) -> list[Quantity]:
     """Return the quantities of a text in order; dates and times are not among them."""
     return [quantity for _, quantity in quantity_spans(text)]
 
@@ -88,7 +88,7 @@ def quantity_spans(text: str) -> Spans:
             found.append(((match.start(), read), _out_of(text, match, whole)))
         elif not _is_loose(text, match):
             found.append((match.span(), _quantity(text, match)))
-    return joined(text, found)
+    return join_quantities(text, found)
 
 
 def _is_loose(text: str, match: re.Match[str]) -> bool:
@@ -134,7 +134,7 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity:
     if after and before.endswith(tuple(PREFIXES)):
         scale *= _OF_MONEY.get((after["unit"] or "").lower(), 1)
     unit, end = _unit(text, match, before)
-    move = moved(text, match.start(), end)
+    move = find_move(text, match.start(), end)
     below = _BELOW_ZERO.match(text, end)
     if below and below["freezing"] and unit.zero not in (0, CELSIUS.zero):
         below = None  # water does not freeze at 0 °F
@@ -160,7 +160,7 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity:
 def _unit(text: str, match: re.Match[str], before: str) -> tuple[Unit, int]:
     """Return what a number is a number of, and where the words for it end."""
     if match["often"]:
-        return Unit(_counted("times")), match.end()
+        return Unit(_find_counted("times")), match.end()
     if match["long"]:
         return Unit(f"digits {match['long']}"), match.end()
     if match["share"]:
@@ -194,7 +194,7 @@ def _currency(before: str) -> Unit:
 
 def _own(word: str) -> str:
     """Return the thing that a word without a unit counts; letters that may be a unit keep their case."""
-    return word if told_by_case(word) or (len(word) == 1 and word.isupper()) else _counted(word)
+    return word if is_told_by_case(word) or (len(word) == 1 and word.isupper()) else _find_counted(word)
 
 
 def _per(text: str, end: int) -> tuple[str, Fraction] | None:
@@ -206,7 +206,11 @@ def _per(text: str, end: int) -> tuple[str, Fraction] | None:
     known = unit_of(match["by"] or _ADVERBS.get(adverb, adverb.removesuffix("ly")))
     if known is not None:
         return known.dimension, known.size
-    return (_counted(match["by"]), Fraction(1)) if match.group().lstrip().lower().startswith("per ") else None
+    return (
+        (_find_counted(match["by"]), Fraction(1))
+        if match.group().lstrip().lower().startswith("per ")
+        else None
+    )
 
 
 def _part_of(text: str, end: int) -> tuple[Unit, int]:
@@ -216,7 +220,7 @@ def _part_of(text: str, end: int) -> tuple[Unit, int]:
     return (unit, whole.end()) if whole and unit else (Unit("share"), end)
 
 
-def _counted(word: str) -> str:
+def _find_counted(word: str) -> str:
     """Return the stem of the noun behind a number; function words count nothing."""
     if not word or word.lower() in _NOT_COUNTED:
         return ""
@@ -230,7 +234,7 @@ def _before(text: str, match: re.Match[str]) -> str:
 
 def _lead(before: str) -> str:
     words = before.lower().split()[-2:]
-    return (_counted(words[-1]) or " ".join(words)) if words else ""
+    return (_find_counted(words[-1]) or " ".join(words)) if words else ""
 
 
 def _bound(before: str) -> Bound:
@@ -242,15 +246,15 @@ def _bound(before: str) -> Bound:
     return last
 
 
-def tells_share(text: str) -> bool:
+def speaks_of_share(text: str) -> bool:
     """Return whether a text speaks of a part of something."""
-    return any(quantity.dimension == "share" and quantity.value < 1 for quantity in quantities(text))
+    return any(quantity.dimension == "share" and quantity.value < 1 for quantity in find_quantities(text))
 
 
-def unbounded(claim: str, sentence: str) -> bool:
+def drops_bound(claim: str, sentence: str) -> bool:
     """Return whether a sentence is about what lies over or under a number, and the claim leaves that out."""
-    limits = [quantity for quantity in quantities(sentence) if quantity.bound in ("over", "under")]
-    kept = quantities(claim)
+    limits = [quantity for quantity in find_quantities(sentence) if quantity.bound in ("over", "under")]
+    kept = find_quantities(claim)
     return any(
         not any(mine.written == limit.written or mine.value == limit.value for mine in kept)
         for limit in limits

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Literal
 
 from ragstone.language.analyzer import analyze
-from ragstone.language.dates import Moment, date_spans, moments
+from ragstone.language.dates import Moment, date_spans, find_moments
 from ragstone.language.measurements import quantity_spans
 from ragstone.language.quantities import Quantity
 
@@ -45,22 +45,22 @@ _DOWN = (
 _PREFIXES = ("un", "in", "im", "non", "dis", "ir", "il")
 
 
-def opposites(claim: str, source: str) -> bool:
+def are_opposites(claim: str, source: str) -> bool:
     """Return whether each text has one side, and only that side, of a pair such as open and closed."""
     here, there = set(analyze(claim)), set(analyze(source))
     return any(
         this in here and that not in here and that in there and this not in there
         for pair in _pairs()
         for this, that in (pair, pair[::-1])
-    ) or _prefixed(here, there)
+    ) or _differ_by_prefix(here, there)
 
 
-def with_opposites(terms: set[str]) -> set[str]:
+def add_opposites(terms: set[str]) -> set[str]:
     """Return the terms, and the opposites of those that have one: "closed" speaks of open too."""
     return terms.union(that for pair in _pairs() for this, that in (pair, pair[::-1]) if this in terms)
 
 
-def _prefixed(here: set[str], there: set[str]) -> bool:
+def _differ_by_prefix(here: set[str], there: set[str]) -> bool:
     """Return whether one text has a word where the other has it with un-, in- or non-."""
     return any(
         prefix + word in other and prefix + word not in one and word not in other
@@ -94,18 +94,18 @@ Figure = tuple[int, int, Quantity | Moment]
 """Its start, its end, and its quantity or moment."""
 
 
-def restated(claim: str, sentence: str) -> str:
+def restate(claim: str, sentence: str) -> str:
     """Return the claim with the sentence's own words for each figure that says the same."""
-    stated = [other for other in figures(sentence) if _is_meant(sentence, other)]
+    stated = [other for other in find_figures(sentence) if _is_meant(sentence, other)]
     said = claim
-    for start, end, figure in reversed(figures(claim)):
+    for start, end, figure in reversed(find_figures(claim)):
         same = next((other for other in stated if _same(figure, other[2])), None)
         if same is not None:
             said = said[:start] + sentence[same[0] : same[1]] + said[end:]
     return said
 
 
-def figures(text: str) -> list[Figure]:
+def find_figures(text: str) -> list[Figure]:
     """Return the figures of a text in order, without those inside another figure."""
     figures: list[Figure] = [
         (start, start + len(quantity.words), quantity) for (start, _), quantity in quantity_spans(text)
@@ -121,7 +121,7 @@ def figures(text: str) -> list[Figure]:
 def _is_meant(sentence: str, figure: Figure) -> bool:
     """Return whether its own words tell it, unlike those of "except Sunday", which tells all other days."""
     start, end, told = figure
-    return not isinstance(told, Moment) or not told.weekdays or moments(sentence[start:end]) == [told]
+    return not isinstance(told, Moment) or not told.weekdays or find_moments(sentence[start:end]) == [told]
 
 
 def _same(figure: Quantity | Moment, other: Quantity | Moment) -> bool:
@@ -178,10 +178,10 @@ class Denial:
     scope: tuple[str, ...]
 
 
-def denials(text: str) -> list[Denial]:
+def find_denials(text: str) -> list[Denial]:
     """Return the negations of a text; two that cancel each other are none."""
     cues = list(_CUE.finditer(text))
-    plain = _without_figures(text) if cues else text
+    plain = _drop_figures(text) if cues else text
     found: list[Denial] = []
     place = 0
     while place < len(cues):
@@ -195,9 +195,9 @@ def denials(text: str) -> list[Denial]:
     return found
 
 
-def _without_figures(text: str) -> str:
+def _drop_figures(text: str) -> str:
     """Return the text with blanks for figures and units: who denies a weight denies it in any unit."""
-    for start, end, _ in figures(text):
+    for start, end, _ in find_figures(text):
         text = text[:start] + " " * (end - start) + text[end:]
     return text
 
@@ -214,14 +214,14 @@ def _scope(text: str, cue: re.Match[str]) -> tuple[str, ...]:
     return tuple(terms) or tuple(reversed(analyze(text[max(0, cue.start() - 100) : cue.start()])[-2:]))
 
 
-def denial_conflicts(claim: str, source: str) -> bool:
+def has_denial_conflict(claim: str, source: str) -> bool:
     """Return whether one of the two denies what the other says without denying it."""
-    mine, theirs = denials(claim), denials(source)
-    there, here = with_opposites(set(analyze(source))), with_opposites(set(analyze(claim)))
-    return _unmatched(mine, theirs, there) or _unmatched(theirs, mine, here)
+    mine, theirs = find_denials(claim), find_denials(source)
+    there, here = add_opposites(set(analyze(source))), add_opposites(set(analyze(claim)))
+    return _has_unmatched(mine, theirs, there) or _has_unmatched(theirs, mine, here)
 
 
-def _unmatched(denials: Iterable[Denial], other: Sequence[Denial], terms: set[str]) -> bool:
+def _has_unmatched(denials: Iterable[Denial], other: Sequence[Denial], terms: set[str]) -> bool:
     """Return whether a denial concerns terms that the other text has, and finds no denial of its own there."""
     free = list(other)
     for denial in denials:
@@ -233,7 +233,7 @@ def _unmatched(denials: Iterable[Denial], other: Sequence[Denial], terms: set[st
     return False
 
 
-def swapped(claim: str, source: str) -> bool:
+def is_swapped(claim: str, source: str) -> bool:
     """Return whether two comparisons by the same word name their sides the other way round."""
     mine, theirs = _THAN.match(claim), _THAN.match(source)
     if not mine or not theirs or mine["word"].lower() != theirs["word"].lower():
@@ -245,19 +245,19 @@ def swapped(claim: str, source: str) -> bool:
     return crossed > straight
 
 
-def extent(text: str) -> Extent | None:
+def find_extent(text: str) -> Extent | None:
     """Return how much of its subject a text speaks of, where it says so."""
     return next((name for name, pattern in _EXTENTS if pattern.search(text)), None)
 
 
 def overreaches(claim: str, source: str) -> bool:
     """Return whether the claim says all where the source says some or does not say how many."""
-    claimed, stated = extent(claim), extent(source)
+    claimed, stated = find_extent(claim), find_extent(source)
     if claimed is None or claimed in ("none", "some"):
         return False
     return stated is None or stated in _WEAKER[claimed]
 
 
-def hedged(text: str) -> bool:
+def is_hedged(text: str) -> bool:
     """Return whether a text says that something may be so rather than that it is."""
     return _HEDGE.search(text) is not None

@@ -52,7 +52,7 @@ _STOP = re.compile(r"[.;!?]\s")
 _WINDOW = 80
 
 
-def moved(text: str, start: int, end: int) -> Move:
+def find_move(text: str, start: int, end: int) -> Move:
     """Return the kind of change a number tells; "unsure" if the words around it speak of a change elsewhere."""
     before = clause_before(text, start)
     at = _AT.search(before)
@@ -65,7 +65,7 @@ def moved(text: str, start: int, end: int) -> Move:
     return "unsure" if _MAY_BE.search(before) else ""
 
 
-def moves(text: str, start: int) -> bool:
+def has_move(text: str, start: int) -> bool:
     """Return whether something before a number is said to rise or to fall."""
     return _MOVES.search(clause_before(text, start)) is not None
 
@@ -206,7 +206,7 @@ _THOUSANDS = re.compile(r"\b(?:thousand|million|billion|trillion)\b", re.I)
 _RANGE = re.compile(r"\s?[-–—‐‑]\s?| to | and ")
 
 
-def joined(text: str, found: list[Span]) -> Spans:
+def join_quantities(text: str, found: list[Span]) -> Spans:
     """Return one quantity of the two in "1 hour 30 minutes" and "two hundred and fifty"; two bounds of "5–10 days"."""
     whole: list[Span] = []
     for span, quantity in found:
@@ -279,4 +279,4 @@ def _is_range(low: Quantity, high: Quantity, between: str, before: str) -> bool:
     lead = before[-9:].rstrip().lower()
     if between == " and ":
         return lead.endswith("between")
-    return between != " to " or not (lead.endswith("from") and moves(before, len(before)))
+    return between != " to " or not (lead.endswith("from") and has_move(before, len(before)))

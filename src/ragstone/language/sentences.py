@@ -91,9 +91,9 @@ def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     stops = () if ROW.match(text, start, end) else STOPS.finditer(text, start, end)
     for stop in stops:
         if _ends_sentence(text, start, stop, end):
-            yield from _trimmed(text, start, stop.end())
+            yield from _trim(text, start, stop.end())
             start = stop.end()
-    yield from _trimmed(text, start, end)
+    yield from _trim(text, start, end)
 
 
 def _after_marks(text: str, start: int, end: int) -> int:
@@ -103,7 +103,7 @@ def _after_marks(text: str, start: int, end: int) -> int:
     return start
 
 
-def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _trim(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     part = text[start:end]
     bare = part.strip()
     if bare:

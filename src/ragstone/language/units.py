@@ -110,17 +110,17 @@ def unit_of(word: str) -> Unit | None:
     """Return the unit a word stands for, or a few words as in "square metres"; None when it measures nothing."""
     word = word.replace("μ", "µ")
     folded = " ".join(word.lower().split())
-    if told_by_case(word):
-        return _cased(word, folded)
+    if is_told_by_case(word):
+        return _find_cased(word, folded)
     return UNITS.get(folded.replace(" ", "-")) or _degrees(word, folded) or _powers(folded)
 
 
-def told_by_case(word: str) -> bool:
+def is_told_by_case(word: str) -> bool:
     """Return whether a word would be another unit, or none, in another case."""
     return _CASED.fullmatch(word.lower()) is not None
 
 
-def _cased(word: str, folded: str) -> Unit | None:
+def _find_cased(word: str, folded: str) -> Unit | None:
     """Return a unit that is told by its case; in any other case nobody knows what it is."""
     if _CERTAIN.fullmatch(word) is None:
         return None

@@ -11,7 +11,7 @@ from itertools import pairwise
 from ragstone.answer.verify.split import split_claim
 from ragstone.language.analyzer import STOP_WORDS, analyze
 from ragstone.language.dates import Moment, date_spans
-from ragstone.language.grammar import first_verb, tokens
+from ragstone.language.grammar import first_verb, tokenize
 from ragstone.language.measurements import quantity_spans
 from ragstone.language.quantities import Quantity
 
@@ -58,13 +58,13 @@ def split_segments(text: str) -> list[FigureSegment]:
 def _take_over(head: str, tail: str, before: tuple[str, str] | None) -> frozenset[str]:
     if before is None:
         return frozenset()
-    verb = first_verb(tokens(before[0]))
+    verb = first_verb(tokenize(before[0]))
     verbs = set(analyze(verb.token.word)) if verb else set()
     # A verb that is not known stands last before its figure: "staff get 25".
     verbs = verbs or set(analyze(before[0])[-1:])
     subject = {term for term in analyze(before[0]) if not term[0].isdigit()} - verbs
     said: set[str] = set()
-    words = tokens(head + tail)
+    words = tokenize(head + tail)
     first = first_verb(words, shared=True)
     begins = first is not None and first.sure
     if not begins and not first_verb(words):
@@ -141,7 +141,7 @@ def is_scattered(claim: str, sentence: str, names: Sequence[str], known: Set[str
 
 def _head(claim: str) -> set[str]:
     """Return the terms of a claim's subject and verb; what is said with "is" belongs to them."""
-    verb = first_verb(tokens(claim))
+    verb = first_verb(tokenize(claim))
     if verb is None:
         return set()
     rest = analyze(claim[verb.token.end :])[:1] if verb.token.word in STOP_WORDS else []

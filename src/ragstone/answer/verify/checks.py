@@ -16,18 +16,24 @@ from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind
 from ragstone.answer.verify.split import split_claim, split_clauses
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.dates import MOST as MOST_DATES
-from ragstone.language.dates import compare_moment, date_spans, moments, on_other_days, timed_otherwise
-from ragstone.language.grammar import first_verb, tokens
-from ragstone.language.measurements import quantities, tells_share, unbounded
+from ragstone.language.dates import (
+    compare_moment,
+    date_spans,
+    find_moments,
+    is_on_other_days,
+    is_timed_otherwise,
+)
+from ragstone.language.grammar import first_verb, tokenize
+from ragstone.language.measurements import drops_bound, find_quantities, speaks_of_share
 from ragstone.language.negation import (
-    denial_conflicts,
+    are_opposites,
     direction,
-    extent,
-    hedged,
-    opposites,
+    find_extent,
+    has_denial_conflict,
+    is_hedged,
+    is_swapped,
     overreaches,
-    restated,
-    swapped,
+    restate,
 )
 from ragstone.language.quantities import Outcome, compare
 
@@ -47,14 +53,14 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
     `around` are headings above it, which may hold its subject; `passage` is the text it stands in.
     """
     figures = [*_compare_figures(claim, sentence), *_compare_dates(claim, sentence)]
-    said = restated(claim, sentence)
+    said = restate(claim, sentence)
     nearest = _nearest_clause(said, sentence)
-    denied, opposed = denial_conflicts(said, nearest), opposites(said, nearest)
+    denied, opposed = has_denial_conflict(said, nearest), are_opposites(said, nearest)
     left = find_exception(claim, sentence)
     conflicts = [_OTHER[figure] for figure, outcome in figures if outcome == "differs"]
     # Closed on Sundays says nothing against open on Mondays.
     elsewhen = denied != opposed and (
-        conflicts == [ObjectionKind.OTHER_DATE] or (not conflicts and on_other_days(claim, sentence))
+        conflicts == [ObjectionKind.OTHER_DATE] or (not conflicts and is_on_other_days(claim, sentence))
     )
     if elsewhen:
         conflicts.clear()
@@ -71,7 +77,7 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
     gaps, voids = _find_gaps(claim, sentence, around), _find_voids(claim, said, sentence, around)
     if left:
         voids.append(Objection(ObjectionKind.LEFT_OUT))
-    if elsewhen or on_other_days(claim, sentence):
+    if elsewhen or is_on_other_days(claim, sentence):
         voids.append(Objection(ObjectionKind.OTHER_TIME))
     if denied and opposed:
         gaps.append(Objection(ObjectionKind.OPPOSITE_WORDS))
@@ -92,7 +98,7 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
 
 def is_turned_round(claim: str, sentence: str) -> bool:
     """Return whether the two name who does what to whom, or what is more than what, the other way round."""
-    return swapped(claim, sentence) or has_reversed_roles(claim, sentence)
+    return is_swapped(claim, sentence) or has_reversed_roles(claim, sentence)
 
 
 def _find_gaps(claim: str, sentence: str, around: str) -> list[Objection]:
@@ -100,9 +106,9 @@ def _find_gaps(claim: str, sentence: str, around: str) -> list[Objection]:
     kinds = []
     if overreaches(claim, sentence) and not _of_fewer(sentence):
         kinds.append(ObjectionKind.NOT_OF_ALL)
-    if hedged(sentence) and not hedged(claim):
+    if is_hedged(sentence) and not is_hedged(claim):
         kinds.append(ObjectionKind.HEDGED)
-    if unbounded(claim, sentence) or is_at_certain_times(claim, sentence):
+    if drops_bound(claim, sentence) or is_at_certain_times(claim, sentence):
         kinds.append(ObjectionKind.LIMITED)
     if _is_scattered(claim, sentence, around) is False:
         kinds.append(ObjectionKind.SEVERAL_CLAUSES)
@@ -119,7 +125,7 @@ def _find_voids(claim: str, said: str, sentence: str, around: str) -> list[Objec
     kinds = []
     if overreaches(claim, sentence) and _of_fewer(sentence):
         kinds.append(ObjectionKind.NOT_OF_ALL)
-    if timed_otherwise(claim, sentence):
+    if is_timed_otherwise(claim, sentence):
         kinds.append(ObjectionKind.OTHER_TIME)
     if len(date_spans(claim)) >= MOST_DATES:
         kinds.append(ObjectionKind.TOO_MANY_DATES)
@@ -131,7 +137,7 @@ def _find_voids(claim: str, said: str, sentence: str, around: str) -> list[Objec
 
 
 def _of_fewer(sentence: str) -> bool:
-    return extent(sentence) is not None or tells_share(sentence)
+    return find_extent(sentence) is not None or speaks_of_share(sentence)
 
 
 def _is_scattered(claim: str, sentence: str, around: str) -> bool | None:
@@ -140,7 +146,7 @@ def _is_scattered(claim: str, sentence: str, around: str) -> bool | None:
 
 def _is_crossed(claim: str, sentence: str) -> bool:
     """Return whether a claim's subject and what it says of it come from different clauses: another did that."""
-    verb, parts = first_verb(tokens(claim)), [set(analyze(part)) for part in split_claim(sentence)]
+    verb, parts = first_verb(tokenize(claim)), [set(analyze(part)) for part in split_claim(sentence)]
     if verb is None or len(parts) < 2 or _PRONOUN.search(sentence):
         return False
     subject = set(analyze(claim[: verb.token.start]))
@@ -151,12 +157,12 @@ def _is_crossed(claim: str, sentence: str) -> bool:
 
 
 def _compare_figures(claim: str, sentence: str) -> list[tuple[_Figure, Outcome]]:
-    stated = quantities(sentence)
-    return [("number", compare(claimed, stated)) for claimed in quantities(claim)]
+    stated = find_quantities(sentence)
+    return [("number", compare(claimed, stated)) for claimed in find_quantities(claim)]
 
 
 def _compare_dates(claim: str, sentence: str) -> list[tuple[_Figure, Outcome]]:
-    return [("date", compare_moment(claimed, sentence)) for claimed in moments(claim)]
+    return [("date", compare_moment(claimed, sentence)) for claimed in find_moments(claim)]
 
 
 def _nearest_clause(claim: str, sentence: str) -> str:

@@ -10,9 +10,9 @@ from typing import Literal
 
 from ragstone.answer.verify.objections import Objection, ObjectionKind
 from ragstone.language.analyzer import analyze, analyze_query
-from ragstone.language.dates import moments
-from ragstone.language.grammar import first_verb, tokens
-from ragstone.language.negation import denials
+from ragstone.language.dates import find_moments
+from ragstone.language.grammar import first_verb, tokenize
+from ragstone.language.negation import find_denials
 
 _SOURCE = re.compile(
     r"(?<!even )(?<!as )\bif\b"
@@ -81,7 +81,7 @@ def _find_conditions(text: str, marks: re.Pattern[str]) -> list[Condition]:
         words = text[mark.end() : end.start() if end else len(text)]
         if marks is _SOURCE and not _is_condition(text, mark, words):
             continue
-        denied = (mark.group().lower() in _DENYING) != bool(len(denials(words)) % 2)
+        denied = (mark.group().lower() in _DENYING) != bool(len(find_denials(words)) % 2)
         terms = _are_in_order(words)
         found.append(Condition(frozenset(terms), denied, terms[-1] if terms else ""))
     return found
@@ -94,11 +94,11 @@ def _states(claim: str) -> list[Condition]:
 def _is_condition(text: str, mark: re.Match[str], words: str) -> bool:
     """Return whether a word that may mean something else begins a condition here."""
     if mark["clause"]:
-        stated = first_verb(tokens(text[: mark.start()])) is not None or not text[: mark.start()].strip()
-        return stated and first_verb(tokens(words)) is not None
+        stated = first_verb(tokenize(text[: mark.start()])) is not None or not text[: mark.start()].strip()
+        return stated and first_verb(tokenize(words)) is not None
     if not mark["time"]:
         return True
-    verb = first_verb(tokens(words))
+    verb = first_verb(tokenize(words))
     return verb is None or not (verb.form in ("past", "participle") or verb.token.word in _PAST)
 
 
@@ -251,7 +251,7 @@ def find_exception(claim: str, sentence: str) -> Left:
 
 def _named_share(claim: str, terms: set[str], thing: Excepted) -> float:
     """Return how much of an excepted thing a claim names; days and dates are compared as such."""
-    mine, theirs = moments(claim), moments(thing.words)
+    mine, theirs = find_moments(claim), find_moments(thing.words)
     if mine and theirs:
         return float(any(moment.meets(other) for moment in mine for other in theirs))
     return len(thing.terms & terms) / len(thing.terms) if thing.terms else 0.0
@@ -278,12 +278,12 @@ def _find_things(text: str, mark: re.Match[str]) -> Iterator[str]:
     """Yield the things an exception names, across "and" and commas, up to the next verb."""
     end = _ENDS.search(text, mark.end())
     phrase = text[mark.end() : end.start() if end else len(text)].strip(" .!?")
-    stated = first_verb(tokens(text[: mark.start()])) is not None
+    stated = first_verb(tokenize(text[: mark.start()])) is not None
     start, over = 0, ""
     for joint in [*islice(_NEXT.finditer(phrase), MOST), None]:
         piece = phrase[start : joint.start() if joint else len(phrase)]
-        verb = first_verb(tokens(piece))
-        begins = first_verb(tokens(piece), shared=True) if over else None
+        verb = first_verb(tokenize(piece))
+        begins = first_verb(tokenize(piece), shared=True) if over else None
         if over and ((verb and (stated or over.strip() == ",")) or (begins and begins.sure)):
             return
         cut = verb is not None and not stated

@@ -20,7 +20,7 @@ from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Matrix, Vector
 from ragstone.language.analyzer import analyze, analyze_query
-from ragstone.language.negation import restated
+from ragstone.language.negation import restate
 from ragstone.language.sentences import sentence_spans
 
 SHORTLIST = 16
@@ -86,7 +86,7 @@ class SentenceReader:
             notes.append(f"verify: sentences compared by words only: {error}")
         readings = []
         for place, value in zip(chosen, near, strict=True):
-            said = restated(claim, read[place])
+            said = restate(claim, read[place])
             share = covered[place] if said == claim else coverage(said, quotes, read)[place]
             readings.append(_read_quote(claim, said, quotes[place], value, share))
         return sorted(readings, key=lambda reading: -reading.strength), notes

@@ -22,7 +22,7 @@ from ragstone.answer.verify.binding import is_misbound
 from ragstone.answer.verify.checks import check, is_turned_round
 from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind, drop_kind, has_kind
 from ragstone.language.analyzer import analyze, analyze_query
-from ragstone.language.measurements import quantities
+from ragstone.language.measurements import find_quantities
 from ragstone.language.negation import direction
 from ragstone.language.quantities import Outcome, Quantity
 
@@ -42,7 +42,7 @@ def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) ->
     name, claim = drop_number(known_as, claim)
     said = row_statement(row, terms).replace(known_as, name, 1)
     above = f"{headings}\n{caption(row.head)}" if row.head else headings
-    claimed = quantities(claim)
+    claimed = find_quantities(claim)
     found = _drop_word_order(check(claim, said, above, said), claim, claimed, row, terms)
     if not claimed and _says_otherwise(row, terms):
         found = replace(found, voids=(*found.voids, _ELSEWHERE))
@@ -130,7 +130,9 @@ def _fits(claimed: Quantity, cell: Cell) -> bool:
 def _quantities(cell: Cell) -> Sequence[Quantity]:
     """Return the figures of a cell, by themselves and of what its column is named after: 120 are 120 employees."""
     name, value = cell
-    return [quantity for words in ("", *name.split()) for quantity in quantities(f"{value} {words}".strip())]
+    return [
+        quantity for words in ("", *name.split()) for quantity in find_quantities(f"{value} {words}".strip())
+    ]
 
 
 def _is_rival(claimed: Quantity, stated: Quantity) -> bool:

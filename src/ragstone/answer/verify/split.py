@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import islice
 
 from ragstone.language.dates import REMEMBERED
-from ragstone.language.grammar import BE, HAVE, MODALS, OWNING, Token, Verb, first_verb, tokens
+from ragstone.language.grammar import BE, HAVE, MODALS, OWNING, Token, Verb, first_verb, tokenize
 
 MOST_PARTS = 4
 MOST_JOINTS = 24
@@ -62,7 +62,7 @@ def _until_joint(text: str) -> str:
 
 def _parts_here(left: str, right: str, *, weak: bool) -> bool:
     """Return whether both sides state something, unlike those of "salt and pepper" or "not by boat but by train"."""
-    before, after = tokens(left), tokens(right)
+    before, after = tokenize(left), tokenize(right)
     if min(len(before), len(after)) < _FEWEST_WORDS or _HANGS.match(left) or _HANGS.match(right):
         return False
     if weak and (_REACHES_OVER.search(left) or _CONDITION.search(right)):
@@ -116,8 +116,8 @@ def _with_subjects(parts: list[str]) -> list[str]:
 
 def _shared_lead(before: str, part: str) -> str:
     """Return what the second of two statements leaves out: the subject, with "must" or "was"."""
-    words = tokens(part)
-    verb, first = first_verb(words, shared=True), first_verb(tokens(before))
+    words = tokenize(part)
+    verb, first = first_verb(words, shared=True), first_verb(tokenize(before))
     if verb is None or first is None or not verb.agrees_with(first):
         return ""
     own = first_verb(words)

@@ -5,7 +5,14 @@ import pytest
 from ragstone.answer.verify.checks import check, find_missing_names, find_names
 from ragstone.answer.verify.objections import Objection, ObjectionKind
 from ragstone.answer.verify.split import split_claim
-from ragstone.language.negation import denial_conflicts, direction, hedged, opposites, overreaches, swapped
+from ragstone.language.negation import (
+    are_opposites,
+    direction,
+    has_denial_conflict,
+    is_hedged,
+    is_swapped,
+    overreaches,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +29,7 @@ from ragstone.language.negation import denial_conflicts, direction, hedged, oppo
     ],
 )
 def test_denials_are_compared_by_what_they_deny(claim: str, source: str, conflicts: bool) -> None:
-    assert denial_conflicts(claim, source) is conflicts
+    assert has_denial_conflict(claim, source) is conflicts
 
 
 @pytest.mark.parametrize(
@@ -36,7 +43,7 @@ def test_denials_are_compared_by_what_they_deny(claim: str, source: str, conflic
     ],
 )
 def test_opposites(one: str, other: str, expected: bool) -> None:
-    assert opposites(one, other) is expected
+    assert are_opposites(one, other) is expected
 
 
 def test_directions() -> None:
@@ -51,9 +58,9 @@ def test_directions() -> None:
 
 
 def test_a_comparison_the_other_way_round() -> None:
-    assert swapped("MV Eider is longer than MV Auk.", "MV Auk is longer than MV Eider.")
-    assert not swapped("MV Eider is longer than MV Auk.", "MV Eider is much longer than MV Auk.")
-    assert not swapped("MV Eider is longer than MV Auk.", "MV Auk is older than MV Eider.")
+    assert is_swapped("MV Eider is longer than MV Auk.", "MV Auk is longer than MV Eider.")
+    assert not is_swapped("MV Eider is longer than MV Auk.", "MV Eider is much longer than MV Auk.")
+    assert not is_swapped("MV Eider is longer than MV Auk.", "MV Auk is older than MV Eider.")
 
 
 @pytest.mark.parametrize(
@@ -71,8 +78,8 @@ def test_all_is_more_than_some(claim: str, source: str, expected: bool) -> None:
 
 
 def test_hedges() -> None:
-    assert hedged("It may rain.")
-    assert not hedged("It rains.")
+    assert is_hedged("It may rain.")
+    assert not is_hedged("It rains.")
 
 
 @pytest.mark.parametrize(

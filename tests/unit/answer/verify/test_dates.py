@@ -6,7 +6,7 @@ import pytest
 
 from ragstone.answer.verify.checks import check, find_names
 from ragstone.answer.verify.objections import Objection, ObjectionKind
-from ragstone.language.dates import MOST, Moment, compare_moment, moments, timed_otherwise
+from ragstone.language.dates import MOST, Moment, compare_moment, find_moments, is_timed_otherwise
 
 MONDAY, WORKDAYS, SUMMER = frozenset({0}), frozenset(range(5)), frozenset({6, 7, 8})
 
@@ -45,7 +45,7 @@ MONDAY, WORKDAYS, SUMMER = frozenset({0}), frozenset(range(5)), frozenset({6, 7,
     ],
 )
 def test_days_and_months_are_read(text: str, found: list[Moment]) -> None:
-    assert moments(text) == found
+    assert find_moments(text) == found
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_days_and_months_are_read(text: str, found: list[Moment]) -> None:
     ],
 )
 def test_times_are_compared(claim: str, source: str, outcome: str) -> None:
-    (claimed,) = moments(claim)
+    (claimed,) = find_moments(claim)
     assert compare_moment(claimed, source) == outcome
 
 
@@ -114,7 +114,7 @@ def test_another_day_is_a_conflict_unless_it_is_the_opposite() -> None:
 
 
 def test_dates_beyond_those_that_are_read_state_nothing() -> None:
-    assert len(moments("May 5 " * 300)) == MOST
+    assert len(find_moments("May 5 " * 300)) == MOST
     claim = "The boat sails on " + ", ".join(f"{day} May" for day in [*range(1, 31)] * 3)
     assert Objection(ObjectionKind.TOO_MANY_DATES) in check(claim, claim).voids
 
@@ -128,10 +128,10 @@ def test_the_same_date_again_is_compared_once(monkeypatch: pytest.MonkeyPatch) -
         return fits(self, other)
 
     monkeypatch.setattr(Moment, "fits", counted)
-    assert timed_otherwise("May 5 " * 330, "May 5 " * 160) is False
+    assert is_timed_otherwise("May 5 " * 330, "May 5 " * 160) is False
     assert len(calls) == 1
 
 
 @pytest.mark.parametrize("text", ["Monday to " * 200, "in May " * 200, "between " * 250, "Mon-" * 400])
 def test_many_dates_are_read_in_time_that_grows_with_their_length(text: str) -> None:
-    assert len(moments(text)) <= 400
+    assert len(find_moments(text)) <= 400

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.language.dates import Moment, moments
-from ragstone.language.measurements import quantities
-from ragstone.language.negation import restated
+from ragstone.language.dates import Moment, find_moments
+from ragstone.language.measurements import find_quantities
+from ragstone.language.negation import restate
 from ragstone.language.quantities import compare
 from ragstone.language.units import unit_of
 
@@ -31,8 +31,8 @@ from ragstone.language.units import unit_of
     ],
 )
 def test_a_number_is_compared_with_its_unit(claim: str, source: str, outcome: str) -> None:
-    (claimed,) = quantities(claim)
-    assert compare(claimed, quantities(source)) == outcome
+    (claimed,) = find_quantities(claim)
+    assert compare(claimed, find_quantities(source)) == outcome
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_a_number_is_compared_with_its_unit(claim: str, source: str, outcome: st
     ],
 )
 def test_bounds_and_rounding(claim: str, source: str, outcome: str) -> None:
-    (claimed,) = quantities(claim)
-    assert compare(claimed, quantities(source)) == outcome
+    (claimed,) = find_quantities(claim)
+    assert compare(claimed, find_quantities(source)) == outcome
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_bounds_and_rounding(claim: str, source: str, outcome: str) -> None:
     ],
 )
 def test_units_of_one_dimension_convert_and_currencies_never(claim: str, source: str, outcome: str) -> None:
-    (claimed,) = quantities(claim)
-    assert compare(claimed, quantities(source)) == outcome
+    (claimed,) = find_quantities(claim)
+    assert compare(claimed, find_quantities(source)) == outcome
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_units_of_one_dimension_convert_and_currencies_never(claim: str, source:
     ],
 )
 def test_rounding_is_judged_by_the_digits_given(claim: str, source: str, outcome: str) -> None:
-    (claimed,) = quantities(claim)
-    assert compare(claimed, quantities(source)) == outcome
+    (claimed,) = find_quantities(claim)
+    assert compare(claimed, find_quantities(source)) == outcome
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_rounding_is_judged_by_the_digits_given(claim: str, source: str, outcome
     ],
 )
 def test_temperatures_are_points_unless_they_tell_a_change(claim: str, source: str, outcome: str) -> None:
-    (claimed,) = quantities(claim)
-    assert compare(claimed, quantities(source)) == outcome
+    (claimed,) = find_quantities(claim)
+    assert compare(claimed, find_quantities(source)) == outcome
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_temperatures_are_points_unless_they_tell_a_change(claim: str, source: s
     ],
 )
 def test_a_claim_is_read_in_the_figures_of_the_sentence(claim: str, sentence: str, said: str) -> None:
-    assert restated(claim, sentence) == said
+    assert restate(claim, sentence) == said
 
 
 @pytest.mark.parametrize(
@@ -205,8 +205,8 @@ def test_a_claim_is_read_in_the_figures_of_the_sentence(claim: str, sentence: st
     ],
 )
 def test_what_only_looks_alike_is_not_the_same(claim: str, source: str) -> None:
-    (claimed,) = quantities(claim)
-    assert compare(claimed, quantities(source)) != "same"
+    (claimed,) = find_quantities(claim)
+    assert compare(claimed, find_quantities(source)) != "same"
 
 
 @pytest.mark.parametrize(
@@ -248,8 +248,8 @@ def test_what_only_looks_alike_is_not_the_same(claim: str, source: str) -> None:
     ],
 )
 def test_what_only_looks_different_is_the_same(claim: str, source: str, outcome: str) -> None:
-    (claimed,) = quantities(claim)
-    assert compare(claimed, quantities(source)) == outcome
+    (claimed,) = find_quantities(claim)
+    assert compare(claimed, find_quantities(source)) == outcome
 
 
 @pytest.mark.parametrize(
@@ -257,21 +257,21 @@ def test_what_only_looks_different_is_the_same(claim: str, source: str, outcome:
     ["5–10 days", "from 5 to 10 °C", "–18 °C", "100 mb/s", "twice a week", "C$50", "180C", "a 5–2 win"],
 )
 def test_every_quantity_states_itself(text: str) -> None:
-    assert {compare(one, quantities(text)) for one in quantities(text)} == {"same"}
+    assert {compare(one, find_quantities(text)) for one in find_quantities(text)} == {"same"}
 
 
 @pytest.mark.parametrize("text", ["7" * 10_000, f"0.{'3' * 10_000}", "1,000" + ",000" * 5_000, "–" * 10_000])
 def test_numbers_without_end_are_read(text: str) -> None:
-    assert len(quantities(text)) <= 1
+    assert len(find_quantities(text)) <= 1
 
 
 @pytest.mark.parametrize("text", ["vitamin B12", "IL-6 levels", "one of them", "at 08:49", "on 3 May 1974"])
 def test_names_dates_and_a_lone_one_are_no_quantities(text: str) -> None:
-    assert quantities(text) == []
+    assert find_quantities(text) == []
 
 
 def test_a_text_of_nothing_but_numbers_is_read_only_so_far() -> None:
-    assert len(quantities("7 " * 1000)) == 60
+    assert len(find_quantities("7 " * 1000)) == 60
 
 
 def test_milliwatts_are_not_megawatts() -> None:
@@ -296,7 +296,7 @@ def test_milliwatts_are_not_megawatts() -> None:
     ],
 )
 def test_dates_are_read_however_they_are_written(text: str, found: list[Moment]) -> None:
-    assert moments(text) == found
+    assert find_moments(text) == found
 
 
 def test_a_date_fits_one_that_tells_more() -> None:
