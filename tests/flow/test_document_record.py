@@ -17,8 +17,8 @@ from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.documents import ChunkRecord
 from ragstone.core.errors import InputError, ModelError, NotFoundError, UnsupportedFormat
 from ragstone.core.jobs import Status
-from ragstone.core.wire import chunk_record_json, hit_json
-from ragstone.core.wire_jobs import status_json
+from ragstone.schemas.documents import ChunkRecordSchema, DocumentStatusSchema
+from ragstone.schemas.search import HitSchema
 from ragstone.settings.load import load_settings
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -46,7 +46,7 @@ def listed(folder: Path) -> list[Path]:
 
 
 async def record(engine: Engine, document_id: str) -> dict[str, Any]:
-    return status_json(await engine.intake.status(document_id))
+    return DocumentStatusSchema.of(await engine.intake.status(document_id)).as_json()
 
 
 @pytest.mark.req("R-DOM-14", "R-DOM-16", "R-DOM-25", "R-ING-16")
@@ -58,7 +58,7 @@ async def test_the_record_of_an_upload_from_pending_to_completed(engine: Engine)
         title="The island",
         metadata={"description": "How to get about", "category": "travel", "tags": ["ferry", "fares"]},
     )
-    said = status_json(taken)
+    said = DocumentStatusSchema.of(taken).as_json()
     told = {
         "document_id": taken.document_id,
         "filename": "guide.md",
@@ -88,7 +88,7 @@ async def test_the_record_of_an_upload_from_pending_to_completed(engine: Engine)
 
 @pytest.mark.req("R-DOM-14")
 async def test_what_nobody_said_is_empty(engine: Engine) -> None:
-    taken = status_json(await engine.intake.upload(b"Words.", "plain.txt"))
+    taken = DocumentStatusSchema.of(await engine.intake.upload(b"Words.", "plain.txt")).as_json()
     assert {name: taken[name] for name in ("title", "description", "category", "tags")} == {
         "title": "",
         "description": "",
@@ -225,7 +225,7 @@ async def test_the_record_of_a_chunk(engine: Engine, fake_model: FakeEmbedder) -
     records = await uploaded(engine)
     chunks = await engine.chunks(records[0].document_id)
     assert [one.chunk_index for one in records] == list(range(len(chunks))) != [0]
-    shape = chunk_record_json(records[1])
+    shape = ChunkRecordSchema.of(records[1]).as_json()
     metadata = shape.pop("metadata")
     assert shape == {
         "id": chunks[1].id,
@@ -300,7 +300,7 @@ async def test_the_metadata_of_a_chunk(engine: Engine) -> None:
     assert {name: records[1].metadata[name] for name in wanted} == wanted
     (hit,) = (await engine.search("The ferry leaves at nine.", k=1)).hits
     assert hit.chunk_id == records[1].id
-    shown = hit_json(hit)["metadata"]
+    shown = HitSchema.of(hit).as_json()["metadata"]
     absent = {"topic_shift_score"}
     assert {name: shown[name] for name in wanted if name not in absent} == {
         name: value for name, value in wanted.items() if name not in absent

@@ -14,7 +14,7 @@ import pytest
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.answers import AnswerReady
 from ragstone.core.errors import InputError, SettingsError, TenantSuspended
-from ragstone.core.wire import search_json
+from ragstone.schemas.search import SearchSchema
 from ragstone.settings.load import load_settings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
 
@@ -66,7 +66,7 @@ async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engi
 async def test_a_price_is_read_from_the_database_and_cited(engine: Engine) -> None:
     found = await engine.search(PRICE)
     assert [hit.text for hit in found.records] == ["The price of Oriental Spice is 42 USD."]
-    assert search_json(found)["analysis"] == {
+    assert SearchSchema.of(found).as_json()["analysis"] == {
         "type": "product",
         "entities": ["Oriental Spice"],
         "dates": [],
@@ -74,7 +74,7 @@ async def test_a_price_is_read_from_the_database_and_cited(engine: Engine) -> No
         "mode": None,
         "reason": "",
     }
-    assert search_json(found)["records"][0]["uri"] == "database:shop/products#1"
+    assert SearchSchema.of(found).as_json()["records"][0]["uri"] == "database:shop/products#1"
     answer = await engine.ask(PRICE)
     assert answer.status == "answered"
     assert "database:shop/products#1" in {citation.uri for citation in answer.citations}

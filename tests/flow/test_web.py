@@ -15,7 +15,7 @@ from tests.doubles.web import Reply, json_reply
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
 from ragstone.core.errors import InputError, TenantSuspended
-from ragstone.core.wire import search_json
+from ragstone.schemas.search import SearchSchema
 from ragstone.testing.fakes import FakeEmbedder
 
 LETTER = Item("letters", "1", "letters/1", "The ferry leaves the north pier at nine.", title="Ferry")
@@ -62,7 +62,7 @@ async def test_what_the_kb_knows_is_not_asked_of_the_web(engine: Engine, searxng
     assert (found.route, found.web, searxng.requests) == ("retrieve", (), [])
     elsewhere = await engine.search("who won the chess tournament in Reykjavik")
     assert (elsewhere.route, [one.title for one in elsewhere.web]) == ("web", ["Harbour news"])
-    assert search_json(elsewhere)["web"] == [
+    assert SearchSchema.of(elsewhere).as_json()["web"] == [
         {
             "title": PAGE["title"],
             "url": PAGE["url"],

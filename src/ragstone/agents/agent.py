@@ -15,7 +15,7 @@ from ragstone.agents.chat import ChatModel, Reply, ToolCall, Turn
 from ragstone.agents.results import packaged
 from ragstone.agents.toolbox import Toolbox
 from ragstone.core.types import Json
-from ragstone.core.wire import error_object
+from ragstone.schemas.errors import ErrorSchema
 
 TEMPERATURE = 0.7
 MOST_CALLS_READ = 50
@@ -86,8 +86,8 @@ class Agent:
 
 async def _made(tools: Toolbox, call: ToolCall) -> ToolResult:
     if call.arguments is None:
-        refused = error_object("invalid_input", f"the arguments of {call.name} are not a JSON object")
-        return {"tool": call.name, "arguments": {}, "result": refused}
+        refused = ErrorSchema.of_words("invalid_input", f"the arguments of {call.name} are not a JSON object")
+        return {"tool": call.name, "arguments": {}, "result": refused.as_json()}
     result = await tools.value(call.name, call.arguments)
     return {"tool": call.name, "arguments": call.arguments, "result": result}
 

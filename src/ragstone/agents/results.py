@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ragstone.core.answers import Verdict, source_of
 from ragstone.core.types import Hit, Json, SearchResult
-from ragstone.core.wire import JsonObject
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.sentences import sentence_spans
+from ragstone.schemas.tools import (
+    ClaimSchema,
+    DocsPassageSchema,
+    DocsSchema,
+    KnowledgeSchema,
+    MessagePassageSchema,
+    PassageSchema,
+    ToolMessageSchema,
+)
 
 LONG = 2000
 """Characters up to which a passage is passed on whole."""
@@ -50,73 +58,63 @@ def _joined(text: str, spans: list[tuple[int, int]]) -> str:
 MOST_EVIDENCE = 3
 
 
-def knowledge_json(found: SearchResult) -> list[JsonObject]:
-    """Text, source, date, url and relevance of each passage, and the document it is part of."""
-    return [
-        {
-            "text": compressed(hit.text, found.query),
-            "source": source_of(hit),
-            "date": hit.metadata.get("date"),
-            "url": hit.metadata.get("url"),
-            "relevance": hit.score,
-            "parent_doc_id": hit.document_id,
-        }
-        for hit in found.hits
-    ]
-
-
-def docs_json(found: SearchResult) -> JsonObject:
-    """Content, file path, section and relevance in percent of each passage."""
-    return {
-        "results": [
-            {
-                "content": compressed(hit.text, found.query),
-                "source": hit.uri,
-                "section": hit.section,
-                "relevance": f"{100 * hit.score:.0f}%",
-            }
+def knowledge_answer(found: SearchResult) -> KnowledgeSchema:
+    """Return the passages with their sources, long ones compressed."""
+    return KnowledgeSchema.of(
+        root=[
+            PassageSchema.of(
+                text=compressed(hit.text, found.query),
+                source=source_of(hit),
+                date=hit.metadata.get("date"),
+                url=hit.metadata.get("url"),
+                relevance=hit.score,
+                parent_doc_id=hit.document_id,
+            )
             for hit in found.hits
         ]
-    }
+    )
 
 
-def claim_json(verdict: Verdict) -> JsonObject:
-    """Status, confidence and up to three pieces of evidence; the stance says what silence would hide.
+def docs_answer(found: SearchResult) -> DocsSchema:
+    """Return the passages with file path, section and relevance in percent."""
+    return DocsSchema.of(
+        results=[
+            DocsPassageSchema.of(
+                content=compressed(hit.text, found.query),
+                source=hit.uri,
+                section=hit.section,
+                relevance=f"{100 * hit.score:.0f}%",
+            )
+            for hit in found.hits
+        ]
+    )
 
-    `failed` of a piece says in what it differs from the claim, such as a number.
-    """
-    return {
-        "status": verdict.status,
-        "confidence": verdict.confidence,
-        "stance": verdict.stance,
-        "evidence": [
-            {
-                "text": item.text,
-                "source": item.source,
-                "relevance": item.relevance,
-                "stance": item.stance,
-                "failed": list(item.failed),
-            }
-            for item in verdict.evidence[:MOST_EVIDENCE]
-        ],
-    }
+
+def claim_answer(verdict: Verdict) -> ClaimSchema:
+    """Return status, confidence and up to three pieces of evidence."""
+    return ClaimSchema.of(verdict, evidence=verdict.evidence[:MOST_EVIDENCE])
 
 
 def packaged(value: Json) -> Json:
-    """Passages under the names they have in a tool message; anything else as it is."""
-    if not isinstance(value, list):
-        return value
-    return [
-        {
-            "chunk_text": item["text"],
-            "source": item["source"],
-            "date": item["date"],
-            "relevance_score": item["relevance"],
-            "parent_doc_id": item["parent_doc_id"],
-            "url": item["url"],
-        }
-        for item in value
-    ]
+    """Return passages under the names they have in a tool message; anything else as it is."""
+    return tool_message(value).as_json() if isinstance(value, list) else value
+
+
+def tool_message(passages: Sequence[Mapping[str, Json]]) -> ToolMessageSchema:
+    """Return what `search_knowledge` answered as it stands in a tool message."""
+    return ToolMessageSchema.of(
+        root=[
+            MessagePassageSchema.of(
+                chunk_text=passage["text"],
+                source=passage["source"],
+                date=passage["date"],
+                relevance_score=passage["relevance"],
+                parent_doc_id=passage["parent_doc_id"],
+                url=passage["url"],
+            )
+            for passage in passages
+        ]
+    )
 
 
 def citations(hits: Sequence[Hit]) -> list[str]:

@@ -18,8 +18,8 @@ from ragstone.blocking import Ragstone
 from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Json, Mode
-from ragstone.core.wire import error_json, error_object
 from ragstone.engine import Engine
+from ragstone.schemas.errors import ErrorSchema
 
 logger = logging.getLogger(__name__)
 Callables = Mapping[str, Callable[..., Awaitable[str]]]
@@ -112,11 +112,12 @@ class Toolbox:
         try:
             return await self._made(name, arguments)
         except RagstoneError as error:
-            return error_json(error)
+            return ErrorSchema.of_error(error).as_json()
         except Exception:
             # A mistake of ours must not end the agent's work either. It is in the log, and the agent is told.
             logger.exception("tool '%s' failed", name)
-            return error_object("internal", f"{name} failed unexpectedly", "go on without it")
+            told = ErrorSchema.of_words("internal", f"{name} failed unexpectedly", "go on without it")
+            return told.as_json()
 
     async def _made(self, name: str, arguments: Mapping[str, Any]) -> Json:
         tool = self._bound(name)
@@ -206,7 +207,7 @@ def _callable(box: Toolbox, tool: Tool) -> Callable[..., Awaitable[str]]:
         names = tool.arguments.model_fields
         if len(values) > len(names):
             refused = InputError(f"{tool.name} takes at most {len(names)} arguments")
-            return json.dumps(error_json(refused))
+            return json.dumps(ErrorSchema.of_error(refused).as_json())
         return await box.call(tool.name, dict(zip(names, values, strict=False)) | named)
 
     call.__name__ = call.__qualname__ = tool.name

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ragstone.agents import arguments as takes
-from ragstone.agents.results import claim_json, docs_json, knowledge_json
+from ragstone.agents.results import claim_answer, docs_answer, knowledge_answer
 from ragstone.core.answers import Research
 from ragstone.core.types import Json, Mode, SearchResult
-from ragstone.core.wire_research import findings_json, sources_json
 from ragstone.engine import Engine
+from ragstone.schemas.research import DocsResearchSchema, SourcedResearchSchema
 
 Permission = Literal["read"]
 USE_FOR = "use_for"
@@ -75,7 +75,7 @@ async def _search_knowledge(desk: Desk, asked: takes.SearchKnowledge) -> Outcome
     if asked.source_type != "all":
         where = {"source_type": takes.STORED_AS[asked.source_type]}
     found = await desk.engine.search(asked.query, k=asked.top_k, mode=desk.mode, where=where, **desk.scope)
-    return await _found(desk, found, knowledge_json(found))
+    return await _found(desk, found, knowledge_answer(found).as_json())
 
 
 async def _found(desk: Desk, found: SearchResult, value: Json) -> Outcome:
@@ -85,23 +85,27 @@ async def _found(desk: Desk, found: SearchResult, value: Json) -> Outcome:
 async def _verify_claim(desk: Desk, asked: takes.VerifyClaim) -> Outcome:
     # A claim that nothing supports is an answer, not a sign that searching on is useless.
     verdict = await desk.engine.verify(asked.claim, mode=desk.mode, **desk.scope)
-    return Outcome(claim_json(verdict), degraded=bool(verdict.degraded))
+    return Outcome(claim_answer(verdict).as_json(), degraded=bool(verdict.degraded))
 
 
 async def _research_topic(desk: Desk, asked: takes.ResearchTopic) -> Outcome:
     research = await desk.engine.research(asked.topic, depth=asked.depth, **desk.scope)
-    return Outcome(sources_json(research), _sure_of(research), bool(research.degraded))
+    return Outcome(
+        SourcedResearchSchema.of_research(research).as_json(), _sure_of(research), bool(research.degraded)
+    )
 
 
 async def _search_docs(desk: Desk, asked: takes.SearchDocs) -> Outcome:
     mode = asked.thoroughness or desk.mode
     found = await desk.engine.search(asked.query, k=asked.limit, mode=mode, **desk.scope)
-    return await _found(desk, found, docs_json(found))
+    return await _found(desk, found, docs_answer(found).as_json())
 
 
 async def _research_docs(desk: Desk, asked: takes.ResearchDocs) -> Outcome:
     research = await desk.engine.research(asked.topic, iterations=asked.maxIterations, **desk.scope)
-    return Outcome(findings_json(research), _sure_of(research), bool(research.degraded))
+    return Outcome(
+        DocsResearchSchema.of_research(research).as_json(), _sure_of(research), bool(research.degraded)
+    )
 
 
 def _sure_of(research: Research) -> float:
@@ -114,7 +118,7 @@ def _examples_of(kind: str) -> Callable[[Desk, takes.FindExamples], Awaitable[Ou
         found = await desk.engine.search(
             asked.topic, k=asked.top_k, mode=desk.mode, where={USE_FOR: kind}, **desk.scope
         )
-        return Outcome(knowledge_json(found), degraded=bool(found.degraded))
+        return Outcome(knowledge_answer(found).as_json(), degraded=bool(found.degraded))
 
     return find
 

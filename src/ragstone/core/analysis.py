@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ragstone.core.types import Json, Mode
+from ragstone.core.types import Mode
 
 QueryType = Literal["product", "service", "general"]
 SourceKind = Literal["documents", "database", "internet"]
@@ -25,15 +25,3 @@ class QueryAnalysis:
     mode: Mode | None = None
     """How deep; None leaves it as it is."""
     reason: str = ""
-
-
-def analysis_json(analysis: QueryAnalysis) -> dict[str, Json]:
-    """An analysis as JSON."""
-    return {
-        "type": analysis.type,
-        "entities": list(analysis.entities),
-        "dates": list(analysis.dates),
-        "sources": list(analysis.sources),
-        "mode": analysis.mode,
-        "reason": analysis.reason,
-    }

@@ -100,26 +100,6 @@ class AuditTrail(Protocol):
         ...
 
 
-def audit_json(entry: AuditEntry) -> dict[str, object]:
-    """An entry as JSON."""
-    from ragstone.core.clock import canonical
-
-    return {
-        "moment": canonical(entry.moment),
-        "actor": entry.actor,
-        "tenant": entry.tenant,
-        "tenant_id": entry.tenant_id,
-        "action": entry.action,
-        "outcome": entry.outcome,
-        "target": entry.target,
-        "kb": entry.kb,
-        "count": entry.count,
-        "document_ids": list(entry.document_ids),
-        "counts": dict(entry.counts),
-        "detail": entry.detail,
-    }
-
-
 logger = logging.getLogger(__name__)
 ID = re.compile(r"[0-9A-Za-z]{1,64}")
 NO_ID = "(not an id)"

@@ -16,6 +16,9 @@ JobKind = Literal["document", "sync", "reembed"]
 JobState = Literal["pending", "running", "completed", "failed", "cancelled"]
 Status = Literal["pending", "processing", "completed", "failed"]
 """What a document is; one whose only job was cancelled has failed, and `processing_error` says so."""
+SourceState = Literal["paused", "new", "failed", "failing", "partly", "ok"]
+"""`new` before the first run; `failed` when the last run was broken off, `failing` when nothing could be taken in,
+`partly` when something could not."""
 Lane = Literal["all", "batch", "express", "lost"]
 """Which jobs to take: `express` is what was tried before and what somebody waits for, `batch` all but last tries,
 `lost` what was tried before but for last tries."""
@@ -198,6 +201,19 @@ class SourceRecord:
     created_at: datetime
     shortfall: Shortfall = Shortfall()
     """What its last run could not read, and its documents whose last job failed."""
+
+    @property
+    def state(self) -> SourceState:
+        """Return how the source does."""
+        if self.paused:
+            return "paused"
+        if self.last_run_at is None:
+            return "new"
+        if self.last_error:
+            return "failed"
+        if self.shortfall.count:
+            return "failing" if self.shortfall.total else "partly"
+        return "ok"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from ragstone.core.answers import SITE
 from ragstone.core.errors import InputError
 from ragstone.core.ids import content_hash
-from ragstone.core.types import Hit, Json
+from ragstone.core.types import Hit
 
 MOST_WEB_RESULTS = 20
 WEB = "internet"
@@ -70,27 +70,6 @@ def web_hits(results: Sequence[WebResult]) -> tuple[Hit, ...]:
 def is_web(chunk_id: str) -> bool:
     """Whether a passage is of the web and not of a kb."""
     return chunk_id.startswith(WEB_ID)
-
-
-def web_json(findings: WebFindings) -> dict[str, Json]:
-    """A web search as JSON."""
-    return {
-        "query": findings.query,
-        "results": [result_json(result) for result in findings.results],
-        "cached": findings.cached,
-        "problem": findings.problem,
-    }
-
-
-def result_json(result: WebResult) -> dict[str, Json]:
-    """One page that was found."""
-    return {
-        "title": result.title,
-        "url": result.url,
-        "snippet": result.snippet,
-        "date": result.date,
-        "provider": result.provider,
-    }
 
 
 def _hit(rank: int, result: WebResult) -> Hit:

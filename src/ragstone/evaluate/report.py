@@ -48,18 +48,6 @@ def judgements(targets: Mapping[str, Target], measured: Mapping[str, float]) -> 
     return tuple(Judgement(name, target, measured.get(name)) for name, target in targets.items())
 
 
-def judgement_json(judgement: Judgement) -> dict[str, Json]:
-    """The shape in which `ragstone eval --json` prints a target."""
-    measured = judgement.measured
-    return {
-        "target": judgement.name,
-        "bound": str(judgement.target),
-        "alert": judgement.target.alert,
-        "measured": None if measured is None else round(measured, 6),
-        "verdict": judgement.verdict,
-    }
-
-
 def figures_of_rows(rows: Sequence[Row], main: str) -> dict[str, float]:
     """Quality and times by system, such as `fast.p95_ms`; those of the main one also without its name."""
     figures: dict[str, float] = {}
@@ -151,21 +139,6 @@ def machine() -> dict[str, Json]:
     }
 
 
-def report_json(report: Report) -> dict[str, Json]:
-    """The shape that `ragstone eval --json` prints."""
-    return {
-        "dataset": report.dataset,
-        "documents": report.documents,
-        "queries": report.queries,
-        "rows": [_row_json(row) for row in report.rows],
-        "models": dict(report.models),
-        "profile": report.profile,
-        "compare": [_comparison_json(comparison) for comparison in report.comparisons],
-        "targets": [judgement_json(judgement) for judgement in report.targets],
-        "machine": machine(),
-    }
-
-
 def target_table(report: Report) -> Table:
     """The profile's targets with what was measured, on how much, and on which machine."""
     from rich.table import Table
@@ -210,28 +183,6 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
-
-
-def _row_json(row: Row) -> dict[str, Json]:
-    return {
-        "system": row.system,
-        **{name: round(value, 6) for name, value in row.scores.items()},
-        **{name: round(row.latency_ms(percentile), 3) for name, percentile in LATENCIES.items()},
-        "degraded": list(row.degraded),
-    }
-
-
-def _comparison_json(comparison: Comparison) -> dict[str, Json]:
-    interval = comparison.interval
-    return {
-        "system": comparison.system,
-        "against": comparison.against,
-        "metric": comparison.metric,
-        "difference": round(interval.difference, 6),
-        "low": round(interval.low, 6),
-        "high": round(interval.high, 6),
-        "confidence": interval.confidence,
-    }
 
 
 def _caption(report: Report) -> str:

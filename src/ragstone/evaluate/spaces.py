@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragstone.core.protocols import Retriever
-from ragstone.core.types import Json
 from ragstone.evaluate.dataset import Dataset
 from ragstone.evaluate.metrics import Interval, paired_bootstrap
 from ragstone.evaluate.runner import Row, evaluate
@@ -52,6 +51,11 @@ class SpaceComparison:
     """Why the old one could not."""
 
     @property
+    def metric(self) -> str:
+        """Return the metric that decides."""
+        return DECIDING
+
+    @property
     def is_worse(self) -> bool:
         """Whether the new one is certainly worse, or seems so by more than is tolerated, or could not be searched."""
         surely = self.interval.high < 0
@@ -79,28 +83,6 @@ async def compare_spaces(
     )
 
 
-def comparison_json(comparison: SpaceComparison) -> dict[str, Json]:
-    """The shape that `ragstone reembed --json` prints."""
-    interval = comparison.interval
-    return {
-        "dataset": comparison.dataset,
-        "queries": comparison.queries,
-        "before": _rounded(comparison.before),
-        "after": _rounded(comparison.after),
-        "metric": DECIDING,
-        "difference": round(interval.difference, 6),
-        "low": round(interval.low, 6),
-        "high": round(interval.high, 6),
-        "worse": comparison.is_worse,
-        "validation": [
-            {"query": one.query, "shared": one.shared, "before": len(one.before), "after": len(one.after)}
-            for one in comparison.agreements
-        ],
-        "problems": list(comparison.problems),
-        "remarks": list(comparison.remarks),
-    }
-
-
 async def _row(
     retriever: Retriever,
     dataset: Dataset,
@@ -118,10 +100,6 @@ async def _row(
 
 async def _top(retriever: Retriever, query: str) -> tuple[str, ...]:
     return tuple(hit.chunk_id for hit in (await retriever.retrieve(query, TOP)).hits)
-
-
-def _rounded(scores: Mapping[str, float]) -> dict[str, float]:
-    return {name: round(value, 6) for name, value in scores.items()}
 
 
 def labels(dataset: Dataset) -> frozenset[str]:

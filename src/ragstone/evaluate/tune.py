@@ -62,6 +62,11 @@ class Tuning:
     budget_ms: float
 
     @property
+    def metric(self) -> str:
+        """Return the metric that decides."""
+        return DECIDING
+
+    @property
     def is_better(self) -> bool:
         """Whether it is certain that the new settings find better, in time."""
         return bool(self.changes) and self.interval.low > 0 and self.after.latency_ms(95) <= self.budget_ms
@@ -142,37 +147,3 @@ class _Climb:
         p95 = row.latency_ms(95)
         self.trials.append(Trial(changes, row.scores[DECIDING], p95, p95 <= self._budget_ms))
         return self.trials[-1]
-
-
-def tuning_json(tuning: Tuning) -> dict[str, Json]:
-    """The shape that `ragstone tune --json` prints."""
-    interval = tuning.interval
-    return {
-        "dataset": tuning.dataset,
-        "trained_on": tuning.trained_on,
-        "held_out": tuning.held_out,
-        "metric": DECIDING,
-        "budget_ms": tuning.budget_ms,
-        "changes": dict(tuning.changes),
-        "before": _row_json(tuning.before),
-        "after": _row_json(tuning.after),
-        "difference": round(interval.difference, 6),
-        "low": round(interval.low, 6),
-        "high": round(interval.high, 6),
-        "confidence": interval.confidence,
-        "better": tuning.is_better,
-        "trials": [
-            {
-                "changes": dict(trial.changes),
-                DECIDING: round(trial.score, 6),
-                "p95_ms": round(trial.p95_ms, 3),
-                "within_budget": trial.within_budget,
-            }
-            for trial in tuning.trials
-        ],
-    }
-
-
-def _row_json(row: Row) -> dict[str, Json]:
-    scores = {name: round(value, 6) for name, value in row.scores.items()}
-    return {**scores, "p50_ms": round(row.latency_ms(50), 3), "p95_ms": round(row.latency_ms(95), 3)}

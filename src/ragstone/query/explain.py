@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ragstone.core.analysis import QueryAnalysis, analysis_json
+from ragstone.core.analysis import QueryAnalysis
 from ragstone.core.clock import canonical
 from ragstone.core.errors import NotFoundError
 from ragstone.core.filters import matches
@@ -16,6 +16,7 @@ from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.query.context import Recorder, Search
 from ragstone.query.pipeline import Course, SearchPipeline
 from ragstone.query.request import SearchRequest
+from ragstone.schemas.search import AnalysisSchema
 
 Step = Mapping[str, Json]
 PATIENCE = 60.0
@@ -43,7 +44,7 @@ async def explain(
     search = pipeline.begin(tenant, kb, request)
     course = await pipeline.run(search)
     passes = _passes(request, document, chunks)
-    steps: list[Step] = [{"stage": "analyse", **analysis_json(analysis)}] if analysis else []
+    steps: list[Step] = [{"stage": "analyse", **AnalysisSchema.of(analysis).as_json()}] if analysis else []
     steps += await _arm_steps(ledger, pipeline, search, course, chunks, passes=passes)
     steps += _later_steps(course, own, search.record)
     lost = None if passes else ("filter", "the filter does not let it through")

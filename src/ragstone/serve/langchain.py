@@ -34,7 +34,7 @@ from ragstone.agents.tools import Tool
 from ragstone.blocking import Ragstone
 from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.types import Hit
-from ragstone.core.wire import error_json, error_object
+from ragstone.schemas.errors import ErrorSchema
 from ragstone.settings.tree import LLMSettings
 
 if TYPE_CHECKING:
@@ -88,9 +88,10 @@ def _packaged(message: Any) -> Any:
 def _told(error: Exception) -> str:
     """What the agent reads when a tool could not even be run."""
     if isinstance(error, RagstoneError):
-        return json.dumps(error_json(error), ensure_ascii=False)
+        return json.dumps(ErrorSchema.of_error(error).as_json(), ensure_ascii=False)
     logger.error("a tool failed", exc_info=error)
-    return json.dumps(error_object("internal", "the tool failed unexpectedly", "go on without it"))
+    told = ErrorSchema.of_words("internal", "the tool failed unexpectedly", "go on without it")
+    return json.dumps(told.as_json())
 
 
 def _structured(box: Toolbox, tool: Tool) -> StructuredTool:

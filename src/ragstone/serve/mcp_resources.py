@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from ragstone.core.errors import NotFoundError
-from ragstone.core.wire import kb_json
+from ragstone.schemas.knowledge_bases import KbListSchema, KbSchema
 
 if TYPE_CHECKING:
     from ragstone.engine import Engine
@@ -90,5 +90,5 @@ class Shelf:
 
     async def _kbs(self) -> str:
         kbs = await self._engine.kbs()
-        rows = [kb_json(kb, await self._engine.stats(kb=kb.name)) for kb in kbs]
-        return json.dumps({"kbs": rows}, ensure_ascii=False)
+        rows = [KbSchema.of_kb(kb, await self._engine.stats(kb=kb.name)) for kb in kbs]
+        return json.dumps(KbListSchema.of(kbs=rows).as_json(), ensure_ascii=False)

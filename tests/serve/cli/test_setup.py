@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 import ragstone
-from ragstone.core.wire_jobs import masked
 from ragstone.models import installed
+from ragstone.schemas.settings import mask_secrets
 from ragstone.settings.tree import Settings
 from ragstone.stores.health import installation
 
@@ -63,7 +63,7 @@ def test_secrets_are_masked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_masking(value: Any, hidden: Any) -> None:
-    assert masked(value) == hidden
+    assert mask_secrets(value) == hidden
 
 
 @pytest.mark.parametrize(

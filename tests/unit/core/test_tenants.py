@@ -1,10 +1,6 @@
-"""Quotas and retention that can be meant, and tenants as JSON."""
+"""Quotas and retention that can be meant."""
 
 from __future__ import annotations
-
-import json
-from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
@@ -14,15 +10,8 @@ from ragstone.core.tenants import (
     UNLIMITED,
     Quotas,
     Stock,
-    Tenant,
-    Usage,
     checked_quotas,
     checked_retention,
-)
-from ragstone.core.wire_tenants import tenant_json, tenants_json, usage_json
-
-ACME = Tenant(
-    "t1", "acme", "active", datetime(2026, 1, 31, tzinfo=UTC), Quotas(documents=5), 30, {"profile": "rpg"}
 )
 
 
@@ -82,40 +71,3 @@ def test_what_is_limited_by_time_is_no_stock() -> None:
         900,
         0,
     ]
-
-
-def test_a_tenant_as_json() -> None:
-    shape = tenant_json(ACME)
-    assert shape == {
-        "id": "t1",
-        "name": "acme",
-        "state": "active",
-        "created_at": "2026-01-31T00:00:00+00:00",
-        "quotas": {
-            "documents": 5,
-            "chunks": None,
-            "bytes": None,
-            "queries_per_minute": None,
-            "cost_per_month": None,
-        },
-        "retention_days": 30,
-        "settings": {"profile": "rpg"},
-    }
-    assert tenants_json([ACME, replace(ACME, id="t2")]) == {"tenants": [shape, {**shape, "id": "t2"}]}
-
-
-def test_usage_has_the_names_of_the_quotas() -> None:
-    usage = Usage(Stock(2, 7, 900, 400), Stock(documents=1, bytes=50), 3, 0.5, {"llm": 0.5}, {"documents": 1})
-    shape = usage_json(usage)
-    assert shape == {
-        "documents": 2,
-        "chunks": 7,
-        "bytes": 900,
-        "originals": 400,
-        "queries_per_minute": 3,
-        "cost_per_month": 0.5,
-        "cost_by_kind": {"llm": 0.5},
-        "queued": {"documents": 1, "bytes": 50},
-        "reserved": {"documents": 1},
-    }
-    assert json.loads(json.dumps(shape)) == shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from ragstone.core.web import WebFindings, WebResult, is_web, no_web_search, web_hits, web_json
+from ragstone.core.web import WebResult, is_web, no_web_search, web_hits
 from ragstone.settings.web import WebSettings
 
 PAGE = WebResult(
@@ -39,23 +39,6 @@ def test_a_passage_of_the_web_is_told_from_one_of_a_kb() -> None:
 def test_the_same_page_saying_something_else_is_another_passage() -> None:
     (before,), (after,) = web_hits([PAGE]), web_hits([WebResult(PAGE.title, PAGE.url, "A dog pays nothing.")])
     assert before.chunk_id != after.chunk_id
-
-
-def test_a_web_search_as_json() -> None:
-    assert web_json(WebFindings("fares", (PAGE,), cached=True, problem="slow")) == {
-        "query": "fares",
-        "results": [
-            {
-                "title": "Ferries",
-                "url": PAGE.url,
-                "snippet": "A dog pays half.",
-                "date": "2026-01-31",
-                "provider": "searxng",
-            }
-        ],
-        "cached": True,
-        "problem": "slow",
-    }
 
 
 def test_without_a_web_search_the_error_says_what_to_set() -> None:

@@ -3,14 +3,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from io import StringIO
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from ragstone.evaluate.report import Report, compare, report_json, report_table
+from ragstone.evaluate.report import Report, compare, machine, report_table
 from ragstone.evaluate.runner import Row
+from ragstone.schemas.evaluation import EvaluationSchema
 
-METRICS = ("ndcg@10", "recall@10", "recall@100", "mrr@10", "p@5")
+METRICS = ("ndcg@10", "recall@10", "recall@100", "mrr@10", "p@5", "hit@10")
 
 
 def _row(system: str, *scores: float, degraded: tuple[str, ...] = ()) -> Row:
@@ -35,9 +37,13 @@ def _report(*rows: Row) -> Report:
     )
 
 
+def _shape(report: Report) -> Any:
+    return EvaluationSchema.of(report, machine={}, failed=()).as_json()
+
+
 def test_the_json_shape() -> None:
     report = _report(_row("lexical", 0.5, 0.5, 0.5), _row("hybrid", 0.75, 0.75, 0.75))
-    printed = report_json(report)
+    printed = _shape(report)
     assert json.loads(json.dumps(printed)) == printed
     assert list(printed)[:6] == ["dataset", "documents", "queries", "rows", "models", "profile"]
     assert printed["dataset"] == "rocks"
@@ -54,9 +60,7 @@ def test_the_json_shape() -> None:
 
 
 def test_intervals_of_the_last_system_against_each_other_one() -> None:
-    printed = report_json(
-        _report(_row("lexical", 0.5, 0.5), _row("dense", 1.0, 1.0), _row("hybrid", 0.75, 0.75))
-    )
+    printed = _shape(_report(_row("lexical", 0.5, 0.5), _row("dense", 1.0, 1.0), _row("hybrid", 0.75, 0.75)))
     compared = [(entry["system"], entry["against"], entry["metric"]) for entry in printed["compare"]]
     assert compared == [("hybrid", other, metric) for other in ("lexical", "dense") for metric in METRICS]
     assert printed["compare"][0] == {
@@ -71,7 +75,7 @@ def test_intervals_of_the_last_system_against_each_other_one() -> None:
 
 
 def test_the_machine_is_described() -> None:
-    described = report_json(_report(_row("lexical", 1.0)))["machine"]
+    described = machine()
     assert set(described) == {"cores", "memory_mb", "processor", "system", "python"}
     assert all(described.values())
 

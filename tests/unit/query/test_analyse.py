@@ -7,10 +7,10 @@ from pydantic import ValidationError
 from tests.unit.query.doubles import KB, Index, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.types import SearchResult
-from ragstone.core.wire import search_json
 from ragstone.query.explain import explain
 from ragstone.query.routing.analyse import analyse, with_names
 from ragstone.query.routing.names import MOST_NAMES, dates_of, names_of, spelt_as_names
+from ragstone.schemas.search import SearchSchema
 from ragstone.settings.retrieval import VocabularySettings
 
 SHOP = VocabularySettings(product=("Oriental Spice", "body lotion"), service=("massage", "hair cut"))
@@ -137,4 +137,4 @@ async def test_explain_and_json_show_it() -> None:
     told = await explain(shelf, make_pipeline(shelf, index, index), "default", KB, ask(), "a", analysis)
     assert told.stages[0] == {"stage": "analyse", **shape}
     result = SearchResult("q", "q", "fast", (), (), (), 0.0, analysis=analysis)
-    assert search_json(result)["analysis"] == shape
+    assert SearchSchema.of(result).as_json()["analysis"] == shape

@@ -67,7 +67,7 @@ SEARCH = SearchResult(
     (BARE_HIT,),
     ANALYSIS,
 )  # fmt: skip
-BARE_SEARCH = SearchResult("dogs", "dogs", "fast", (), (), (), 0)
+BARE_SEARCH = SearchResult("dogs", "dogs", "fast", (), (), (), 0.0)
 EXPLANATION = Explanation("dogs", "d1", "Fares", False, "rerank", "it fell", ({"stage": "dense", "rank": 3},))
 WEB = WebFindings("ferries", (PAGE,), cached=True, problem="slow")
 

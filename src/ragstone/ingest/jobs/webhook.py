@@ -7,9 +7,9 @@ import hmac
 import json
 from urllib.parse import urlsplit
 
-from ragstone.core.clock import canonical
 from ragstone.core.jobs import Notice
 from ragstone.fetch import Fetcher
+from ragstone.schemas.jobs import WebhookSchema
 from ragstone.settings.tree import FetchSettings, JobSettings
 
 SIGNATURE = "X-Ragstone-Signature"
@@ -27,17 +27,7 @@ class Webhook:
 
     async def tell(self, tenant: str, notice: Notice) -> None:
         """Raises `FetchError` when nobody took it: it is told again later."""
-        body = json.dumps(
-            {
-                "event": f"job.{notice.kind}" if notice.job_id else notice.kind,
-                "tenant": tenant,
-                "job_id": notice.job_id,
-                "document_id": notice.document_id,
-                "uri": notice.uri,
-                "message": notice.message,
-                "at": canonical(notice.created_at),
-            }
-        ).encode()
+        body = json.dumps(WebhookSchema.of_notice(tenant, notice).as_json()).encode()
         headers = {"Content-Type": "application/json"}
         if self._secret:
             digest = hmac.new(self._secret.get_secret_value().encode(), body, hashlib.sha256).hexdigest()

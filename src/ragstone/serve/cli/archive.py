@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,7 +41,9 @@ async def export_archive(
     if report.files and settings.security.key:
         session.warn([f"{file} holds {counted(report.files, 'original file')} that is not encrypted in it"])
     session.warn(report.remarks)
-    session.show(asdict(report), lambda out: _draw_export(out, report))
+    from ragstone.schemas.transfer import ExportSchema
+
+    session.show(ExportSchema.of(report), lambda out: _draw_export(out, report))
 
 
 async def import_archive(
@@ -62,7 +63,9 @@ async def import_archive(
                 file, kbs=_kbs(session), overwrite=overwrite, on_progress=on_progress
             )
     session.warn(report.remarks)
-    session.show(asdict(report), lambda out: _draw_import(out, report))
+    from ragstone.schemas.transfer import ImportSchema
+
+    session.show(ImportSchema.of(report), lambda out: _draw_import(out, report))
     return PARTIAL if report.left else OK
 
 

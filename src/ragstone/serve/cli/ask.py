@@ -73,9 +73,9 @@ async def ask(
                 answer = await engine.ask(question, **asked)
         proof = await engine.receipt(answer) if receipt else None
     if not live:
-        from ragstone.core.wire import ask_json
+        from ragstone.schemas.answers import AnswerSchema
 
-        session.show(ask_json(answer), lambda out: draw_answer(out, answer, sources=sources))
+        session.show(AnswerSchema.of(answer), lambda out: draw_answer(out, answer, sources=sources))
     session.warn(f"degraded: {note}" for note in answer.degraded)
     if receipt:
         # After the answer is shown: a disk that is full must not cost it.
@@ -99,20 +99,20 @@ def check_writable(file: Path) -> None:
 async def _shown_live(session: Session, events: AsyncIterator[AnswerEvent], *, sources: bool) -> Answer:
     """Write each event as it comes; the answer that they end with."""
     from ragstone.core.answers import AnswerReady, SentenceReady
-    from ragstone.core.wire_answers import event_json
+    from ragstone.schemas.answers import event_schema
 
     out, written = console(), list[str]()
     async with session.patience(MODEL_WAIT):
         event: AnswerEvent = await anext(events)
     while not isinstance(event, AnswerReady):
         if session.options.json:
-            write_json_line(event_json(event))
+            write_json_line(event_schema(event))
         elif isinstance(event, SentenceReady):
             written.append(event.text)
             out.print(text(event.text))
         event = await anext(events)
     if session.options.json:
-        write_json_line(event_json(event))
+        write_json_line(event_schema(event))
     else:
         # Each sentence was ended by a line of its own.
         left = event.answer.answer.removeprefix(" ".join(written)).removeprefix("\n")

@@ -45,7 +45,7 @@ async def audit(session: Session, action: Action = None, since: Since = None, li
     """
     import asyncio
 
-    from ragstone.core.audit import audit_json
+    from ragstone.schemas.tenants import AuditSchema
     from ragstone.stores.factory import open_stores
 
     settings = session.settings()
@@ -61,7 +61,7 @@ async def audit(session: Session, action: Action = None, since: Since = None, li
         )
     finally:
         await stores.close()
-    session.show({"audit": [audit_json(one) for one in entries]}, lambda out: _draw(out, entries))
+    session.show(AuditSchema.of(audit=entries), lambda out: _draw(out, entries))
     return OK if entries else NOTHING_FOUND
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ragstone.core.wire_jobs import masked
 from ragstone.serve.cli.output import clean
 from ragstone.serve.cli.session import Session
 
@@ -14,8 +13,10 @@ if TYPE_CHECKING:
 
 async def config(session: Session) -> None:
     """Show all settings and their values. Secrets are masked; the output is YAML that `--config` reads."""
-    values = masked(session.settings().model_dump(mode="json"))
-    session.show(values, lambda out: _draw(out, values))
+    from ragstone.schemas.settings import SettingsSchema, mask_secrets
+
+    values = mask_secrets(session.settings().model_dump(mode="json"))
+    session.show(SettingsSchema.of(root=values), lambda out: _draw(out, values))
 
 
 def _draw(out: Console, values: dict[str, Any]) -> None:

@@ -28,35 +28,37 @@ async def list_conversations(
     limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most N.")] = 50,
 ) -> int:
     """List, show and forget conversations."""
-    from ragstone.core.wire_activity import conversation_json
+    from ragstone.schemas.activity import ConversationListSchema
 
     async with session.engine() as engine:
         found = await engine.activity.list_conversations(limit=limit)
-    shape = {"conversations": [conversation_json(one) for one in found]}
+    shape = ConversationListSchema.of(conversations=found)
     session.show(shape, lambda out: _draw_conversations(out, found))
     return OK if found else NOTHING_FOUND
 
 
 async def show_conversation(session: Session, name: Name) -> None:
     """Show the questions and answers of a conversation, oldest first."""
-    from ragstone.core.wire_activity import turn_json
+    from ragstone.schemas.activity import TurnListSchema
 
     async with session.engine() as engine:
         turns = await engine.activity.turns(name)
     if not turns:
         raise NotFoundError(f"no conversation {name!r:.80}", remedy=LIST)
-    shape = {"conversation": name, "turns": [turn_json(turn) for turn in turns]}
+    shape = TurnListSchema.of(conversation=name, turns=turns)
     session.show(shape, lambda out: _draw_turns(out, turns))
 
 
 async def forget_conversation(session: Session, name: Name) -> None:
     """Remove a conversation. Its searches stay in `feedback searches`."""
+    from ragstone.schemas.activity import ForgottenConversationSchema
+
     async with session.engine() as engine:
         gone = await engine.activity.forget_conversation(name)
     if not gone:
         raise NotFoundError(f"no conversation {name!r:.80}", remedy=LIST)
     session.show(
-        {"forgotten": name, "turns": gone},
+        ForgottenConversationSchema.of(forgotten=name, turns=gone),
         lambda out: out.print(text(f"Forgot {counted(gone, 'turn')} of '{name}'.")),
     )
 

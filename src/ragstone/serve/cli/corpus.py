@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,7 +49,9 @@ async def build_corpus(
     async with session.engine(settings, create=True) as engine:
         with ingest_progress(session, 1) as on_progress:
             result = await engine.corpora.build(request, on_progress=on_progress)
-    session.show(asdict(result), lambda out: _draw_result(out, result))
+    from ragstone.schemas.knowledge_bases import CorpusBuildSchema
+
+    session.show(CorpusBuildSchema.of(result), lambda out: _draw_result(out, result))
     where = replace(session.options, kb=result.vector_db_collection).as_typed()
     session.remark("next", f'ragstone search "…"{where}')
 
@@ -58,7 +60,9 @@ async def show_corpus(session: Session) -> int:
     """Show the state of a collection, and whether its files match the live content."""
     async with session.engine() as engine:
         health = await engine.corpora.health(session.options.kb)
-    session.show(asdict(health), lambda out: _draw_health(out, health))
+    from ragstone.schemas.knowledge_bases import CollectionHealthSchema
+
+    session.show(CollectionHealthSchema.of(health), lambda out: _draw_health(out, health))
     if not health.exists:
         session.remark("hint", session.options.command("corpus", "build", "PATH"))
     return OK if health.exists else NOTHING_FOUND
@@ -75,8 +79,10 @@ async def show_chunk(
             f"no chunk {chunk_id!r:.80} in this collection",
             hint="ids are in what ragstone search --json shows",
         )
-    shown = {**found.fields, "chunk_id": found.chunk_id, "source": found.source, "position": found.position}
-    session.show(shown, lambda out: _draw(out, {key: str(value) for key, value in shown.items()}))
+    from ragstone.schemas.knowledge_bases import ChunkMetadataSchema
+
+    shape = ChunkMetadataSchema.of_chunk(found)
+    session.show(shape, lambda out: _draw(out, {key: str(value) for key, value in shape.root.items()}))
 
 
 def _rooted(session: Session, path: Path, root: Path | None) -> Settings:

@@ -26,8 +26,8 @@ KB = "demo"
 async def demo(session: Session) -> int:
     """Ingest a small sample corpus and ask it a few questions."""
     from ragstone import samples
-    from ragstone.core.wire import ask_json, ingest_json
     from ragstone.ingest.sources.files.source import count_files
+    from ragstone.schemas.installation import DemoSchema
 
     settings = session.settings(kb=session.options.kb or KB)
     out = None if session.options.json else console()
@@ -46,10 +46,7 @@ async def demo(session: Session) -> int:
     if out:
         _draw_next(out, replace(session.options, kb=settings.kb))
     else:
-        session.show(
-            {"ingest": ingest_json(report), "answers": [ask_json(answer) for answer in answers]},
-            lambda _: None,
-        )
+        session.show(DemoSchema.of(ingest=report, answers=answers), lambda _: None)
     session.warn([f"{failure.uri}: {failure.error}" for failure in report.failed])
     return FAILURE if report.failed else OK
 

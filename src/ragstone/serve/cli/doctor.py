@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,8 +15,6 @@ from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from ragstone.core.types import Json
 
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
@@ -48,12 +45,10 @@ async def doctor(
         checks = [check async for check in _check(session)]
         stores = await _examine_stores(session, repair=repair, forget=forget_store)
     failed = "fail" in {check.state for check in checks} | {finding.state for finding in stores}
+    from ragstone.schemas.installation import DoctorSchema
+
     session.show(
-        {
-            "ok": not failed,
-            "checks": [asdict(check) for check in checks],
-            "stores": [_finding_json(finding) for finding in stores],
-        },
+        DoctorSchema.of(ok=not failed, checks=checks, stores=stores),
         lambda out: _draw(out, [*checks, *map(_as_check, stores)]),
     )
     return FAILURE if failed else OK
@@ -102,14 +97,3 @@ def _draw(out: Console, checks: list[Check]) -> None:
 
 def _as_check(finding: Finding) -> Check:
     return Check(f"{finding.store} {finding.what}", finding.state, finding.detail, finding.advice)
-
-
-def _finding_json(finding: Finding) -> dict[str, Json]:
-    return {
-        "store": finding.store,
-        "what": finding.what,
-        "state": finding.state,
-        "detail": finding.detail,
-        "repair": finding.advice,
-        "repaired": finding.repaired,
-    }

@@ -38,7 +38,7 @@ async def list_documents(
     limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="How many to list.")] = 50,
 ) -> int:
     """List, show and delete documents."""
-    from ragstone.core.wire import documents_json
+    from ragstone.schemas.documents import DocumentPageSchema
 
     filters = read_where(where)
     async with session.engine() as engine:
@@ -46,7 +46,7 @@ async def list_documents(
         found = await engine.documents(where=filters, after=after, limit=limit + 1)
     page, more = found[:limit], len(found) > limit
     following = page[-1].id if more else None
-    session.show(documents_json(page, following), lambda out: _draw_page(out, page))
+    session.show(DocumentPageSchema.of(documents=page, next=following), lambda out: _draw_page(out, page))
     if following:
         session.remark("more", session.options.command("documents", "--after", following))
     return OK if page else NOTHING_FOUND
@@ -54,8 +54,7 @@ async def list_documents(
 
 async def show_document(session: Session, document_id: DocumentId) -> None:
     """Print a document's text and chunks, or its status while it is being processed."""
-    from ragstone.core.wire import chunk_json, document_json
-    from ragstone.core.wire_jobs import record_json, status_json
+    from ragstone.schemas.documents import DocumentDetailSchema, DocumentStatusSchema
 
     async with session.engine() as engine:
         # It may have come in and not be live yet, or have failed.
@@ -63,27 +62,22 @@ async def show_document(session: Session, document_id: DocumentId) -> None:
         try:
             document = await engine.document(document_id)
         except NotFoundError:
-            session.show(status_json(status), lambda out: _draw_status(out, status))
+            session.show(DocumentStatusSchema.of(status), lambda out: _draw_status(out, status))
             return
         text_of_it = await engine.text(document_id)
         chunks = await engine.chunks(document_id)
-    shape = {
-        **document_json(document),
-        **record_json(status),
-        "text": text_of_it,
-        "chunk_list": [chunk_json(chunk) for chunk in chunks],
-    }
-    session.show(shape, lambda out: _draw_document(out, document, text_of_it, chunks))
+    detail = DocumentDetailSchema.of_document(document, status, text_of_it, chunks)
+    session.show(detail, lambda out: _draw_document(out, document, text_of_it, chunks))
 
 
 async def show_chunks(session: Session, document_id: DocumentId) -> int:
     """List the chunks of a document with their models and metadata."""
-    from ragstone.core.wire import chunk_record_json
+    from ragstone.schemas.documents import DocumentChunksSchema
 
     async with session.engine() as engine:
         status = await engine.intake.status(document_id)
         records = await engine.chunk_records(document_id)
-    shape = {"document_id": document_id, "chunks": [chunk_record_json(record) for record in records]}
+    shape = DocumentChunksSchema.of(document_id=document_id, chunks=records)
     session.show(shape, lambda out: _draw_records(out, records))
     if not records:
         session.remark("status", f"{status.status}; it cannot be found yet")
@@ -107,8 +101,10 @@ async def delete_documents(
     async with session.engine() as engine:
         deleted = [document_id for document_id in document_ids if await engine.delete(document_id)]
     unknown = [document_id for document_id in document_ids if document_id not in deleted]
+    from ragstone.schemas.documents import DeletedDocumentsSchema
+
     session.show(
-        {"deleted": deleted, "not_found": unknown},
+        DeletedDocumentsSchema.of(deleted=deleted, not_found=unknown),
         lambda out: out.print(f"Deleted {counted(len(deleted), 'document')}."),
     )
     session.warn(f"no document {document_id}" for document_id in unknown)
@@ -116,13 +112,14 @@ async def delete_documents(
 
 
 async def _erase_documents(session: Session, document_ids: Sequence[str]) -> int:
+    from ragstone.schemas.erasure import ErasedDocumentsSchema
     from ragstone.serve.cli.receipts import show_receipts
 
     async with session.engine() as engine:
         receipts = await engine.erase("document", *dict.fromkeys(document_ids))
     deleted = [receipt.target.name for receipt in receipts]
     unknown = [document_id for document_id in document_ids if document_id not in deleted]
-    shape = {"deleted": deleted, "not_found": unknown}
+    shape = ErasedDocumentsSchema.of(deleted=deleted, not_found=unknown, receipts=receipts)
     code = show_receipts(session, shape, f"Deleted {counted(len(deleted), 'document')}.", receipts)
     session.warn(f"no document {document_id}" for document_id in unknown)
     return code or _outcome(deleted, unknown)

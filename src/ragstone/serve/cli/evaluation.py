@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,7 +55,8 @@ async def evaluate(
     Quality and time of each way to search, side by side. The documents of a data set are ingested into a
     separate knowledge base, so the first run takes longer.
     """
-    from ragstone.evaluate.report import report_json
+    from ragstone.evaluate.report import machine
+    from ragstone.schemas.evaluation import EvaluationSchema
 
     measuring = await labelled(session, folder, split, from_feedback, golden, limit)
     changes = {text: read_changes(text) for text in compare or []}
@@ -73,8 +73,10 @@ async def evaluate(
             rows.append(await measuring.row(other, base.system, f"{base.system}, {text}"))
             comparisons += _against(rows[-1], base)
     report = await _report(measuring, settings, ingested, rows, comparisons)
-    failed = [asdict(failure) for failure in ingested.failed] if ingested else []
-    session.show({**report_json(report), "failed": failed}, lambda out: _draw(out, report))
+    failed = ingested.failed if ingested else ()
+    session.show(
+        EvaluationSchema.of(report, machine=machine(), failed=failed), lambda out: _draw(out, report)
+    )
     return PARTIAL if failed else OK
 
 

@@ -60,19 +60,19 @@ def _tell_error(error: RagstoneError, *, as_json: bool) -> None:
     if not as_json:
         tell_words(error.code, str(error), error.advice, as_json=False)
         return
-    from ragstone.core.wire import error_json
+    from ragstone.schemas.errors import ErrorSchema
     from ragstone.serve.cli.output import write_json
 
-    write_json(error_json(error))
+    write_json(ErrorSchema.of_error(error))
 
 
 def tell_words(code: str, message: str, hint: str, *, as_json: bool) -> None:
     """Write an error: an object on stdout for programs, a line and a hint on stderr for people."""
     if as_json:
-        from ragstone.core.wire import error_object
+        from ragstone.schemas.errors import ErrorSchema
         from ragstone.serve.cli.output import write_json
 
-        write_json(error_object(code, message, hint))
+        write_json(ErrorSchema.of_words(code, message, hint))
         return
     from ragstone.serve.cli.output import say
 

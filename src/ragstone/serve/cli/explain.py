@@ -37,9 +37,9 @@ async def explain(
     filters = read_where(where)
     async with session.engine(warm=True) as engine, session.patience(MODEL_WAIT):
         explanation = await engine.explain(query, document, k=k, mode=mode, where=filters)
-    from ragstone.core.wire import explain_json
+    from ragstone.schemas.search import ExplanationSchema
 
-    session.show(explain_json(explanation), lambda out: draw_explanation(out, explanation))
+    session.show(ExplanationSchema.of(explanation), lambda out: draw_explanation(out, explanation))
 
 
 def draw_explanation(out: Console, explanation: Explanation) -> None:

@@ -38,21 +38,23 @@ async def add_feedback(
     ] = "",
 ) -> None:
     """Vote on the passages of a search."""
+    from ragstone.schemas.activity import NotedVotesSchema
+
     async with session.engine() as engine:
         noted = await engine.feedback(query, chunk_ids, vote, voter=voter)
     session.show(
-        {"noted": noted, "vote": vote},
+        NotedVotesSchema.of(noted=noted, vote=vote),
         lambda out: out.print(text(f"{counted(noted, 'passage')} noted as {vote}")),
     )
 
 
 async def list_feedback(session: Session, limit: Most = 100) -> int:
     """List votes on passages, newest first."""
-    from ragstone.core.wire_activity import feedback_json
+    from ragstone.schemas.activity import VoteListSchema
 
     async with session.engine() as engine:
         votes = await engine.activity.votes(limit=limit)
-    session.show({"feedback": [feedback_json(one) for one in votes]}, lambda out: _draw_votes(out, votes))
+    session.show(VoteListSchema.of(feedback=votes), lambda out: _draw_votes(out, votes))
     return OK if votes else NOTHING_FOUND
 
 
@@ -66,25 +68,28 @@ async def list_searches(
     ] = None,
 ) -> int:
     """List searches, newest first, with the sources they asked and what those returned."""
-    from ragstone.core.wire_activity import logged_json
+    from ragstone.schemas.activity import LoggedSearchesSchema, LoggedSearchSchema
 
     async with session.engine() as engine:
         found = await engine.activity.searches(
             days=days, limit=limit, success=False if failed else None, conversation=conversation
         )
         relevance = await engine.activity.relevance(found)
-    shape = [logged_json(one, known) for one, known in zip(found, relevance, strict=True)]
-    session.show({"searches": shape}, lambda out: _draw_searches(out, found))
+    rows = [
+        LoggedSearchSchema.of(search, relevance=known, created_at=search.moment)
+        for search, known in zip(found, relevance, strict=True)
+    ]
+    session.show(LoggedSearchesSchema.of(searches=rows), lambda out: _draw_searches(out, found))
     return OK if found else NOTHING_FOUND
 
 
 async def report_feedback(session: Session, days: Days = None) -> None:
     """Report times and quality of the logged searches."""
-    from ragstone.core.wire_activity import report_json
+    from ragstone.schemas.activity import SearchReportSchema
 
     async with session.engine() as engine:
-        report = report_json(await engine.activity.report(days=days))
-    session.show(report, lambda out: _draw_report(out, report))
+        report = SearchReportSchema.of(await engine.activity.report(days=days))
+    session.show(report, lambda out: _draw_report(out, report.as_json()))
 
 
 async def learn_dictionary(
@@ -105,9 +110,10 @@ async def learn_dictionary(
     written = (
         f"{counted(len(terms), 'term')} written to {output}" if terms else "nothing was learnt: vote on more"
     )
-    session.show(
-        {"terms": terms, "written": str(output) if terms else None}, lambda out: out.print(text(written))
-    )
+    from ragstone.schemas.activity import LearntTermsSchema
+
+    shape = LearntTermsSchema.of(terms=terms, written=str(output) if terms else None)
+    session.show(shape, lambda out: out.print(text(written)))
     return OK if terms else NOTHING_FOUND
 
 
@@ -117,11 +123,11 @@ async def list_gaps(
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most N.")] = 20,
 ) -> None:
     """List questions without a good result, the most frequent first."""
-    from ragstone.core.wire_activity import gap_json
+    from ragstone.schemas.activity import GapListSchema
 
     async with session.engine() as engine:
         gaps = await engine.activity.gaps(days=days, limit=limit)
-    session.show({"gaps": [gap_json(gap) for gap in gaps]}, lambda out: _draw_gaps(out, gaps))
+    session.show(GapListSchema.of(gaps=gaps), lambda out: _draw_gaps(out, gaps))
 
 
 def _draw_votes(out: Console, votes: list[Feedback]) -> None:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 async def list_golden(session: Session) -> int:
     """List the golden queries of a knowledge base."""
-    from ragstone.core.wire_activity import golden_json
+    from ragstone.schemas.activity import GoldenQueriesSchema
 
     async with session.engine() as engine:
         kept = await engine.activity.golden()
-    session.show({"golden": [golden_json(one) for one in kept]}, lambda out: _draw(out, kept))
+    session.show(GoldenQueriesSchema.of(golden=kept), lambda out: _draw(out, kept))
     return OK if kept else NOTHING_FOUND
 
 
@@ -33,13 +33,12 @@ async def make_golden(
     count: Annotated[int, typer.Option("--count", min=1, max=1000, help="Number of documents to use.")] = 50,
 ) -> None:
     """Make golden queries from the documents: written by the configured LLM, or from their own words without one."""
-    from ragstone.core.wire_activity import golden_json
+    from ragstone.schemas.activity import MadeGoldenSchema
 
     async with session.engine() as engine, session.patience("Making questions …"):
         made = await engine.activity.make_golden(count)
         degraded = _unasked(engine.settings.llm.model, made)
-    shown = {"golden": [golden_json(one) for one in made], "degraded": degraded}
-    session.show(shown, lambda out: _draw(out, made))
+    session.show(MadeGoldenSchema.of(golden=made, degraded=degraded), lambda out: _draw(out, made))
     session.warn(f"degraded: {note}" for note in degraded)
 
 
@@ -53,7 +52,9 @@ async def add_golden(
     """Add a question of your own."""
     async with session.engine() as engine:
         await engine.activity.add_golden(query, document_ids)
-    session.show({"added": query}, lambda out: out.print(text("kept")))
+    from ragstone.schemas.activity import AddedGoldenSchema
+
+    session.show(AddedGoldenSchema.of(added=query), lambda out: out.print(text("kept")))
 
 
 async def remove_golden(
@@ -70,7 +71,10 @@ async def remove_golden(
         gone = await engine.activity.remove_golden(query)
     if query is not None and not gone:
         raise NotFoundError(f"no golden query {query!r:.80}", remedy=Remedy(Action.LIST_GOLDEN))
-    session.show({"removed": gone}, lambda out: out.print(text(f"{counted(gone, 'question')} removed")))
+    from ragstone.schemas.activity import RemovedSchema
+
+    shape = RemovedSchema.of(removed=gone)
+    session.show(shape, lambda out: out.print(text(f"{counted(gone, 'question')} removed")))
 
 
 def _unasked(model: str | None, made: list[GoldenQuery]) -> list[str]:

@@ -79,7 +79,7 @@ def _check(options: Common, urls: list[str], **ways: bool) -> None:
 
 
 async def _preview(session: Session, paths: list[Path]) -> int:
-    from ragstone.core.wire import ingest_json
+    from ragstone.schemas.documents import DryRunSchema
 
     def draw(out: Console) -> None:
         draw_counts(out, report)
@@ -89,17 +89,17 @@ async def _preview(session: Session, paths: list[Path]) -> int:
     async with session.engine(create=True) as engine:
         with ingest_progress(session, await _count(session, paths)) as on_progress:
             report = await engine.preview(*paths, on_progress=on_progress)
-    session.show({**ingest_json(report), "dry_run": True}, draw)
+    session.show(DryRunSchema.of(report, dry_run=True), draw)
     session.warn(remarks(report))
     return outcome(report)
 
 
 async def _ingest(session: Session, paths: list[Path], urls: list[str], *, stages: bool) -> int:
-    from ragstone.core.wire import ingest_json
+    from ragstone.schemas.documents import IngestSchema
 
     settings = session.settings()
     report = await _ingested(session, settings, paths, urls)
-    session.show(ingest_json(report), lambda out: draw_report(out, report, settings.kb, stages=stages))
+    session.show(IngestSchema.of(report), lambda out: draw_report(out, report, settings.kb, stages=stages))
     session.warn(remarks(report))
     return outcome(report)
 

@@ -34,13 +34,9 @@ async def queue_files(session: Session, paths: Sequence[Path]) -> int:
 
 
 def _show(session: Session, queued: Sequence[DocumentStatus], failed: Sequence[Failure]) -> None:
-    from ragstone.core.wire import failure_json
-    from ragstone.core.wire_jobs import status_json
+    from ragstone.schemas.documents import QueuedDocumentsSchema
 
-    shape = {
-        "queued": [status_json(status) for status in queued],
-        "failed": [failure_json(failure) for failure in failed],
-    }
+    shape = QueuedDocumentsSchema.of(queued=queued, failed=failed)
     session.show(shape, lambda out: _draw(out, queued, failed))
     if any(_state(status) == "pending" for status in queued):
         session.remark("next", session.options.command("worker", "--until-idle"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ragstone.core.errors import InputError
 from ragstone.serve.cli.exits import OK
 from ragstone.serve.cli.ingest_report import in_words
-from ragstone.serve.cli.output import write_json_line
+from ragstone.serve.cli.output import console, write_json_line
 from ragstone.serve.cli.session import Session
 from ragstone.serve.cli.signals import until_signal
 
@@ -49,15 +49,15 @@ async def _ingest_rounds(session: Session, engine: Engine, paths: Sequence[Path]
 
 def _tell(session: Session, report: IngestReport, told: Set[str]) -> set[str]:
     """Say what a round did, and of what went wrong what the round before did not say; all of that is given back."""
-    from ragstone.core.clock import canonical, now
+    from ragstone.core.clock import now
 
     if session.options.json:
-        from ragstone.core.wire import ingest_json
+        from ragstone.schemas.documents import IngestRoundSchema
 
-        write_json_line({"at": canonical(now()), **ingest_json(report)})
+        write_json_line(IngestRoundSchema.of(report, at=now()))
         return set()
     line = f"{now():%H:%M:%S} UTC  {in_words(report)}; {report.documents:,} documents in all"
-    session.show(None, lambda out: out.print(line))
+    console().print(line)
     reasons = {f"{one.uri}: {one.error.removeprefix(f'{one.uri} ')}": one.advice for one in report.failed}
     session.warn(reason for reason in reasons if reason not in told)
     for hint in dict.fromkeys(hint for reason, hint in reasons.items() if hint and reason not in told):

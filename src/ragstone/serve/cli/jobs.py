@@ -46,7 +46,7 @@ async def list_jobs(
     ] = False,
 ) -> int:
     """List, watch, cancel and retry jobs."""
-    from ragstone.core.wire_jobs import jobs_json
+    from ragstone.schemas.jobs import JobListSchema
 
     async with session.engine() as engine:
         intake = engine.intake
@@ -54,17 +54,18 @@ async def list_jobs(
             await _watch(session, intake)
         found = await intake.jobs(states=(state,) if state else (), source=source, limit=limit)
         counts = await intake.counts(source=source)
-    session.show(jobs_json(found, counts), lambda out: _draw_jobs(out, found, counts))
+    shape = JobListSchema.of(jobs=found, counts=counts)
+    session.show(shape, lambda out: _draw_jobs(out, found, counts))
     return OK if found else NOTHING_FOUND
 
 
 async def show_job(session: Session, job_id: JobId) -> None:
     """Show everything about a job."""
-    from ragstone.core.wire_jobs import job_json
+    from ragstone.schemas.jobs import JobSchema
 
     async with session.engine() as engine:
         job = await engine.intake.job(job_id)
-    session.show(job_json(job), lambda out: draw_job(out, job))
+    session.show(JobSchema.of(job), lambda out: draw_job(out, job))
 
 
 async def cancel_jobs(session: Session, job_ids: JobIds) -> int:
@@ -97,15 +98,13 @@ async def list_notices(
     limit: Some = 20,
 ) -> int:
     """List how uploads and syncs ended, newest first."""
-    from ragstone.core.wire_jobs import notice_json
+    from ragstone.schemas.jobs import NoticeListSchema
 
     async with session.engine() as engine:
         found = await engine.intake.notices(unread=unread, limit=limit)
         if mark_read and found:
             await engine.intake.mark_read([notice.id for notice in found])
-    session.show(
-        {"notices": [notice_json(notice) for notice in found]}, lambda out: _draw_notices(out, found)
-    )
+    session.show(NoticeListSchema.of(notices=found), lambda out: _draw_notices(out, found))
     return OK if found else NOTHING_FOUND
 
 
@@ -139,10 +138,11 @@ async def _each(
             (acted if await act(job_id) else refused).append(job_id)
         except NotFoundError:
             unknown.append(job_id)
-    session.show(
-        {done: acted, f"not_{done}": refused, "not_found": unknown},
-        lambda out: out.print(f"{counted(len(acted), 'job')} {done}."),
-    )
+    from ragstone.schemas.jobs import CancelledJobsSchema, RetriedJobsSchema
+
+    schema = CancelledJobsSchema if done == "cancelled" else RetriedJobsSchema
+    shape = schema.of(**{done: acted, f"not_{done}": refused, "not_found": unknown})
+    session.show(shape, lambda out: out.print(f"{counted(len(acted), 'job')} {done}."))
     session.warn(f"job {job_id} was not {done}: {why_not}" for job_id in refused)
     session.warn(f"no job {job_id}" for job_id in unknown)
     if unknown:

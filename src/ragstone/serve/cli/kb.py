@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,11 +26,12 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the knowledge
 
 async def list_kbs(session: Session) -> int:
     """List the knowledge bases of a tenant."""
-    from ragstone.core.wire import kb_json
+    from ragstone.schemas.knowledge_bases import KbListSchema, KbSchema
 
     async with session.engine() as engine:
         found = [(kb, await engine.stats(kb=kb.name)) for kb in await engine.kbs()]
-    session.show({"kbs": [kb_json(kb, stats) for kb, stats in found]}, lambda out: _draw_kbs(out, found))
+    shape = KbListSchema.of(kbs=[KbSchema.of_kb(kb, stats) for kb, stats in found])
+    session.show(shape, lambda out: _draw_kbs(out, found))
     return OK if found else NOTHING_FOUND
 
 
@@ -39,7 +39,9 @@ async def list_collections(session: Session) -> int:
     """List what a tenant has per type of source, by names such as `emails_default`."""
     async with session.engine() as engine:
         found = await engine.collections()
-    session.show({"collections": [asdict(one) for one in found]}, lambda out: _draw_collections(out, found))
+    from ragstone.schemas.knowledge_bases import CollectionListSchema
+
+    session.show(CollectionListSchema.of(collections=found), lambda out: _draw_collections(out, found))
     return OK if found else NOTHING_FOUND
 
 
@@ -57,9 +59,11 @@ async def delete_kb(
             return FAILURE
         receipts = await engine.erase("kb", name)
     documents = documents_of(receipts)
+    from ragstone.schemas.erasure import DeletedKbSchema
+
     return show_receipts(
         session,
-        {"deleted": name, "documents": documents},
+        DeletedKbSchema.of(deleted=name, documents=documents, receipts=receipts),
         f"Deleted '{name}' with {counted(documents, 'document')}.",
         receipts,
     )
@@ -73,9 +77,10 @@ async def rename_kb(
     """Rename a knowledge base. Its content and all ids stay the same."""
     async with session.engine() as engine:
         renamed = await engine.corpora.rename(name, new)
-    session.show(
-        {"renamed": name, "name": renamed.name}, lambda out: out.print(f"'{name}' is called '{new}' now.")
-    )
+    from ragstone.schemas.knowledge_bases import RenamedKbSchema
+
+    shape = RenamedKbSchema.of(renamed=name, name=renamed.name)
+    session.show(shape, lambda out: out.print(f"'{name}' is called '{new}' now."))
 
 
 async def reindex_kb(session: Session, name: Name) -> int:
@@ -85,8 +90,10 @@ async def reindex_kb(session: Session, name: Name) -> int:
     """
     async with session.engine() as engine, session.patience("Making the indexes anew …"):
         rebuilt = await engine.reindex(kb=name)
+    from ragstone.schemas.knowledge_bases import ReindexedKbSchema
+
     session.show(
-        {"kb": name, "rebuilt": rebuilt},
+        ReindexedKbSchema.of(kb=name, rebuilt=rebuilt),
         lambda out: out.print(
             f"Made anew: {' and '.join(rebuilt)}." if rebuilt else "There is nothing to make anew."
         ),
@@ -96,12 +103,12 @@ async def reindex_kb(session: Session, name: Name) -> int:
 
 async def stats(session: Session) -> None:
     """Show the size of a knowledge base."""
-    from ragstone.core.wire import stats_json
+    from ragstone.schemas.knowledge_bases import StatsSchema
 
     settings = session.settings()
     async with session.engine(settings) as engine:
         counts = await engine.stats()
-    session.show(stats_json(settings.kb, counts), lambda out: _draw_stats(out, settings.kb, counts))
+    session.show(StatsSchema.of(counts, kb=settings.kb), lambda out: _draw_stats(out, settings.kb, counts))
 
 
 def _draw_kbs(out: Console, found: Sequence[tuple[KnowledgeBase, Stats]]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ragstone.serve.cli.exits import OK, PARTIAL
@@ -21,7 +20,9 @@ async def new_encryption_key(session: Session) -> None:
     from ragstone.stores.vault import new_key
 
     key = new_key()
-    session.show({"key": key}, lambda out: out.print(key, soft_wrap=True))
+    from ragstone.schemas.tenants import NewKeySchema
+
+    session.show(NewKeySchema.of(key=key), lambda out: out.print(key, soft_wrap=True))
 
 
 async def rotate_encryption(session: Session) -> int:
@@ -37,10 +38,9 @@ async def rotate_encryption(session: Session) -> int:
         done = await rotate_keys(stores)
     finally:
         await stores.close()
-    session.show(
-        {"tenants": {tenant: asdict(renewal) for tenant, renewal in done.items()}},
-        lambda out: _draw(out, done),
-    )
+    from ragstone.schemas.tenants import RotationSchema
+
+    session.show(RotationSchema.of(tenants=done), lambda out: _draw(out, done))
     return PARTIAL if any(renewal.failed for renewal in done.values()) else OK
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,7 +60,9 @@ async def migrate(
             report = await engine.moves.migrate(
                 adapter, tenants=None if tenant is None else [tenant], on_progress=on_progress
             )
-    session.show({**asdict(report), "equal": report.is_equal}, lambda out: _draw(out, report))
+    from ragstone.schemas.transfer import MoveSchema
+
+    session.show(MoveSchema.of(report), lambda out: _draw(out, report))
     return OK if report.is_equal else FAILURE
 
 

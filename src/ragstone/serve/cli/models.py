@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,7 +22,9 @@ async def list_models(session: Session) -> None:
     from ragstone.models import installed
 
     entries = list(installed.list_models(session.settings()))
-    session.show({"models": [asdict(entry) for entry in entries]}, lambda out: _draw(out, entries))
+    from ragstone.schemas.installation import ModelListSchema
+
+    session.show(ModelListSchema.of(models=entries), lambda out: _draw(out, entries))
 
 
 async def pull_model(
@@ -40,7 +41,10 @@ async def pull_model(
 
     async with session.patience(f"downloading {name} …"):
         folder = await asyncio.to_thread(pull, name, revision=revision)
-    session.show({"model": name, "path": str(folder)}, lambda out: out.print(f"{name} is in {folder}"))
+    from ragstone.schemas.installation import PulledModelSchema
+
+    shape = PulledModelSchema.of(model=name, path=str(folder))
+    session.show(shape, lambda out: out.print(f"{name} is in {folder}"))
 
 
 def _draw(out: Console, entries: list[ModelEntry]) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from ragstone.schemas.schema import Schema
 
 COLOURS = {"error": "31", "failed": "31", "warning": "33", "hint": "36", "completed": "32"}
 UNBROKEN = 100_000
@@ -32,19 +34,19 @@ def one_line(text: str) -> str:
     return " ".join(clean(text).split())
 
 
-def write_json(value: Any) -> None:
-    """Print a JSON value on stdout."""
-    print(_dumped(value, indent=2))  # noqa: T201
+def write_json(shape: Schema) -> None:
+    """Print a shape as JSON on stdout."""
+    print(_dumped(shape, indent=2))  # noqa: T201
 
 
-def write_json_line(value: Any) -> None:
-    """Print a JSON value as one line on stdout, at once: whoever reads it may be waiting for it."""
-    print(_dumped(value, indent=None), flush=True)  # noqa: T201
+def write_json_line(shape: Schema) -> None:
+    """Print a shape as one line of JSON on stdout, at once: its reader may be waiting for it."""
+    print(_dumped(shape, indent=None), flush=True)  # noqa: T201
 
 
-def _dumped(value: Any, indent: int | None) -> str:
+def _dumped(shape: Schema, indent: int | None) -> str:
     ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    return json.dumps(value, indent=indent, ensure_ascii=ascii_only, default=str)
+    return json.dumps(shape.as_json(), indent=indent, ensure_ascii=ascii_only, default=str)
 
 
 def say(kind: str, message: str) -> None:

@@ -30,9 +30,9 @@ async def check_receipt_file(session: Session, path: Path) -> int:
     receipt = load_receipt(path)
     async with session.engine() as engine:
         report = await engine.check_receipt(receipt)
-    from ragstone.core.wire_answers import receipt_report_json
+    from ragstone.schemas.receipts import ReceiptReportSchema
 
-    session.show(receipt_report_json(report), lambda out: draw_report(out, report))
+    session.show(ReceiptReportSchema.of(report), lambda out: draw_report(out, report))
     session.warn(f"{path}: {sign}" for sign in report.tampering)
     if not report.intact:
         return FAILURE

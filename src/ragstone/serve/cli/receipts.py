@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ragstone.serve.cli.exits import OK, PARTIAL
 from ragstone.serve.cli.output import counted, text
@@ -13,16 +13,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.erasure import Receipt
+    from ragstone.schemas.schema import Schema
 
 
-def show_receipts(session: Session, shape: dict[str, Any], message: str, receipts: Sequence[Receipt]) -> int:
+def show_receipts(session: Session, shape: Schema, message: str, receipts: Sequence[Receipt]) -> int:
     """Print what was done; the exit code says whether something is left of it."""
-    from ragstone.core.wire_erasure import receipt_json
-
-    session.show(
-        {**shape, "receipts": [receipt_json(receipt) for receipt in receipts]},
-        lambda out: _draw(out, message, receipts),
-    )
+    session.show(shape, lambda out: _draw(out, message, receipts))
     for receipt in receipts:
         session.warn(receipt.unfinished)
     return OK if all(receipt.complete for receipt in receipts) else PARTIAL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -116,30 +116,13 @@ async def reembed(
                     grace_days=grace_days,
                     on_progress=on_progress,
                 )
-    session.show(report_json(report), lambda out: _draw(out, report))
+    from ragstone.schemas.embeddings import ReembedSchema
+
+    session.show(ReembedSchema.of(report), lambda out: _draw(out, report))
     if report.outcome == "not promoted":
         session.remark("hint", "look at both with --json, or make it live all the same with --force")
         return FAILURE
     return OK
-
-
-def report_json(report: ReembedReport) -> dict[str, Any]:
-    """The shape that `ragstone reembed --json` prints."""
-    from ragstone.evaluate.spaces import comparison_json
-
-    return {
-        "kb": report.kb,
-        "mode": report.mode,
-        "outcome": report.outcome,
-        "model": report.model,
-        "generation": report.generation,
-        "replaced": report.replaced or None,
-        "written": report.written,
-        "refused": report.refused,
-        "chunks": report.chunks,
-        "seconds": report.seconds,
-        "comparison": comparison_json(report.comparison) if report.comparison else None,
-    }
 
 
 def _check(model: str | None, mode: str | None, queries: Path | None, **ways: bool) -> None:
@@ -159,34 +142,19 @@ async def _list(session: Session) -> int:
     settings = session.settings()
     async with session.engine(settings) as engine:
         found = await engine.spaces()
-    session.show(
-        {"kb": settings.kb, "spaces": [_space_json(one) for one in found]},
-        lambda out: _draw_spaces(out, found),
-    )
+    from ragstone.schemas.embeddings import SpaceListSchema
+
+    session.show(SpaceListSchema.of(kb=settings.kb, spaces=found), lambda out: _draw_spaces(out, found))
     return OK if found else NOTHING_FOUND
 
 
 async def _clean(session: Session, *, retired: bool, building: bool) -> int:
     async with session.engine() as engine:
         gone = await engine.clean_spaces(retired=retired, building=building)
-    session.show({"removed": gone}, lambda out: out.print(f"Removed {counted(gone, 'space')}."))
+    from ragstone.schemas.activity import RemovedSchema
+
+    session.show(RemovedSchema.of(removed=gone), lambda out: out.print(f"Removed {counted(gone, 'space')}."))
     return OK
-
-
-def _space_json(record: SpaceRecord) -> dict[str, Any]:
-    from ragstone.core.clock import canonical
-
-    return {
-        "model": record.space.model,
-        "dimension": record.space.dimension,
-        "generation": record.space.generation,
-        "state": record.space.state,
-        "vectors": record.vectors,
-        "chunks": record.chunks,
-        "created_at": canonical(record.created_at),
-        "retired_at": canonical(record.retired_at) if record.retired_at else None,
-        "keep_until": canonical(record.keep_until) if record.keep_until else None,
-    }
 
 
 def _draw(out: Console, report: ReembedReport) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ragstone.serve.cli.exits import FAILURE, OK
 from ragstone.serve.cli.output import moment, one_line, text
@@ -21,7 +21,9 @@ async def refresh_now(session: Session) -> int:
     async with session.engine() as engine:
         with fill_progress(session) as on_progress:
             report = await engine.refresh(on_progress=on_progress)
-    session.show(refresh_json(report), lambda out: _draw(out, report))
+    from ragstone.schemas.embeddings import RefreshSchema
+
+    session.show(RefreshSchema.of(report), lambda out: _draw(out, report))
     return FAILURE if report.outcome == "not promoted" else OK
 
 
@@ -29,40 +31,10 @@ async def show_status(session: Session) -> int:
     """Show when the kb was refreshed and will be."""
     async with session.engine() as engine:
         status = await engine.refresh_status()
-    session.show(status_json(status), lambda out: _draw_status(out, status))
+    from ragstone.schemas.embeddings import RefreshStatusSchema
+
+    session.show(RefreshStatusSchema.of(status), lambda out: _draw_status(out, status))
     return OK
-
-
-def refresh_json(report: RefreshReport) -> dict[str, Any]:
-    """The shape that `ragstone reembed --refresh --json` prints."""
-    from ragstone.serve.cli.reembed import report_json
-
-    looked = report.freshness
-    return {
-        "kb": report.kb,
-        "outcome": report.outcome,
-        "model": report.model or None,
-        "written": report.written,
-        "refused": report.refused,
-        "sampled": looked.sampled,
-        "differing": looked.differing,
-        "lowest_cosine": None if looked.lowest is None else round(looked.lowest, 6),
-        "reembedded": report_json(report.anew) if report.anew else None,
-    }
-
-
-def status_json(status: RefreshStatus) -> dict[str, Any]:
-    """The shape that `ragstone reembed --status --json` prints."""
-    from ragstone.core.clock import canonical
-    from ragstone.core.wire_jobs import job_json
-
-    return {
-        "kb": status.kb,
-        "every": status.settings.every,
-        "when": list(status.settings.when),
-        "next_at": canonical(status.next_at) if status.next_at else None,
-        "last": job_json(status.last) if status.last else None,
-    }
 
 
 def _draw(out: Console, report: RefreshReport) -> None:

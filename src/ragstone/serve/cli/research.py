@@ -37,9 +37,9 @@ async def research(
     filters = read_where(where)
     async with session.engine(warm=True) as engine, session.patience(MODEL_WAIT):
         found = await engine.research(topic, depth=depth, iterations=iterations, where=filters)
-    from ragstone.core.wire_research import research_json
+    from ragstone.schemas.research import ResearchSchema
 
-    session.show(research_json(found), lambda out: draw_research(out, found))
+    session.show(ResearchSchema.of(found), lambda out: draw_research(out, found))
     session.warn(f"degraded: {note}" for note in found.degraded)
     return OK if found.findings else NOTHING_FOUND
 

@@ -68,9 +68,9 @@ async def search(
             web=web,
             conversation=conversation,
         )
-    from ragstone.core.wire import search_json
+    from ragstone.schemas.search import SearchSchema
 
-    session.show(search_json(result), lambda out: draw_result(out, result, trace=trace))
+    session.show(SearchSchema.of(result), lambda out: draw_result(out, result, trace=trace))
     session.warn(f"degraded: {note}" for note in result.degraded)
     return OK if result.hits or result.records or result.web else NOTHING_FOUND
 
@@ -123,9 +123,9 @@ def draw_analysis(out: Console, result: SearchResult) -> None:
     """What the query was taken for, where that decided who was asked."""
     if result.analysis is None:
         return
-    from ragstone.core.analysis import analysis_json
+    from ragstone.schemas.search import AnalysisSchema
 
-    for name, value in analysis_json(result.analysis).items():
+    for name, value in AnalysisSchema.of(result.analysis).as_json().items():
         shown = ", ".join(value) if isinstance(value, list) else str(value or "")
         if shown:
             out.print(text(f"{name}: ", "dim").append(one_line(shown)))

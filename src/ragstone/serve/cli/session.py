@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.engine import Engine
+    from ragstone.schemas.schema import Schema
     from ragstone.settings.tree import Settings
 
 PATIENCE_SECONDS = 1.0
@@ -89,10 +90,10 @@ class Session:
             saying.cancel()
             await asyncio.gather(saying, return_exceptions=True)
 
-    def show(self, value: Any, draw: Callable[[Console], None]) -> None:
-        """The result: as JSON, or drawn for people."""
+    def show(self, shape: Schema, draw: Callable[[Console], None]) -> None:
+        """Print the result: as JSON, or drawn for people."""
         if self.options.json:
-            write_json(value)
+            write_json(shape)
         else:
             draw(console())
 

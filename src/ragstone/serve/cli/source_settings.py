@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
@@ -50,7 +50,9 @@ class Kind:
 async def list_kinds(session: Session) -> None:
     """List the kinds of source and the settings of each."""
     found = kinds()
-    session.show({"kinds": [asdict(kind) for kind in found]}, lambda out: _draw(out, found))
+    from ragstone.schemas.sources import SourceKindsSchema
+
+    session.show(SourceKindsSchema.of(kinds=found), lambda out: _draw(out, found))
 
 
 def kinds() -> list[Kind]:

@@ -48,15 +48,15 @@ async def add_source(
     ] = "manual",
 ) -> None:
     """Set up a source. `${VARIABLE}` in a setting is taken from the environment when it is read."""
-    from ragstone.core.wire_jobs import source_json
     from ragstone.ingest.sources import unset_variables
+    from ragstone.schemas.sources import SourceSchema
 
     config = read_settings(kind, settings or ())
     async with session.engine(create=True) as engine:
         made = await engine.intake.add_source(kind, name, config, schedule=schedule)
         overlaps = await engine.intake.overlaps(made)
     session.show(
-        source_json(made), lambda out: out.print(f"Added source '{name}' to knowledge base '{made.kb}'.")
+        SourceSchema.of(made), lambda out: out.print(f"Added source '{name}' to knowledge base '{made.kb}'.")
     )
     session.warn(
         f"${{{unset}}} is not set here: a sync fails where it is not" for unset in unset_variables(config)
@@ -67,12 +67,12 @@ async def add_source(
 
 async def list_sources(session: Session) -> int:
     """List sources: those of all knowledge bases unless one is named."""
-    from ragstone.core.wire_jobs import source_json
+    from ragstone.schemas.sources import SourceListSchema
 
     async with session.engine() as engine:
         found = await engine.intake.sources(kb=session.options.kb)
     session.show(
-        {"sources": [source_json(source) for source in found]},
+        SourceListSchema.of(sources=found),
         lambda out: _draw(out, found, session.options),
     )
     return OK if found else NOTHING_FOUND
@@ -80,11 +80,11 @@ async def list_sources(session: Session) -> int:
 
 async def show_source(session: Session, name: Name) -> None:
     """Show a source, its settings and its failures."""
-    from ragstone.core.wire_jobs import source_json
+    from ragstone.schemas.sources import SourceSchema
 
     async with session.engine() as engine:
         source = await engine.intake.source(name)
-    session.show(source_json(source), lambda out: _draw_one(out, source, session.options))
+    session.show(SourceSchema.of(source), lambda out: _draw_one(out, source, session.options))
 
 
 async def pause_source(session: Session, name: Name) -> None:
@@ -115,28 +115,28 @@ async def remove_source(
         else:
             receipts = await engine.erase("source", name)
     documents = documents_of(receipts)
+    from ragstone.schemas.erasure import RemovedSourceSchema
+
     return show_receipts(
         session,
-        {"removed": name, "documents": documents},
+        RemovedSourceSchema.of(removed=name, documents=documents, receipts=receipts),
         f"Removed source '{name}' with {counted(documents, 'document')}.",
         receipts,
     )
 
 
 async def _pause(session: Session, name: str, *, paused: bool) -> None:
-    from ragstone.core.wire_jobs import source_json
+    from ragstone.schemas.sources import SourceSchema
 
     async with session.engine() as engine:
         await engine.intake.pause(name, paused)
         source = await engine.intake.source(name)
     following = f"; next run: {moment(source.next_run_at)}" if source.next_run_at else ""
     how = "is paused" if paused else f"goes on{following}"
-    session.show(source_json(source), lambda out: out.print(f"Source '{name}' {how}."))
+    session.show(SourceSchema.of(source), lambda out: out.print(f"Source '{name}' {how}."))
 
 
 def _draw(out: Console, sources: Sequence[SourceRecord], options: Common) -> None:
-    from ragstone.core.wire_jobs import source_state
-
     if not sources:
         out.print("No sources.")
         return
@@ -144,7 +144,7 @@ def _draw(out: Console, sources: Sequence[SourceRecord], options: Common) -> Non
     error = [] if out.is_terminal else ["last error"]
     rows = table("name", "kind", "kb", "schedule", "state", "last run", "next run", *error)
     for source in sources:
-        state = source_state(source)
+        state = source.state
         rows.add_row(
             source.name,
             source.kind,
@@ -175,9 +175,9 @@ def _trouble(source: SourceRecord) -> str:
 def _draw_one(out: Console, source: SourceRecord, options: Common) -> None:
     import json
 
-    from ragstone.core.wire_jobs import masked, source_state
+    from ragstone.schemas.settings import mask_secrets
 
-    state, lost = source_state(source), source.shortfall
+    state, lost = source.state, source.shortfall
     facts = {
         "source": f"{source.name}, {source.kind}, knowledge base '{source.kb}'",
         "schedule": source.schedule,
@@ -187,7 +187,7 @@ def _draw_one(out: Console, source: SourceRecord, options: Common) -> None:
     out.print(text(f"{'state':<10}", "dim").append(state, COLOURS.get(state, "")))
     for name, value in facts.items():
         out.print(text(f"{name:<10}", "dim").append(value))
-    for name, value in masked(dict(source.config)).items():
+    for name, value in mask_secrets(dict(source.config)).items():
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         out.print(text(f"{'setting':<10}", "dim").append(f"{name}={one_line(shown)}"))
     if lost.first:

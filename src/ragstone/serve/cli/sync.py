@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.jobs import Job
-    from ragstone.core.types import Failure, Json
+    from ragstone.core.types import Failure
     from ragstone.ingest.jobs.sync_outcome import SyncOutcome
     from ragstone.intake import Intake
     from ragstone.serve.cli.options import Common
@@ -57,7 +57,9 @@ async def sync_sources(
                 await intake.worker(only=settings.tenant).run(until_idle=True)
 
         outcomes = await intake.work_and_report(jobs, work)
-    shape = {"sources": [_json(outcome) for outcome in outcomes]}
+    from ragstone.schemas.sources import SyncSchema
+
+    shape = SyncSchema.of(sources=outcomes)
     session.show(shape, lambda out: _draw(out, outcomes, session.options, settings.kb))
     session.warn(f"{outcome.source}: {outcome.message}" for outcome in outcomes if outcome.passed_over)
     if not any(outcome.failures for outcome in outcomes):
@@ -79,7 +81,7 @@ async def _queue(
 
 
 def _show_queued(session: Session, jobs: Sequence[Job]) -> int:
-    from ragstone.core.wire_jobs import job_json
+    from ragstone.schemas.jobs import QueuedJobsSchema
 
     def draw(out: Console) -> None:
         rows = table("id", "source", "kb", "state")
@@ -87,29 +89,9 @@ def _show_queued(session: Session, jobs: Sequence[Job]) -> int:
             rows.add_row(job.id, job.source, job.kb, job.state)
         out.print(rows)
 
-    session.show({"jobs": [job_json(job) for job in jobs]}, draw)
+    session.show(QueuedJobsSchema.of(jobs=jobs), draw)
     session.remark("next", session.options.command("jobs", "--watch"))
     return OK
-
-
-def _json(outcome: SyncOutcome) -> dict[str, Json]:
-    from ragstone.core.wire import failure_json
-
-    return {
-        "source": outcome.source,
-        "kb": outcome.kb,
-        "job_id": outcome.job_id,
-        "state": outcome.state,
-        "taken_in": outcome.taken_in,
-        "unchanged": outcome.unchanged,
-        "removed": outcome.removed,
-        "moved": outcome.moved,
-        "skipped": outcome.skipped,
-        "unread": outcome.unread,
-        "failures": outcome.failures,
-        "failed": [failure_json(failure) for failure in outcome.failed],
-        "message": outcome.message,
-    }
 
 
 def _draw(out: Console, outcomes: Sequence[SyncOutcome], options: Common, kb: str) -> None:

@@ -37,11 +37,11 @@ QUOTA, RETENTION, NONE = "quotas.", "retention_days", "none"
 
 async def list_tenants(session: Session) -> int:
     """List, create, change and delete tenants."""
-    from ragstone.core.wire_tenants import tenants_json
+    from ragstone.schemas.tenants import TenantListSchema
 
     async with session.engine() as engine:
         found = await engine.tenants.all()
-    session.show(tenants_json(found), lambda out: _draw_tenants(out, found))
+    session.show(TenantListSchema.of(tenants=found), lambda out: _draw_tenants(out, found))
     return OK if found else NOTHING_FOUND
 
 
@@ -54,13 +54,12 @@ async def create_tenant(session: Session, name: Name) -> None:
 
 async def show_tenant(session: Session, name: Name) -> None:
     """Show the limits, settings and usage of a tenant."""
-    from ragstone.core.wire_tenants import tenant_json, usage_json
+    from ragstone.schemas.tenants import TenantDetailSchema
 
     async with session.engine() as engine:
         tenant = await _existing(engine.tenants, name)
         usage = await engine.tenants.usage(name)
-    shape = {**tenant_json(tenant), "usage": usage_json(usage)}
-    session.show(shape, lambda out: _draw_tenant(out, tenant, usage))
+    session.show(TenantDetailSchema.of(tenant, usage=usage), lambda out: _draw_tenant(out, tenant, usage))
 
 
 async def rename_tenant(
@@ -94,7 +93,7 @@ async def delete_tenant(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> int:
     """Delete a tenant with everything it has. Asks first on a terminal; finishes an interrupted deletion."""
-    from ragstone.core.wire_tenants import tenant_json
+    from ragstone.schemas.erasure import DeletedTenantSchema
 
     async with session.engine() as engine:
         tenant = await _existing(engine.tenants, name)
@@ -106,7 +105,7 @@ async def delete_tenant(
         receipts = await engine.erase("tenant", name)
     return show_receipts(
         session,
-        {"deleted": name, "documents": documents, "tenant": tenant_json(tenant)},
+        DeletedTenantSchema.of(deleted=name, documents=documents, tenant=tenant, receipts=receipts),
         f"Deleted '{name}' with {counted(documents, 'document')}.",
         receipts,
     )
@@ -176,9 +175,9 @@ def _number(key: str, value: str, kind: Callable[[str], Json]) -> Json:
 
 
 def _show(session: Session, tenant: Tenant, message: str) -> None:
-    from ragstone.core.wire_tenants import tenant_json
+    from ragstone.schemas.tenants import TenantSchema
 
-    session.show(tenant_json(tenant), lambda out: out.print(message))
+    session.show(TenantSchema.of(tenant), lambda out: out.print(message))
 
 
 def _draw_tenants(out: Console, tenants: Sequence[Tenant]) -> None:

@@ -51,7 +51,7 @@ async def tune(
     better there, or too slow, are refused: nothing is written.
     """
     from ragstone.evaluate.tune import tune as search
-    from ragstone.evaluate.tune import tuning_json
+    from ragstone.schemas.evaluation import TuningSchema
 
     if output.exists():
         raise InputError(f"{output} exists already", hint="name another file with --output")
@@ -65,7 +65,7 @@ async def tune(
     if tuning.is_better:
         output.write_text(settings_file(tuning), encoding="utf-8")
     written = str(output) if tuning.is_better else None
-    session.show({**tuning_json(tuning), "written": written}, lambda out: _draw(out, tuning, written))
+    session.show(TuningSchema.of(tuning, written=written), lambda out: _draw(out, tuning, written))
     return OK if tuning.is_better else FAILURE
 
 

@@ -62,9 +62,9 @@ async def verify(
     filters = read_where(where)
     async with session.engine(warm=True) as engine, session.patience(MODEL_WAIT):
         verdict = await engine.verify(claim, k=k, mode=mode, where=filters)
-    from ragstone.core.wire_claims import verify_json
+    from ragstone.schemas.claims import VerdictSchema
 
-    session.show(verify_json(verdict), lambda out: draw_verdict(out, verdict))
+    session.show(VerdictSchema.of(verdict), lambda out: draw_verdict(out, verdict))
     session.warn(f"degraded: {note}" for note in verdict.degraded)
     return OK if verdict.evidence else NOTHING_FOUND
 

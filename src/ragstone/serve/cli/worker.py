@@ -42,11 +42,11 @@ async def work(
         session.remark("worker", f"{counted(settings.jobs.workers, 'job')} at a time, until {until}")
         worker = engine.intake.worker(only=session.options.tenant, on_end=tell)
         stopped = await until_signal(worker.run(until_idle=until_idle))
-    shape = {"stopped": stopped, "completed": ended["completed"], "failed": ended["failed"]}
+    from ragstone.schemas.jobs import WorkerSchema
+
+    shape = WorkerSchema.of(stopped=stopped, completed=ended["completed"], failed=ended["failed"])
     how = "Stopped" if stopped else "Nothing is left to do"
-    session.show(
-        shape, lambda out: out.print(f"{how}: {shape['completed']} completed, {shape['failed']} failed.")
-    )
+    session.show(shape, lambda out: out.print(f"{how}: {shape.completed} completed, {shape.failed} failed."))
     return OK
 
 

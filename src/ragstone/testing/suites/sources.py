@@ -18,7 +18,6 @@ from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, Queue, Shortfall, Sou
 from ragstone.core.ledger import Ledger
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Failure
-from ragstone.core.wire_jobs import source_state
 from ragstone.testing.suites.queue_claims import T, document_job, put, take
 
 Stores = tuple[Ledger, Queue, SourceBook]
@@ -47,15 +46,15 @@ class SourceSuite:
 
     async def test_what_a_run_could_not_read_is_remembered_until_the_next(self, stores: Stores) -> None:
         _, _, book = stores
-        assert source_state(await _source(book)) == "new"
+        assert (await _source(book)).state == "new"
         for unread, state in (
             (Shortfall(120, (GONE,) * MOST_NAMED), "failing"),
             (Shortfall(), "ok"),
         ):
             source = await _ran(book, unread)
             assert (source.shortfall.count, source.shortfall.first) == (unread.count, unread.first)
-            assert source_state(source) == state
-        assert source_state(await _ran(book, Shortfall(1, (GONE,), total=True), "broken off")) == "failed"
+            assert source.state == state
+        assert (await _ran(book, Shortfall(1, (GONE,), total=True), "broken off")).state == "failed"
 
     async def test_documents_that_failed_count_until_they_do_not(self, stores: Stores) -> None:
         ledger, queue, book = stores
@@ -64,9 +63,9 @@ class SourceSuite:
         await queue.fail(T, a.ticket, DAMAGED.code, DAMAGED.error, DAMAGED.hint, DAMAGED.remedy)
         source = await _ran(book, Shortfall())
         assert source.shortfall == Shortfall(1, (DAMAGED,), total=False)
-        assert source_state(source) == "partly"  # b is on its way
+        assert source.state == "partly"  # b is on its way
         await queue.fail(T, b.ticket, NEAR_DUPLICATE, "as another")
-        assert source_state(await _source(book)) == "failing"
+        assert (await _source(book)).state == "failing"
         assert (await _ran(book, Shortfall(2, (GONE,)))).shortfall == Shortfall(
             3, (GONE, DAMAGED), total=True
         )

@@ -14,7 +14,7 @@ from ragstone.core.errors import RagstoneError
 from ragstone.core.ids import check_name
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.types import BlockKind, Chunk, Json, Metadata
-from ragstone.core.wire_jobs import masked
+from ragstone.schemas.settings import mask_secrets
 from ragstone.stores.ledger.snapshots import Halves, KeptFile, WholeChunk, WholeDocument
 from ragstone.transfer.archive.format import Facts, refused
 
@@ -71,7 +71,7 @@ def secrets_of(record: SourceRecord, secret_keys: Collection[str]) -> list[str]:
     return [
         name
         for name, value in record.config.items()
-        if (masked(value, name) != value or (name in secret_keys and value is not None))
+        if (mask_secrets(value, name) != value or (name in secret_keys and value is not None))
         and not (isinstance(value, str) and REFERENCE.fullmatch(value))
     ]
 

@@ -11,7 +11,7 @@ from ragstone.answer.research.pipeline import ResearchTask, Search
 from ragstone.core.answers import Research
 from ragstone.core.errors import InputError, ModelError, RemoteError, StoreError
 from ragstone.core.types import Hit, SearchResult
-from ragstone.core.wire_research import findings_json, research_json, sources_json
+from ragstone.schemas.research import DocsResearchSchema, ResearchSchema, SourcedResearchSchema
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker
 
 MakeHit = Callable[..., Hit]
@@ -169,11 +169,11 @@ async def test_the_two_shapes_that_agents_know(make_hit: MakeHit, library: Any) 
     )
     bare = make_hit("hooks", "f")
     found = await research(library({"hooks": [bare, mail]}), llm=FakeLLM(["x\ny"]))
-    assert sources_json(found) == {
+    assert SourcedResearchSchema.of_research(found).as_json() == {
         "f.md": [{"text": "hooks", "date": None, "url": None, "relevance": 0.666667}],
         "gmail": [{"text": HOOKS, "date": "2026-01-02", "url": "https://x.example", "relevance": 0.666667}],
     }
-    assert findings_json(found) == {
+    assert DocsResearchSchema.of_research(found).as_json() == {
         "topic": "hooks",
         "searchesPerformed": 3,
         "findings": [
@@ -181,7 +181,7 @@ async def test_the_two_shapes_that_agents_know(make_hit: MakeHit, library: Any) 
             {"content": HOOKS, "source": "m.md", "section": "A > B"},
         ],
     }
-    assert research_json(found)["rounds"] == [{"queries": ["x", "y"], "found": 0, "new": 0}]
+    assert ResearchSchema.of(found).as_json()["rounds"] == [{"queries": ["x", "y"], "found": 0, "new": 0}]
 
 
 async def test_what_only_fills_up_the_number_is_marked_and_kept_from_agents(
@@ -193,4 +193,4 @@ async def test_what_only_fills_up_the_number_is_marked_and_kept_from_agents(
         ("doc", True),
         ("bread", False),
     ]
-    assert [one["content"] for one in findings_json(found)["findings"]] == [HOOKS]
+    assert [one["content"] for one in DocsResearchSchema.of_research(found).as_json()["findings"]] == [HOOKS]

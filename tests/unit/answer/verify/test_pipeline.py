@@ -9,7 +9,7 @@ from ragstone.core.answers import Verdict
 from ragstone.core.errors import InputError, ModelError, RagstoneError
 from ragstone.core.model_types import Entailment
 from ragstone.core.types import Hit, SearchResult
-from ragstone.core.wire_claims import verify_json
+from ragstone.schemas.claims import VerdictSchema
 from ragstone.testing.fakes import FakeEmbedder
 
 FARE = "A single crossing costs 6 crowns."
@@ -130,7 +130,7 @@ async def test_a_compound_claim_is_as_good_as_its_weakest_part() -> None:
 @pytest.mark.req("R-TOL-05")
 async def test_nothing_found_is_a_verdict() -> None:
     verdict = await verified(FARE)
-    assert verify_json(verdict) == {
+    assert VerdictSchema.of(verdict).as_json() == {
         "claim": FARE,
         "status": "UNVERIFIED",
         "confidence": "low",

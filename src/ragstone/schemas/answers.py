@@ -1,0 +1,97 @@
+"""Answers: whole, and event by event while they are made."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ragstone.core.answers import AnswerEvent, AnswerReady, AnswerStatus, CitationsReady, Support
+from ragstone.schemas.schema import Schema
+
+
+class SentenceSchema(Schema):
+    """A sentence of an answer with the numbers of its citations."""
+
+    text: str
+    support: Support
+    citations: list[int]
+
+
+class CitationSchema(Schema):
+    """A quote and where it stands."""
+
+    n: int
+    quote: str
+    document_id: str
+    title: str
+    uri: str
+    page: int | None
+    section: str
+    start: int
+    end: int
+    chunk_id: str
+    site: str
+
+
+class ContradictionSchema(Schema):
+    """A passage that says otherwise than a sentence of the answer."""
+
+    sentence: str
+    quote: str
+    reason: str
+    chunk_id: str
+    document_id: str
+    title: str
+    uri: str
+    page: int | None
+    section: str
+    start: int
+    end: int
+
+
+class AnswerSchema(Schema):
+    """An answer; `unanswered` lists the parts of the question that were left open."""
+
+    question: str
+    answer: str
+    sentences: list[SentenceSchema]
+    citations: list[CitationSchema]
+    status: AnswerStatus
+    degraded: list[str]
+    contradictions: list[ContradictionSchema]
+    unanswered: list[str]
+
+
+class SentenceEventSchema(Schema):
+    """A sentence of a stream; `marked` is the text with its citation marks."""
+
+    event: Literal["sentence"] = "sentence"
+    text: str
+    support: Support
+    citations: list[int]
+    marked: str
+
+
+class CitationsEventSchema(Schema):
+    """The citations of a stream."""
+
+    event: Literal["citations"] = "citations"
+    citations: list[CitationSchema]
+
+
+class LastEventSchema(Schema):
+    """What the last event of a stream begins with."""
+
+    event: Literal["answer"] = "answer"
+
+
+class AnswerEventSchema(AnswerSchema, LastEventSchema):
+    """The whole answer, which ends a stream."""
+
+
+def event_schema(event: AnswerEvent) -> SentenceEventSchema | CitationsEventSchema | AnswerEventSchema:
+    """Return the shape of one event of a stream."""
+    if isinstance(event, AnswerReady):
+        return AnswerEventSchema.of(event.answer, event="answer")
+    if isinstance(event, CitationsReady):
+        return CitationsEventSchema.of(event, event="citations")
+    return SentenceEventSchema.of(event.sentence, event="sentence", marked=event.text)

@@ -1,0 +1,90 @@
+"""Sources, their kinds, and what a sync led to."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from ragstone.core.jobs import SourceState
+from ragstone.core.types import Json
+from ragstone.schemas.documents import FailureSchema
+from ragstone.schemas.schema import Moment, Schema
+from ragstone.schemas.settings import mask_secrets
+
+
+class SourceSchema(Schema):
+    """A configured source; secrets in its configuration are masked."""
+
+    id: str
+    kb: str
+    name: str
+    kind: str
+    config: dict[str, Json]
+    schedule: str
+    state: SourceState
+    paused: bool
+    last_run_at: Moment | None
+    next_run_at: Moment | None
+    last_error: str
+    failures: int
+    failed: list[FailureSchema]
+    created_at: Moment
+
+    @classmethod
+    def of(cls, source: Any = None, /, **values: Any) -> Self:
+        """Build the shape of a source."""
+        shortfall = source.shortfall
+        config = mask_secrets(dict(source.config))
+        return super().of(source, config=config, failures=shortfall.count, failed=shortfall.first, **values)
+
+
+class SourceListSchema(Schema):
+    """The sources of a tenant."""
+
+    sources: list[SourceSchema]
+
+
+class SyncOutcomeSchema(Schema):
+    """What became of a sync and of the documents that it queued."""
+
+    source: str
+    kb: str
+    job_id: str
+    state: str
+    taken_in: int
+    unchanged: int
+    removed: int
+    moved: int
+    skipped: int
+    unread: int
+    failures: int
+    failed: list[FailureSchema]
+    message: str
+
+
+class SyncSchema(Schema):
+    """What a sync of several sources led to."""
+
+    sources: list[SyncOutcomeSchema]
+
+
+class SourceSettingSchema(Schema):
+    """One setting of a kind of source."""
+
+    name: str
+    type: str
+    required: bool
+    default: Json
+
+
+class SourceKindSchema(Schema):
+    """A kind of source and its settings."""
+
+    kind: str
+    about: str
+    settings: list[SourceSettingSchema]
+
+
+class SourceKindsSchema(Schema):
+    """All kinds of source."""
+
+    kinds: list[SourceKindSchema]

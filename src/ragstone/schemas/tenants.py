@@ -1,0 +1,117 @@
+"""Tenants, what they use, their keys, and the audit trail."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from ragstone.core.audit import Outcome
+from ragstone.core.tenants import TenantState
+from ragstone.core.types import Json
+from ragstone.schemas.schema import Moment, Schema
+
+
+class QuotasSchema(Schema):
+    """The limits of a tenant; one that is null has no limit."""
+
+    documents: int | None
+    chunks: int | None
+    bytes: int | None
+    queries_per_minute: int | None
+    cost_per_month: float | None
+
+
+class TenantSchema(Schema):
+    """A tenant with its limits and settings."""
+
+    id: str
+    name: str
+    state: TenantState
+    created_at: Moment
+    quotas: QuotasSchema
+    retention_days: int | None
+    settings: dict[str, Json]
+
+
+class TenantListSchema(Schema):
+    """All tenants."""
+
+    tenants: list[TenantSchema]
+
+
+class QueuedStockSchema(Schema):
+    """How much waits in the queue."""
+
+    documents: int
+    bytes: int
+
+
+class UsageSchema(Schema):
+    """What a tenant has and has used, under the names of the quotas."""
+
+    documents: int
+    chunks: int
+    bytes: int
+    originals: int
+    queries_per_minute: int
+    cost_per_month: float
+    cost_by_kind: dict[str, float]
+    queued: QueuedStockSchema
+    reserved: dict[str, float]
+
+    @classmethod
+    def of(cls, source: Any = None, /, **values: Any) -> Self:
+        """Build the shape of a tenant's usage."""
+        names = ("cost_by_kind", "queued", "reserved")
+        own = {name: getattr(source, name) for name in names}
+        return super().of(
+            source.stock, queries_per_minute=source.queries, cost_per_month=source.cost, **own, **values
+        )
+
+
+class TenantDetailSchema(TenantSchema):
+    """A tenant with what it uses."""
+
+    usage: UsageSchema
+
+
+class AuditEntrySchema(Schema):
+    """One thing that was done for a tenant, or refused."""
+
+    moment: Moment
+    actor: str
+    tenant: str
+    tenant_id: str
+    action: str
+    outcome: Outcome
+    target: str
+    kb: str
+    count: int
+    document_ids: list[str]
+    counts: dict[str, int]
+    detail: str
+
+
+class AuditSchema(Schema):
+    """Entries of the audit trail, newest first."""
+
+    audit: list[AuditEntrySchema]
+
+
+class NewKeySchema(Schema):
+    """A key for `security.key`."""
+
+    key: str
+
+
+class RenewalSchema(Schema):
+    """What was brought under the present key, and what could not be."""
+
+    files: int
+    sources: int
+    failed: list[str]
+
+
+class RotationSchema(Schema):
+    """A key rotation, by tenant."""
+
+    tenants: dict[str, RenewalSchema]
