@@ -27,21 +27,21 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Failure, Item, KnowledgeBase, Metadata, failure_of
 from ragstone.gate import Gate
-from ragstone.ingest.diff import Arrivals, identified, just_read
-from ragstone.ingest.jobs.leases import Roll
-from ragstone.ingest.jobs.maintenance import BuildSource, Upkeep
+from ragstone.ingest.diff import SourceDiff, assign_ids, with_read_time
+from ragstone.ingest.jobs.leases import WorkerRegistry
+from ragstone.ingest.jobs.maintenance import BuildSource, Maintenance
 from ragstone.ingest.jobs.schedule import next_run
 from ragstone.ingest.jobs.sync import new_jobs
 from ragstone.ingest.jobs.sync_outcome import SyncOutcome, work_and_report
 from ragstone.ingest.jobs.worker import OnEnd, RunRefresh, Worker
 from ragstone.ingest.pipeline import IngestPipeline
-from ragstone.ingest.prepare import Preparer, unusable
-from ragstone.ingest.report import Tally
+from ragstone.ingest.prepare import Preparer, find_unusable
+from ragstone.ingest.report import RunReport
 from ragstone.ingest.sources import check_without_variables, unset_variables
 from ragstone.ingest.sources.files.listing import found_at
 from ragstone.ingest.sources.files.overlaps import Overlaps, find_overlaps
-from ragstone.ingest.uploads import SOURCE, checked_external_id, checked_upload
-from ragstone.ingest.work import Group, Task
+from ragstone.ingest.uploads import SOURCE, check_external_id, check_upload
+from ragstone.ingest.work import JobBatch, WorkItem
 from ragstone.settings.tree import Settings
 
 WEB = "web"
@@ -62,7 +62,7 @@ class Intake:
         pipeline: Callable[[], IngestPipeline],
         preparer: Callable[[], Preparer],
         build_source: BuildSource,
-        upkeep: Upkeep,
+        upkeep: Maintenance,
         gate: Gate,
         run_refresh: RunRefresh | None = None,
     ) -> None:
@@ -96,29 +96,31 @@ class Intake:
         """
         owner, name = await self._scope(tenant, kb)
         limits = self._settings.limits
-        uri = checked_upload(content, filename, limits.file_mb, limits.upload_types)
+        uri = check_upload(content, filename, limits.file_mb, limits.upload_types)
         checked_facts(title, metadata or {})
         item = Item(
             source=SOURCE,
-            external_id=checked_external_id(external_id or content_hash(content)),
+            external_id=check_external_id(external_id or content_hash(content)),
             uri=uri,
             content=content,
             title=title,
             metadata={"source_type": "upload", "filename": uri, **(metadata or {})},
             modified_at=None,
         )
-        if problem := unusable(item):
+        if problem := find_unusable(item):
             raise InputError(problem.error)
         await self._gate.write(owner)
         async with self._ledger.transaction(owner) as tx:
             scope = await tx.open_kb(name)
         seed, called = await self._gate.seed(owner), item.external_id
-        identity = (await identified(self._ledger, owner, seed, scope, SOURCE, [called]))[called]
+        identity = (await assign_ids(self._ledger, owner, seed, scope, SOURCE, [called]))[called]
         live = (await self._ledger.find(owner, scope, SOURCE, [item.external_id])).get(item.external_id)
         waiting = (await self._ledger.under_way(owner, [identity])).get(identity, UnderWay())
         on_its_way = waiting.content_hash not in ("", content_hash(content))
         if on_its_way or not self._preparer().is_current(item, live):
-            await self._queue_document(owner, scope, Task(item, Group(), document_id=identity), priority)
+            await self._queue_document(
+                owner, scope, WorkItem(item, JobBatch(), document_id=identity), priority
+            )
         return await self.status(identity, tenant=owner)
 
     async def queue(
@@ -134,15 +136,15 @@ class Intake:
         async with self._ledger.transaction(owner) as tx:
             scope = await tx.open_kb(name)
         seed = await self._gate.seed(owner)
-        arrivals = Arrivals(self._ledger, self._preparer(), owner, scope, Tally(), seed=seed)
+        diff = SourceDiff(self._ledger, self._preparer(), owner, scope, RunReport(), seed=seed)
         entries, listings = await found_at(paths, self._settings.limits)
         for listing in listings:
-            await arrivals.expect(listing)
+            await diff.expect_listing(listing)
         queued, failed = [], []
         while batch := await asyncio.to_thread(lambda: list(islice(entries, BATCH))):
             failed += [entry for entry in batch if isinstance(entry, Failure)]
-            items = [Task(entry, Group()) for entry in batch if isinstance(entry, Item)]
-            todo, current = await arrivals.changed(items)
+            items = [WorkItem(entry, JobBatch()) for entry in batch if isinstance(entry, Item)]
+            todo, current = await diff.compare(items)
             for task in todo:
                 try:
                     await self._queue_document(owner, scope, task, Priority.UPLOAD, keep=False)
@@ -152,11 +154,11 @@ class Intake:
             # What somebody has deleted since is none of the others' business.
             told = [await self._ledger.status(owner, task.document_id) for task in current]
             queued += [status for status in told if status]
-        await arrivals.end()
+        await diff.remove_missing()
         return queued, failed
 
     async def _queue_document(
-        self, tenant: str, kb: KnowledgeBase, task: Task, priority: Priority, *, keep: bool = True
+        self, tenant: str, kb: KnowledgeBase, task: WorkItem, priority: Priority, *, keep: bool = True
     ) -> None:
         # What is there already, or on its way, needs no room for another document.
         new = await self._gate.limited(tenant) and not await self._ledger.status(tenant, task.document_id)
@@ -231,7 +233,7 @@ class Intake:
         source = self._build_source("web", WEB, {"urls": [url.replace("{", "%7B") for url in urls]})
         try:
             return [
-                just_read(one) if isinstance(one, Item) else one
+                with_read_time(one) if isinstance(one, Item) else one
                 async for page in source.fetch(None)
                 for one in page.items
             ]
@@ -346,11 +348,11 @@ class Intake:
             self._pipeline(),
             self._settings.jobs,
             run_sync=self._upkeep.run_sync,
-            chores=self._upkeep.chores,
+            maintain=self._upkeep.maintain,
             only=only,
             on_end=on_end,
             housekeeping=self._upkeep.finish_deletions,
-            roll=Roll(self._settings.data_dir / "workers"),
+            registry=WorkerRegistry(self._settings.data_dir / "workers"),
             run_refresh=self._run_refresh,
         )
 

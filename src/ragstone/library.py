@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     # Only some methods need these: they are imported there, and a search starts the sooner.
     from ragstone.activity import Activity
     from ragstone.corpora.builder import CorpusBuilder
-    from ragstone.ingest.diff import Listing
+    from ragstone.ingest.diff import SourceListing
     from ragstone.ingest.report import OnProgress
     from ragstone.intake import Intake
     from ragstone.transfer.mover import Mover
@@ -58,7 +58,7 @@ class Library(EmbeddingKeeper):
         tenant: str | None = None,
         kb: str | None = None,
         on_progress: OnProgress | None = None,
-        listings: Sequence[Listing] = (),
+        listings: Sequence[SourceListing] = (),
     ) -> IngestReport:
         """Take in items of any source, here and now; documents that a listing no longer has are removed."""
         pipeline, owner, name = self._parts.pipeline(self._model), self._tenant(tenant), self._name(kb)
@@ -87,13 +87,13 @@ class Library(EmbeddingKeeper):
         on_progress: OnProgress | None = None,
     ) -> IngestReport:
         """What `ingest` would do: files are read, no model is asked and nothing is written."""
-        from ragstone.ingest.dry_run import preview
+        from ragstone.ingest.dry_run import dry_run
         from ragstone.ingest.sources.files.listing import found_at
 
         items, listings = await found_at(paths, self.settings.limits)
         owner = await self._owner(tenant)
         scope = await self._parts.ledger.kb(owner, self._name(kb))
-        return await preview(
+        return await dry_run(
             self._parts.ledger,
             self._parts.preparer(self._model),
             owner,

@@ -12,7 +12,7 @@ from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.enrich import summarize
 from ragstone.ingest.parsers.options import ParseOptions
 from ragstone.ingest.parsers.sandbox.pool import ParserLimits, ParserPool
-from ragstone.ingest.prepare import Preparer, Way
+from ragstone.ingest.prepare import PrepareOptions, Preparer
 from ragstone.models import tokenizer_of
 from ragstone.settings.tree import ChunkingSettings, Settings
 
@@ -36,11 +36,11 @@ def make_preparer(
         ),
         workers=max(PARSERS, settings.jobs.workers),
     )
-    way = Way(
+    options = PrepareOptions(
         chunker_for=_chunkers(settings, embedder),
         model=model,
         max_chunks=limits.document_chunks,
-        options=ParseOptions(
+        parsing=ParseOptions(
             ocr=settings.extract.ocr == "auto",
             tables=settings.extract.tables == "auto",
             unpacked_mb=limits.archive_mb,
@@ -49,7 +49,7 @@ def make_preparer(
         chunking=repr(sorted((kind, its.model_dump()) for kind, its in settings.chunking_by_source.items())),
     )
     summary = _summary(llm, settings.llm.timeout) if settings.enrich.summary == "llm" else None
-    preparer = Preparer(parsers.parse, way, summary)
+    preparer = Preparer(parsers.parse, options, summary)
 
     async def close() -> None:
         await parsers.close()

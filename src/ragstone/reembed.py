@@ -23,7 +23,7 @@ from ragstone.core.spaces import GRACE_DAYS, ReembedMode, SpaceBook, SpaceRecord
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.evaluate.dataset import load_queries
 from ragstone.evaluate.spaces import SpaceComparison
-from ragstone.ingest.backfill import Filled, OnFill, SpaceFiller
+from ragstone.ingest.backfill import FillResult, OnFill, SpaceFiller
 from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.query.pipeline import SearchPipeline
 
@@ -114,7 +114,7 @@ class Reembedder:
         embedder = await self._embedders.named(model_name(model)) if model else self._embedders.own
         wanted, dimension = await _identity(embedder)
         chosen = mode or ("incremental" if kb.space and kb.space.model == wanted else "full")
-        filled = Filled()
+        filled = FillResult()
         if chosen == "incremental":
             kb = await self._fill_live(tenant, kb, wanted, dimension, filled, on_progress)
             assert kb.space is not None
@@ -146,7 +146,7 @@ class Reembedder:
                 hint="what was replaced is kept for its grace period only; reembed --model builds it anew",
             )
         space = max(retired, key=lambda one: (one.retired_at, one.space.generation)).space
-        filled = Filled()
+        filled = FillResult()
         await self._filler.fill(tenant, kb, space, filled, on_progress=on_progress)
         await self._promote(tenant, kb, space, filled, grace_days)
         return await self._report(tenant, kb, space, "full", "rolled back", filled, started)
@@ -177,7 +177,7 @@ class Reembedder:
         kb: KnowledgeBase,
         model: str,
         dimension: int,
-        filled: Filled,
+        filled: FillResult,
         on_progress: OnFill | None,
     ) -> KnowledgeBase:
         async with self._ledger.transaction(tenant) as tx:
@@ -188,7 +188,7 @@ class Reembedder:
         return kb
 
     async def _promote(
-        self, tenant: str, kb: KnowledgeBase, space: Space, filled: Filled, grace_days: int
+        self, tenant: str, kb: KnowledgeBase, space: Space, filled: FillResult, grace_days: int
     ) -> None:
         keep_until = now() + timedelta(days=grace_days)
         try:
@@ -224,7 +224,7 @@ class Reembedder:
         space: Space,
         mode: ReembedMode,
         outcome: Outcome,
-        filled: Filled,
+        filled: FillResult,
         started: float,
         comparison: SpaceComparison | None = None,
     ) -> ReembedReport:

@@ -164,8 +164,8 @@ def _intake(
     triggers: Callable[[], Triggers],
 ) -> Intake:
     from ragstone.fetch import Fetcher
-    from ragstone.ingest.backfill import SpaceFiller, SpaceUpkeep
-    from ragstone.ingest.jobs.maintenance import Upkeep
+    from ragstone.ingest.backfill import SpaceFiller, SpaceMaintenance
+    from ragstone.ingest.jobs.maintenance import Maintenance
     from ragstone.ingest.jobs.webhook import Webhook
     from ragstone.ingest.sources import build_source
     from ragstone.ingest.sources.context import SourceContext
@@ -180,8 +180,8 @@ def _intake(
         return build_source(kind, name, config, context)
 
     ledger, queue, book = stores.ledger, stores.queue, stores.book
-    spaces = SpaceUpkeep(ledger, stores.spaces, SpaceFiller(stores.spaces, embedders.of), gate)
-    upkeep = Upkeep(
+    spaces = SpaceMaintenance(ledger, stores.spaces, SpaceFiller(stores.spaces, embedders.of), gate)
+    upkeep = Maintenance(
         ledger,
         queue,
         book,
@@ -190,7 +190,7 @@ def _intake(
         webhook,
         tenants=stores.tenants,
         audit=gate.audit,
-        spaces=spaces,
+        space_maintenance=spaces,
         start_refresh=triggers().start_due,
     )
 

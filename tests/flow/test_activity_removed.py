@@ -125,7 +125,7 @@ async def test_nothing_stays_of_a_document_that_nobody_deleted_by_hand(
     else:
         _age(data_dir, harbour)
         await engine.tenants.set_retention("default", 30)
-        await engine.intake._upkeep.chores("default")
+        await engine.intake._upkeep.maintain("default")
     assert await engine._parts.ledger.status("default", harbour) is None
     assert _told(data_dir) == (set() if way == "source" else {ferry})
     assert SAID not in _answers(data_dir)
@@ -182,7 +182,7 @@ async def test_an_answer_stays_while_its_documents_are_as_they_were(engine: Engi
     await _remembered(engine, data_dir)
     await engine.ingest_items([harbour, ferry])
     await engine.ingest_items([Item("test", "ferry", "ferry", f"{FERRY} It is blue.")])
-    await engine.intake._upkeep.chores("default")
+    await engine.intake._upkeep.maintain("default")
     (turn,) = await engine.activity.turns("talk")
     assert SAID in turn.answer
     assert len(await engine.activity.votes()) == len(await engine.activity.golden()) == 1
@@ -239,7 +239,7 @@ async def test_what_the_log_could_not_forget_is_forgotten_later(
     assert "cannot remove deleted documents from the retrieval log" in caplog.text
     assert SAID not in _answers(data_dir)
     assert harbour in _logged(data_dir)
-    await engine.intake._upkeep.chores("default")
+    await engine.intake._upkeep.maintain("default")
     assert _logged(data_dir) == {ferry}
     asked = [one.query for one in await engine.activity.searches()]
     assert asked == (["harbour", FIRST] if way == "document" else [])

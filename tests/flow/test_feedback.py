@@ -250,12 +250,12 @@ def test_a_tenant_leaves_no_file(quarry: Ragstone, tmp_path: Path) -> None:
 
 
 def test_documents_that_a_source_took_away_are_not_judged_any_more(quarry: Ragstone) -> None:
-    from ragstone.ingest.diff import Listing
+    from ragstone.ingest.diff import SourceListing
 
     with quarry:
         _all_kinds(quarry)
         assert quarry.activity.judged() is not None
-        listing = Listing("test", frozenset({"marble", "slate"}))
+        listing = SourceListing("test", frozenset({"marble", "slate"}))
         quarry.ingest_items([], listings=[listing])
         assert {one.external_id for one in quarry.documents()} == {"marble", "slate"}
         assert quarry.activity.judged() is None

@@ -15,7 +15,7 @@ from tests.flow.gated import GatedEmbedder
 
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.types import IngestReport
-from ragstone.ingest.diff import Arrivals
+from ragstone.ingest.diff import SourceDiff
 from ragstone.ingest.sources.files import listing
 from ragstone.stores.vectors.derived.index import DerivedIndex
 
@@ -164,15 +164,15 @@ async def test_a_folder_that_was_listed_first_removes_nothing_that_was_read_sinc
     leaves(file, "eight")
     await engine.ingest(file.parent)
     gone(file)
-    end, go, reached = Arrivals.end, asyncio.Event(), asyncio.Event()
+    end, go, reached = SourceDiff.remove_missing, asyncio.Event(), asyncio.Event()
 
-    async def slow(self: Arrivals) -> None:
+    async def slow(self: SourceDiff) -> None:
         if not reached.is_set():
             reached.set()
             await go.wait()
         await end(self)
 
-    monkeypatch.setattr(Arrivals, "end", slow)
+    monkeypatch.setattr(SourceDiff, "remove_missing", slow)
     first = asyncio.create_task(engine.ingest(file.parent))
     await reached.wait()
     leaves(file, "ten")
@@ -185,15 +185,15 @@ async def test_a_folder_that_was_listed_first_removes_nothing_that_was_read_sinc
 @pytest.fixture
 def late_queue(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Event]:
     """The first who queues something has read it, and goes on when told to."""
-    changed, reached, go = Arrivals.changed, asyncio.Event(), asyncio.Event()
+    changed, reached, go = SourceDiff.compare, asyncio.Event(), asyncio.Event()
 
-    async def slow(self: Arrivals, tasks: Any) -> Any:
+    async def slow(self: SourceDiff, tasks: Any) -> Any:
         if not reached.is_set():
             reached.set()
             await go.wait()
         return await changed(self, tasks)
 
-    monkeypatch.setattr(Arrivals, "changed", slow)
+    monkeypatch.setattr(SourceDiff, "compare", slow)
     return reached, go
 
 

@@ -15,7 +15,7 @@ from tests.flow.gated import GatedEmbedder
 from ragstone import Engine, Settings, open_engine
 from ragstone.core.errors import NotFoundError, StoreFull
 from ragstone.core.tenants import Quotas
-from ragstone.ingest.diff import Arrivals
+from ragstone.ingest.diff import SourceDiff
 from ragstone.ingest.embed import LONG_CHUNKS
 from ragstone.ingest.jobs import leases as held
 from ragstone.ingest.sources.files.source import FilesSource
@@ -65,15 +65,15 @@ async def test_a_run_that_saw_the_old_names_removes_nothing_that_another_has_mov
 ) -> None:
     await engine.ingest(folder)
     (folder / "a.txt").rename(folder / "b.txt")
-    changed, first, go = Arrivals.changed, asyncio.Event(), asyncio.Event()
+    changed, first, go = SourceDiff.compare, asyncio.Event(), asyncio.Event()
 
-    async def slow(self: Arrivals, tasks: Any) -> Any:
+    async def slow(self: SourceDiff, tasks: Any) -> Any:
         if not first.is_set():
             first.set()
             await go.wait()
         return await changed(self, tasks)
 
-    monkeypatch.setattr(Arrivals, "changed", slow)
+    monkeypatch.setattr(SourceDiff, "compare", slow)
     late = asyncio.create_task(engine.ingest(folder))
     await first.wait()
     assert (await engine.ingest(folder)).moved == 1
@@ -88,14 +88,14 @@ async def test_a_move_to_a_place_that_another_run_has_taken_fails_nobody(
     await engine.ingest(folder)
     (folder / "a.txt").rename(folder / "b.txt")
     (folder / "new.txt").write_text("Something new.")
-    moved = Arrivals._moved
+    moved = SourceDiff._match_move
 
-    async def beaten(self: Arrivals, task: Any) -> Any:
+    async def beaten(self: SourceDiff, task: Any) -> Any:
         if self._lost and task.item.external_id.endswith("b.txt"):
             await engine.ingest(folder / "b.txt")
         return await moved(self, task)
 
-    monkeypatch.setattr(Arrivals, "_moved", beaten)
+    monkeypatch.setattr(SourceDiff, "_match_move", beaten)
     report = await engine.ingest(folder)
     assert report.failed == ()
     assert await names(engine) == ["b.txt", "new.txt"]

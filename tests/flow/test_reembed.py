@@ -186,6 +186,6 @@ async def test_a_worker_fills_what_was_stored_while_the_model_was_away(data_dir:
         model("away").errors = [ModelError("the model fell over")]
         await engine.ingest_items([item_of("b", 1)])
         assert (await engine.stats()).unembedded == 1
-        await engine.intake._upkeep.chores("default")
+        await engine.intake._upkeep.maintain("default")
         assert (await engine.stats()).unembedded == 0
         assert len((await engine.search("says", arms="dense")).hits) == 2

@@ -23,7 +23,7 @@ from ragstone.corpora.builder import CorpusBuilder
 from ragstone.gate import Gate
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.pipeline import IngestPipeline
-from ragstone.ingest.prepare import Preparer, Way
+from ragstone.ingest.prepare import PrepareOptions, Preparer
 from ragstone.ingest.verify import Verifier
 from ragstone.settings.tree import Adapter, ChunkingSettings, Settings
 from ragstone.stores.corpus.files import CorpusFiles, load_metadata
@@ -324,7 +324,7 @@ async def test_a_build_works_with_the_parts_it_is_given(tmp_path: Path) -> None:
     class Pipelines:
         @asynccontextmanager
         async def opened(self, tenant: str, request: BuildRequest) -> AsyncIterator[IngestPipeline]:
-            way = Way(lambda kind: chunker, embedder.model.id, 100)
+            way = PrepareOptions(lambda kind: chunker, embedder.model.id, 100)
             verifier = Verifier(stores.ledger, stores.vectors, stores.lexical)
             yield IngestPipeline(stores.ledger, Preparer(parsed, way), embedder, verifier, settings.limits)
 

@@ -336,10 +336,10 @@ async def test_a_paused_source_rests(engine: Engine, docs: Path, monkeypatch: py
     await engine.intake.pause("docs")
     later = now() + timedelta(hours=2)
     monkeypatch.setattr("ragstone.ingest.jobs.maintenance.now", lambda: later)
-    await engine.intake._upkeep.chores("default")
+    await engine.intake._upkeep.maintain("default")
     assert await engine.intake.jobs() == []
     await engine.intake.pause("docs", paused=False)
-    await engine.intake._upkeep.chores("default")
+    await engine.intake._upkeep.maintain("default")
     assert [job.kind for job in await engine.intake.jobs()] == ["sync"]
 
 
@@ -349,7 +349,7 @@ async def test_of_two_workers_that_find_a_source_due_one_looks_at_it(
     await engine.intake.add_source("files", "docs", {"path": str(docs)}, schedule="hourly")
     later = now() + timedelta(hours=2)
     monkeypatch.setattr("ragstone.ingest.jobs.maintenance.now", lambda: later)
-    due, chores = SqlSourceBook.due, engine.intake._upkeep.chores
+    due, chores = SqlSourceBook.due, engine.intake._upkeep.maintain
 
     async def late(self: SqlSourceBook, tenant: str, moment: datetime) -> list[SourceRecord]:
         monkeypatch.setattr(SqlSourceBook, "due", due)

@@ -220,9 +220,9 @@ async def test_a_model_is_not_paid_for_beyond_the_limit_whoever_calls_it(
         ):
             with pytest.raises(QuotaExceeded, match="per month and has spent"):
                 await call
-        await engine.intake._upkeep.chores("acme")
+        await engine.intake._upkeep.maintain("acme")
         assert (model.calls, (await engine.stats(tenant="acme")).unembedded) == ([], 1)
         await engine.tenants.set_quotas("acme", Quotas(cost_per_month=100))
-        await engine.intake._upkeep.chores("acme")
+        await engine.intake._upkeep.maintain("acme")
         assert (await engine.stats(tenant="acme")).unembedded == 0
         assert (await engine.tenants.usage("acme")).cost == spent_before + 0.25

@@ -28,7 +28,7 @@ async def engine(
 
 @pytest.mark.parametrize(
     ("owner", "step"),
-    [(WaveEmbedder, "in_step"), (SqlTransaction, "live_contents"), (SqlTransaction, "complete_all")],
+    [(WaveEmbedder, "ensure_current"), (SqlTransaction, "live_contents"), (SqlTransaction, "complete_all")],
     ids=["embedded", "before it is stored", "stored"],
 )
 async def test_a_document_whose_twin_is_deleted_when_it_has_its_vectors_keeps_them(

@@ -369,6 +369,6 @@ async def test_files_that_a_crash_left_are_swept(engine: Engine, data_dir: Path)
             os.utime(folder, (0, 0))
 
     await asyncio.to_thread(age)
-    await engine.intake._upkeep.chores("default")
+    await engine.intake._upkeep.maintain("default")
     left = await asyncio.to_thread(lambda: {path.name for path in (data_dir / "documents").glob("*/*")})
     assert left == {taken.document_id}

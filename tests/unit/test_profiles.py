@@ -9,7 +9,7 @@ from ragstone.core.errors import ParserLimit
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Block, Parsed
 from ragstone.ingest.chunkers import build_chunker
-from ragstone.ingest.uploads import checked_upload
+from ragstone.ingest.uploads import check_upload
 from ragstone.models import model_info
 from ragstone.settings.load import load_settings
 from ragstone.settings.tree import ProfileName, Settings
@@ -156,6 +156,6 @@ def test_rrf_k_is_60(name: str) -> None:
 @pytest.mark.req("R-ING-14")
 def test_tulia_takes_files_below_ten_megabytes() -> None:
     limit = profile("tulia").limits.file_mb
-    assert checked_upload(b"x" * (10 * 1024 * 1024 - 1), "a.txt", limit) == "a.txt"
+    assert check_upload(b"x" * (10 * 1024 * 1024 - 1), "a.txt", limit) == "a.txt"
     with pytest.raises(ParserLimit):
-        checked_upload(b"x" * (10 * 1024 * 1024), "a.txt", limit)
+        check_upload(b"x" * (10 * 1024 * 1024), "a.txt", limit)

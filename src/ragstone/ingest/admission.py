@@ -10,13 +10,13 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.tenants import Admission
 from ragstone.core.types import Failure, failure_of
 from ragstone.ingest.prepare import Prepared
-from ragstone.ingest.work import Task
+from ragstone.ingest.work import WorkItem
 
-Refuse = Callable[[Task, Failure], Awaitable[None]]
+Refuse = Callable[[WorkItem, Failure], Awaitable[None]]
 """Ends a document that there is no room for."""
 
 
-class OpenGate:
+class Unlimited:
     """Lets everything in: for a pipeline that nobody limits."""
 
     async def write(self, tenant: str) -> str:
@@ -39,16 +39,16 @@ class OpenGate:
         return nullcontext()
 
 
-async def expect_room(gate: Admission, tenant: str, task: Task) -> None:
+async def check_room(gate: Admission, tenant: str, work: WorkItem) -> None:
     """Raise `QuotaExceeded` for a new document that cannot be stored whatever it holds."""
     try:
-        await gate.expect(tenant, documents=0 if task.known else 1)
+        await gate.expect(tenant, documents=0 if work.known else 1)
     except QuotaExceeded as error:
-        raise _of(task, error) from error
+        raise _of(work, error) from error
 
 
 @asynccontextmanager
-async def room_for(
+async def reserve_room(
     gate: Admission, ledger: Ledger, tenant: str, wave: Sequence[Prepared], refuse: Refuse
 ) -> AsyncIterator[list[Prepared]]:
     """The documents of a wave that fit, and room for them while the block runs; the others are refused."""
@@ -65,8 +65,8 @@ async def room_for(
                 try:
                     await held.enter_async_context(await _room(gate, ledger, tenant, [document]))
                 except QuotaExceeded as error:
-                    refused = _of(document.task, error)
-                    await refuse(document.task, failure_of(document.task.item.uri, refused))
+                    refused = _of(document.work, error)
+                    await refuse(document.work, failure_of(document.work.item.uri, refused))
                 else:
                     fitting.append(document)
         yield fitting
@@ -77,18 +77,18 @@ async def _room(
 ) -> AbstractAsyncContextManager[None]:
     chunks = 0
     for document in documents:
-        before = await ledger.document(tenant, document.task.document_id) if document.task.known else None
+        before = await ledger.document(tenant, document.work.document_id) if document.work.known else None
         chunks += max(0, len(document.chunks) - (before.chunks if before else 0))
     return gate.taking_in(
         tenant,
-        documents=sum(not document.task.known for document in documents),
+        documents=sum(not document.work.known for document in documents),
         chunks=chunks,
         # For a moment there are both versions of a document, so the one that is replaced makes no room.
         size=sum(len(document.parsed.text.encode("utf-8", "replace")) for document in documents),
     )
 
 
-def _of(task: Task, error: QuotaExceeded) -> QuotaExceeded:
+def _of(work: WorkItem, error: QuotaExceeded) -> QuotaExceeded:
     return QuotaExceeded(
-        f"{task.item.uri}: {error}", hint=error.hint, remedy=error.remedy, retry_after=error.retry_after
+        f"{work.item.uri}: {error}", hint=error.hint, remedy=error.remedy, retry_after=error.retry_after
     )

@@ -14,7 +14,7 @@ from ragstone.core.protocols import Embedder
 from ragstone.core.spaces import EmbedderFor, Lacking, Rows, SpaceBook
 from ragstone.core.tenants import Admission
 from ragstone.core.types import KnowledgeBase, Space, Vector
-from ragstone.ingest.admission import OpenGate
+from ragstone.ingest.admission import Unlimited
 
 logger = logging.getLogger(__name__)
 WINDOW = 1024
@@ -38,7 +38,7 @@ OnFill = Callable[[FillProgress], None]
 
 
 @dataclass(slots=True)
-class Filled:
+class FillResult:
     """What filling did."""
 
     written: int = 0
@@ -58,7 +58,7 @@ class SpaceFiller:
         tenant: str,
         kb: KnowledgeBase,
         space: Space,
-        filled: Filled,
+        filled: FillResult,
         *,
         on_progress: OnFill | None = None,
         most: int | None = None,
@@ -79,23 +79,23 @@ class SpaceFiller:
                 watch.report(tried)
         return True
 
-    async def complete(self, tenant: str, space: Space, few: Sequence[Lacking], filled: Filled) -> Rows:
+    async def complete(self, tenant: str, space: Space, few: Sequence[Lacking], filled: FillResult) -> Rows:
         """Vectors for the last few chunks, for somebody else to write."""
         embedder = await self._embedder_for(space.model)
         rows = await self._rows(tenant, embedder, space, few, filled)
         filled.written += len(rows)
         return rows
 
-    async def catch_up(self, tenant: str, kb: KnowledgeBase, most: int | None = None) -> Filled:
+    async def catch_up(self, tenant: str, kb: KnowledgeBase, most: int | None = None) -> FillResult:
         """Fill the live Space for documents that are found by word only so far."""
-        filled = Filled()
+        filled = FillResult()
         if kb.space and await self._book.word_only(tenant, kb):
             await self.fill(tenant, kb, kb.space, filled, most=most)
             await self._book.note_embedded(tenant, kb, filled.refused)
         return filled
 
     async def _rows(
-        self, tenant: str, embedder: Embedder, space: Space, batch: Sequence[Lacking], filled: Filled
+        self, tenant: str, embedder: Embedder, space: Space, batch: Sequence[Lacking], filled: FillResult
     ) -> Rows:
         """Vectors of a batch; equal text is embedded once, here and in all of the Space."""
         vectors: dict[bytes, Vector] = dict(
@@ -142,7 +142,7 @@ class _Watch:
         self._on_progress(FillProgress(done, total, spent * (total - done) / tried if tried else None))
 
 
-class SpaceUpkeep:
+class SpaceMaintenance:
     """What workers do for Spaces: fill what was stored without vectors, remove what was kept long enough."""
 
     def __init__(
@@ -151,7 +151,7 @@ class SpaceUpkeep:
         self._ledger = ledger
         self._book = book
         self._filler = filler
-        self._gate: Admission = gate or OpenGate()
+        self._gate: Admission = gate or Unlimited()
 
     async def fill(self, tenant: str) -> None:
         """Some of what is found by word only; the rest the next time, so that other tenants have their turn."""

@@ -9,106 +9,108 @@ from dataclasses import dataclass, replace
 from ragstone.core.errors import RagstoneError
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase, Stats, failure_of
-from ragstone.ingest.diff import Arrivals, Entry, Listing, opened, some
-from ragstone.ingest.outcomes import Resemblances, is_emptied, spared
-from ragstone.ingest.prepare import Prepared, Preparer, attached, met_a_defect, unusable
-from ragstone.ingest.report import OnProgress, Tally
-from ragstone.ingest.work import Task
+from ragstone.ingest.diff import SourceDiff, SourceListing, WorkEntry, expand_items, next_batch
+from ragstone.ingest.outcomes import NearDuplicates, excuse_picture, is_emptied
+from ragstone.ingest.prepare import Prepared, Preparer, attachment_items, defect_failure, find_unusable
+from ragstone.ingest.report import OnProgress, RunReport
+from ragstone.ingest.work import WorkItem
 from ragstone.settings.tree import LimitSettings
 
 EMPTY = Stats(documents=0, chunks=0, tokens=0, unembedded=0, sequence=0, bytes=0, model="")
 
 
-async def preview(
+async def dry_run(
     ledger: Ledger,
     preparer: Preparer,
     tenant: str,
     kb: KnowledgeBase | None,
     items: Iterable[Item | Failure],
-    listings: Sequence[Listing],
+    listings: Sequence[SourceListing],
     limits: LimitSettings,
     on_progress: OnProgress | None = None,
 ) -> IngestReport:
     """Counts of what would be added, updated, unchanged, removed, moved and left out, and what would fail."""
-    tally = Tally(on_progress)
-    arrivals = Arrivals(ledger, preparer, tenant, kb, tally, dry=True) if kb else None
-    for listing in listings if arrivals else ():
-        assert arrivals is not None
-        await arrivals.expect(listing)
-    look = _Look(preparer, tally, arrivals, Resemblances(ledger, tenant, kb))
-    entries = opened(items, limits, tally.under_way)
-    while batch := await asyncio.to_thread(some, entries):
-        await look.at(batch)
-    if arrivals:
-        await arrivals.end()
-    return tally.report(await ledger.stats(tenant, kb) if kb else EMPTY)
+    report = RunReport(on_progress)
+    diff = SourceDiff(ledger, preparer, tenant, kb, report, dry=True) if kb else None
+    for listing in listings if diff else ():
+        assert diff is not None
+        await diff.expect_listing(listing)
+    run = _DryRun(preparer, report, diff, NearDuplicates(ledger, tenant, kb))
+    entries = expand_items(items, limits, report.note_progress)
+    while batch := await asyncio.to_thread(next_batch, entries):
+        await run.sort_in(batch)
+    if diff:
+        await diff.remove_missing()
+    return report.finish(await ledger.stats(tenant, kb) if kb else EMPTY)
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _DryRun:
     """One look at what there is."""
 
     preparer: Preparer
-    tally: Tally
-    arrivals: Arrivals | None
+    report: RunReport
+    diff: SourceDiff | None
     """None for a kb that is not there yet: all is new to it."""
-    resemblances: Resemblances
+    near_duplicates: NearDuplicates
 
-    async def at(self, batch: Sequence[Entry]) -> None:
+    async def sort_in(self, batch: Sequence[WorkEntry]) -> None:
         """Sort and read what a run would."""
-        tasks = []
+        work_items = []
         for entry in batch:
             if isinstance(entry, Failure):
-                self.tally.fail(entry)
-            elif isinstance(entry, Task):
-                if failure := unusable(entry.item):
-                    self.tally.fail(failure)
+                self.report.add_failure(entry)
+            elif isinstance(entry, WorkItem):
+                if failure := find_unusable(entry.item):
+                    self.report.add_failure(failure)
                 else:
-                    tasks.append(entry)
-        await self._take(tasks)
+                    work_items.append(entry)
+        await self._compare_and_read(work_items)
 
-    async def _take(self, tasks: Sequence[Task]) -> None:
-        todo, current = await self._sorted(tasks)
-        for task in current:
-            self.tally.unchanged += 1
-            self.tally.ended(task.item.uri)
-        found = await asyncio.gather(*(self._read(task) for task in todo))
-        for task, read in zip(todo, found, strict=True):
+    async def _compare_and_read(self, work_items: Sequence[WorkItem]) -> None:
+        todo, current = await self._compare(work_items)
+        for work in current:
+            self.report.unchanged += 1
+            self.report.note_done(work.item.uri)
+        found = await asyncio.gather(*(self._read(work) for work in todo))
+        for work, read in zip(todo, found, strict=True):
             if isinstance(read, Failure):
-                self.tally.removed += is_emptied(task, read)
-                self.tally.fail(spared(task, read))
+                self.report.removed += is_emptied(work, read)
+                self.report.add_failure(excuse_picture(work, read))
             else:
                 await self._count(read)
 
-    async def _sorted(self, tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
-        if self.arrivals:
-            return await self.arrivals.changed(tasks)
-        return [replace(task, document_id=task.item.external_id) for task in tasks], []
+    async def _compare(self, work_items: Sequence[WorkItem]) -> tuple[list[WorkItem], list[WorkItem]]:
+        if self.diff:
+            return await self.diff.compare(work_items)
+        return [replace(work, document_id=work.item.external_id) for work in work_items], []
 
-    async def _read(self, task: Task) -> Prepared | Failure:
+    async def _read(self, work: WorkItem) -> Prepared | Failure:
         try:
-            return await self.preparer.outline(task, _NoParts(), self.tally.times)
+            return await self.preparer.outline(work, _NoParts(), self.report.times)
         except RagstoneError as error:
-            return failure_of(task.item.uri, error)
+            return failure_of(work.item.uri, error)
         except Exception as error:
-            return met_a_defect(task.item.uri, error)
+            return defect_failure(work.item.uri, error)
 
     async def _count(self, document: Prepared) -> None:
-        task = document.task
+        work = document.work
         if await self._is_left_out(document):
-            self.tally.duplicates += 1
+            self.report.duplicates += 1
         else:
-            self.tally.updated += task.known
-            self.tally.added += not task.known
-            self.resemblances.remember(document)
-        self.tally.ended(task.item.uri)
-        await self._take([Task(item, task.group) for item in attached(document, task.document_id)])
+            self.report.updated += work.known
+            self.report.added += not work.known
+            self.near_duplicates.remember(document)
+        self.report.note_done(work.item.uri)
+        await self._compare_and_read(
+            [WorkItem(item, work.batch) for item in attachment_items(document, work.document_id)]
+        )
 
     async def _is_left_out(self, document: Prepared) -> bool:
-        if self.preparer.near_duplicates != "skip" or document.task.known or document.attachments:
+        if self.preparer.near_duplicates != "skip" or document.work.known or document.attachments:
             return False
-        live = await self.resemblances.live([document])
-        return self.resemblances.twin(document, live.get(document.task.document_id, {})) is not None
+        live = await self.near_duplicates.load_candidates([document])
+        return self.near_duplicates.find_twin(document, live.get(document.work.document_id, {})) is not None
 
 
 class _NoParts:

@@ -30,8 +30,8 @@ from ragstone.core.spaces import EmbedderFor, SpaceBook
 from ragstone.core.tenants import Admission
 from ragstone.core.types import KnowledgeBase, Matrix, Vector
 from ragstone.ingest.prepare import Prepared
-from ragstone.ingest.report import Tally, at_stage
-from ragstone.ingest.work import Scope, Task
+from ragstone.ingest.report import RunReport, note_stage
+from ragstone.ingest.work import PinnedKb, WorkItem
 
 WAVE_CHUNKS = 64
 """Few enough that progress shows on a slow machine, enough for batches of like length."""
@@ -41,7 +41,7 @@ AHEAD_CHUNKS = 4096
 """How many chunks may wait for the model."""
 
 
-class Belt:
+class ChunkQueue:
     """Holds a bounded number of chunks; a document larger than that travels alone."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Belt:
         """Nothing more will come."""
         self._queue.put_nowait(None)
 
-    async def wave(self) -> list[Prepared]:
+    async def next_wave(self) -> list[Prepared]:
         """The next documents, as many as fill the model's batches, a long one alone; empty at the end."""
         wave: list[Prepared] = []
         chunks = 0
@@ -85,26 +85,26 @@ class Belt:
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerParts:
+class LedgerPartStore:
     """Keeps parts under the document's id and what they were made from: other content finds none of them."""
 
     ledger: Ledger
     tenant: str
-    task: Task
-    made_from: str
+    work: WorkItem
+    recipe_key: str
 
     async def load(self, part: str) -> bytes | None:
-        return await self.ledger.part(self.tenant, self.task.document_id, self.made_from, part)
+        return await self.ledger.part(self.tenant, self.work.document_id, self.recipe_key, part)
 
     async def save(self, part: str, data: bytes) -> None:
         """Nothing is kept of what was deleted or given to another worker meanwhile."""
-        task = self.task
+        work = self.work
         async with self.ledger.transaction(self.tenant) as tx:
-            if task.group.ticket and not await tx.holds(task.group.ticket):
+            if work.batch.ticket and not await tx.holds(work.batch.ticket):
                 return
-            if task.known and not await tx.has_document(task.document_id):
+            if work.known and not await tx.has_document(work.document_id):
                 return
-            await tx.save_part(task.document_id, self.made_from, part, data)
+            await tx.save_part(work.document_id, self.recipe_key, part, data)
 
 
 Made = TypeVar("Made")
@@ -130,7 +130,7 @@ class ModelBusy(ModelError):
     retryable = True
 
 
-class Foreign(Exception):
+class ForeignModel(Exception):
     """Another model than that of the index answered."""
 
     def __init__(self, model: str) -> None:
@@ -144,36 +144,36 @@ async def embed(
     tenant: str,
     kb: KnowledgeBase | None,
     wave: Sequence[Prepared],
-    tally: Tally,
+    report: RunReport,
 ) -> Embedded:
     """Vectors for a wave. Text that the index already holds is not embedded again."""
     texts = [chunk.contextual for document in wave for chunk in document.chunks]
     known = await ledger.known_vectors(tenant, kb, texts) if kb else {}
     space = kb.space.model if kb and kb.space else ""
     try:
-        with tally.times.measure("embed", len(texts)):
+        with report.times.measure("embed", len(texts)):
             if len(wave) == 1 and len(texts) >= LONG_CHUNKS:
-                rows, model = await _long(ledger, embedder, tenant, wave[0], known, space, tally)
+                rows, model = await _embed_long(ledger, embedder, tenant, wave[0], known, space, report)
             else:
-                rows, model = await _missing(embedder, texts, known, space, tally)
+                rows, model = await _embed_missing(embedder, texts, known, space, report)
     except (ModelUnavailable, ModelMismatch):
         raise
     except ModelError as error:
-        if any(document.task.group.ticket and not document.task.group.last_attempt for document in wave):
+        if any(document.work.batch.ticket and not document.work.batch.last_attempt for document in wave):
             raise ModelBusy(str(error), hint=error.hint, remedy=error.remedy) from error
         logger.warning("stored without vectors: %s", error)
-        tally.degraded[f"embedding: {error}"] = None
+        report.degraded[f"embedding: {error}"] = None
         for document in wave:
-            document.task.group.remarks.append(f"searchable by word only: {error}")
+            document.work.batch.remarks.append(f"searchable by word only: {error}")
         return Embedded(None, "")
-    except Foreign as problem:
-        tally.foreign(problem.model, space)
+    except ForeignModel as problem:
+        report.note_foreign_model(problem.model, space)
         return Embedded(None, "")
     return Embedded(np.stack([rows[text] for text in texts]), model)
 
 
-async def _missing(
-    embedder: Embedder, texts: Sequence[str], known: Mapping[str, Vector], space: str, tally: Tally
+async def _embed_missing(
+    embedder: Embedder, texts: Sequence[str], known: Mapping[str, Vector], space: str, report: RunReport
 ) -> tuple[dict[str, Vector], str]:
     rows = dict(known)
     missing = [text for text in dict.fromkeys(texts) if text not in known]
@@ -181,44 +181,44 @@ async def _missing(
         return rows, space
     embedded = await embedder.embed(missing, "document")
     if space and embedded.model != space:
-        raise Foreign(embedded.model)
+        raise ForeignModel(embedded.model)
     rows.update(zip(missing, embedded.vectors, strict=True))
-    tally.skipped_chunks += len(embedded.failed)
+    report.skipped_chunks += len(embedded.failed)
     return rows, embedded.model
 
 
-async def _long(
+async def _embed_long(
     ledger: Ledger,
     embedder: Embedder,
     tenant: str,
     document: Prepared,
     known: Mapping[str, Vector],
     space: str,
-    tally: Tally,
+    report: RunReport,
 ) -> tuple[dict[str, Vector], str]:
     """The same slice by slice: what a worker that died had embedded is read back."""
-    parts = LedgerParts(ledger, tenant, document.task, document.made_from)
+    parts = LedgerPartStore(ledger, tenant, document.work, document.recipe_key)
     total = len(document.chunks)
     rows = dict(known)
     model = space
     done = 0
-    at_stage(document.task, "embed", chunks=done, chunks_total=total)
+    note_stage(document.work, "embed", chunks=done, chunks_total=total)
     slices = (
-        _slice(parts, embedder, number * SLICE_CHUNKS, wanted, space, tally)
-        for number, wanted in enumerate(_wanted(document, known))
+        _embed_slice(parts, embedder, number * SLICE_CHUNKS, wanted, space, report)
+        for number, wanted in enumerate(_missing_by_slice(document, known))
     )
     async with aclosing(_in_order(slices)) as finished:
         async for made, answered in finished:
             if model and answered and answered != model:
-                raise Foreign(answered)
+                raise ForeignModel(answered)
             model = model or answered
             rows.update(made)
             done = min(done + SLICE_CHUNKS, total)
-            at_stage(document.task, "embed", chunks=done, chunks_total=total)
+            note_stage(document.work, "embed", chunks=done, chunks_total=total)
     return rows, model
 
 
-def _wanted(document: Prepared, known: Mapping[str, Vector]) -> Iterator[list[str]]:
+def _missing_by_slice(document: Prepared, known: Mapping[str, Vector]) -> Iterator[list[str]]:
     """The texts of each slice that neither the index nor a slice before it has."""
     seen = set(known)
     for first in range(0, len(document.chunks), SLICE_CHUNKS):
@@ -228,8 +228,13 @@ def _wanted(document: Prepared, known: Mapping[str, Vector]) -> Iterator[list[st
         yield wanted
 
 
-async def _slice(
-    parts: LedgerParts, embedder: Embedder, first: int, wanted: Sequence[str], space: str, tally: Tally
+async def _embed_slice(
+    parts: LedgerPartStore,
+    embedder: Embedder,
+    first: int,
+    wanted: Sequence[str],
+    space: str,
+    report: RunReport,
 ) -> tuple[dict[str, Vector], str]:
     if not wanted:
         return {}, ""
@@ -240,7 +245,7 @@ async def _slice(
     if kept is not None and len(kept) == len(wanted) * dimension * 2:
         vectors = np.frombuffer(kept, np.float16).astype(np.float32).reshape(len(wanted), dimension)
         return dict(zip(wanted, vectors, strict=True)), model
-    rows, answered = await _missing(embedder, wanted, {}, space, tally)
+    rows, answered = await _embed_missing(embedder, wanted, {}, space, report)
     made = np.stack([rows[text] for text in wanted])
     if answered == model and made.shape[1] == dimension:
         await parts.save(part, made.astype(np.float16).tobytes())
@@ -305,21 +310,21 @@ class ModelChoice:
 class WaveEmbedder:
     """What a run embeds with."""
 
-    scope: Scope
+    pinned: PinnedKb
     choice: ModelChoice
     gate: Admission
-    tally: Tally
+    report: RunReport
 
     async def embed(self, wave: Sequence[Prepared]) -> Embedded:
         """Vectors for the live Space."""
-        kb, tenant = await self.scope.now(), self.scope.tenant
+        kb, tenant = await self.pinned.current(), self.pinned.tenant
         embedder = await self.choice.embedder(tenant, kb)
         async with self.gate.paying(tenant):
-            return await embed(self.scope.ledger, embedder, tenant, kb, wave, self.tally)
+            return await embed(self.pinned.ledger, embedder, tenant, kb, wave, self.report)
 
-    async def in_step(self, wave: Sequence[Prepared], embedded: Embedded) -> Embedded:
+    async def ensure_current(self, wave: Sequence[Prepared], embedded: Embedded) -> Embedded:
         """The vectors, made anew if the kb has been moved to another model since."""
-        space = (await self.scope.now()).space
+        space = (await self.pinned.current()).space
         if embedded.vectors is None or space is None or space.model == embedded.model:
             return embedded
         try:

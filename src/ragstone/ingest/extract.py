@@ -27,7 +27,7 @@ SLICE_PAGES = 50
 """What is lost at most when a worker dies while it reads a long document."""
 
 
-class Parts(Protocol):
+class PartStore(Protocol):
     """Keeps parts of one unfinished document."""
 
     async def load(self, part: str) -> bytes | None: ...
@@ -36,7 +36,11 @@ class Parts(Protocol):
 
 
 async def extract(
-    item: Item, parse: ParseFile, options: ParseOptions, parts: Parts, on_pages: OnPages = lambda _a, _b: None
+    item: Item,
+    parse: ParseFile,
+    options: ParseOptions,
+    parts: PartStore,
+    on_pages: OnPages = lambda _a, _b: None,
 ) -> Parsed:
     """The whole text of an item. Raises `ParseError` for what cannot be a document."""
     if isinstance(item.content, str):
@@ -54,22 +58,22 @@ async def extract(
 
 
 async def _read(
-    content: bytes, name: str, parse: ParseFile, options: ParseOptions, parts: Parts, on_pages: OnPages
+    content: bytes, name: str, parse: ParseFile, options: ParseOptions, parts: PartStore, on_pages: OnPages
 ) -> Parsed:
     slices: list[Parsed] = []
     page: int | None = 1
     while page is not None:
         part = f"pages:{page}"
         kept = await parts.load(part) if slices or len(content) > 100_000 else None
-        parsed = _unpacked(kept) if kept else await _slice(content, name, parse, options, page)
+        parsed = _unpack(kept) if kept else await _slice(content, name, parse, options, page)
         if not kept and (slices or parsed.next_page):
-            await parts.save(part, _packed(parsed))
+            await parts.save(part, _pack(parsed))
         slices.append(parsed)
         page = parsed.next_page
         total = parsed.metadata.get("pages", 0)
         if total:
             on_pages((page or total + 1) - 1, total)
-    parsed = joined(slices)
+    parsed = join_slices(slices)
     if not parsed.blocks:
         raise NoTextSeen(f"no text was found in {name}", hint=_NO_TEXT)
     return parsed
@@ -79,7 +83,7 @@ async def _slice(content: bytes, name: str, parse: ParseFile, options: ParseOpti
     return await parse(content, name, replace(options, first_page=page, window=SLICE_PAGES))
 
 
-def joined(slices: list[Parsed]) -> Parsed:
+def join_slices(slices: list[Parsed]) -> Parsed:
     """One document of slices that follow each other; title and metadata are those of the first."""
     first = slices[0]
     if len(slices) == 1:
@@ -142,7 +146,7 @@ _SUFFIXES = {
 }
 
 
-def _packed(parsed: Parsed) -> bytes:
+def _pack(parsed: Parsed) -> bytes:
     fields = {
         **asdict(replace(parsed, attachments=(), blocks=())),
         "blocks": [_row(one) for one in parsed.blocks],
@@ -150,7 +154,7 @@ def _packed(parsed: Parsed) -> bytes:
     return zlib.compress(json.dumps(fields).encode(), 1)
 
 
-def _unpacked(data: bytes) -> Parsed:
+def _unpack(data: bytes) -> Parsed:
     fields = json.loads(zlib.decompress(data))
     fields["blocks"] = tuple(Block(*row) for row in fields["blocks"])
     fields["warnings"] = tuple(fields["warnings"])

@@ -63,7 +63,7 @@ def normalize(item: Item, parsed: Parsed, *, detect: bool = True) -> Normalized:
     _put_date(known, _date(given, item.modified_at))
     _put(known, "url", _url(item, parsed.metadata))
     _put(known, "language", _language(item, parsed, detect))
-    _put(known, "hidden_characters", _hidden(parsed.warnings))
+    _put(known, "hidden_characters", _count_hidden(parsed.warnings))
     metadata = clean_metadata(known)
     return Normalized(replace(parsed, title=known["title"], metadata=metadata), metadata)
 
@@ -76,7 +76,7 @@ def _put(metadata: dict[str, Json], key: str, value: Json) -> None:
         metadata.pop(key, None)
 
 
-def _said(given: Iterable[Mapping[str, Json]], keys: Iterable[str]) -> Iterator[Json]:
+def _iter_stated(given: Iterable[Mapping[str, Json]], keys: Iterable[str]) -> Iterator[Json]:
     """What is said under any of these keys: all that the source says before all that the file says."""
     keys = tuple(keys)
     for metadata in given:
@@ -86,7 +86,7 @@ def _said(given: Iterable[Mapping[str, Json]], keys: Iterable[str]) -> Iterator[
 
 
 def _author(given: Iterable[Mapping[str, Json]]) -> str:
-    for value in _said(given, _AUTHOR_KEYS):
+    for value in _iter_stated(given, _AUTHOR_KEYS):
         names = value if isinstance(value, list | tuple) else [value]
         text = one_line(", ".join(name for name in map(_name, names) if name))
         if text:
@@ -104,20 +104,20 @@ def _name(value: Json) -> str:
 def _put_date(metadata: dict[str, Json], moment: datetime | None) -> None:
     written = metadata.get("date")
     _put(metadata, "date", canonical(moment) if moment else None)
-    if isinstance(written, str) and written and _moment(written) is None:
+    if isinstance(written, str) and written and _to_datetime(written) is None:
         # Not a date that compares with others, but perhaps one that a person can read.
         metadata["date_as_written"] = one_line(written)[:MAX_DATE]
 
 
 def _date(given: Iterable[Mapping[str, Json]], modified_at: datetime | None) -> datetime | None:
     """When the document was written, as far as anyone says; or else when it last changed."""
-    for value in _said(given, _DATE_KEYS):
-        if (moment := _moment(value)) is not None:
+    for value in _iter_stated(given, _DATE_KEYS):
+        if (moment := _to_datetime(value)) is not None:
             return moment
     return modified_at
 
 
-def _moment(value: Json) -> datetime | None:
+def _to_datetime(value: Json) -> datetime | None:
     """A moment from what programs and people write; None for what cannot be read."""
     match value:
         case bool() | None:
@@ -152,11 +152,11 @@ def _url(item: Item, stated: Metadata) -> str:
     A page may name another address as its own only on its own host: a citation must not lead where a stranger
     wants it to.
     """
-    for value in _said([item.metadata], ("url", "link")):
+    for value in _iter_stated([item.metadata], ("url", "link")):
         if address := _address(value):
             return address
     came_from = _address(item.uri)
-    for value in _said([stated], _URL_KEYS):
+    for value in _iter_stated([stated], _URL_KEYS):
         address = _address(value, base=came_from)
         if address and (not came_from or urlsplit(address).netloc == urlsplit(came_from).netloc):
             return address
@@ -190,6 +190,6 @@ def _code(metadata: Metadata) -> str:
     return tag[1].lower() if tag else ""
 
 
-def _hidden(warnings: Iterable[str]) -> int:
+def _count_hidden(warnings: Iterable[str]) -> int:
     """How many characters that nobody sees were taken out while the file was read."""
     return sum(int(found[1]) for warning in warnings if (found := _HIDDEN.fullmatch(warning)))

@@ -18,12 +18,12 @@ from ragstone.ingest import parsers
 from ragstone.ingest.enrich import FINGERPRINT as ENRICH
 from ragstone.ingest.enrich import enrich
 from ragstone.ingest.enrich.near_duplicates import bands, signature
-from ragstone.ingest.extract import MAIL, ParseFile, Parts, extract
+from ragstone.ingest.extract import MAIL, ParseFile, PartStore, extract
 from ragstone.ingest.normalize import normalize
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.parsers.text.cleaning import printable
-from ragstone.ingest.report import StageTimes, at_stage
-from ragstone.ingest.work import Task
+from ragstone.ingest.report import StageTimes, note_stage
+from ragstone.ingest.work import WorkItem
 from ragstone.language.analyzer import FINGERPRINT, analyze
 from ragstone.settings.tree import EnrichSettings
 
@@ -53,7 +53,7 @@ ChunkerFor = Callable[[str], Chunker]
 class Prepared:
     """A document cut into chunks, waiting for its vectors."""
 
-    task: Task
+    work: WorkItem
     content_hash: str
     recipe: str
     parsed: Parsed
@@ -63,18 +63,18 @@ class Prepared:
     attachments: tuple[Attachment, ...] = ()
     signature: bytes = b""
     bands: tuple[int, ...] = ()
-    made_from: str = ""
+    recipe_key: str = ""
     """Names the content and the way: equal names mean equal chunks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class PrepareOptions:
     """How documents are made: all that decides what becomes of the same bytes."""
 
     chunker_for: ChunkerFor
     model: str
     max_chunks: int = 100_000
-    options: ParseOptions = DEFAULT
+    parsing: ParseOptions = DEFAULT
     enrich: EnrichSettings = field(default_factory=EnrichSettings)
     chunking: str = ""
     """Fingerprint of the chunking settings beyond the default chunker's own."""
@@ -83,24 +83,24 @@ class Way:
 class Preparer:
     """Turns items into chunks; knows when there is nothing to do."""
 
-    def __init__(self, parse: ParseFile, way: Way, summarize: Summarize | None = None) -> None:
+    def __init__(self, parse: ParseFile, options: PrepareOptions, summarize: Summarize | None = None) -> None:
         self._parse = parse
-        self._way = way
+        self._options = options
         # Chunkers may wait for the model, which may want the loop's own threads: these are apart from them.
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ragstone-prepare")
         self._summarize = summarize
-        self.model = way.model
-        self.near_duplicates = way.enrich.near_duplicates
-        cutting = f"{way.chunker_for('').fingerprint}|{way.chunking}"
+        self.model = options.model
+        self.near_duplicates = options.enrich.near_duplicates
+        cutting = f"{options.chunker_for('').fingerprint}|{options.chunking}"
         self._fingerprint = "|".join(
             (
                 parsers.FINGERPRINT,
                 FINGERPRINT,
                 cutting,
-                f"{ENRICH} {way.enrich.model_dump_json()}",
-                f"ocr={way.options.ocr} tables={way.options.tables}",
+                f"{ENRICH} {options.enrich.model_dump_json()}",
+                f"ocr={options.parsing.ocr} tables={options.parsing.tables}",
                 # What is only embedded with a model is its Space's business, and stays as it is when that changes.
-                way.model if any(word in cutting for word in CUT_BY_MEANING) else "",
+                options.model if any(word in cutting for word in CUT_BY_MEANING) else "",
             )
         )
 
@@ -123,11 +123,11 @@ class Preparer:
             json.dumps([self._fingerprint, item.uri, item.title, given], sort_keys=True, default=str)
         )[:32]
 
-    async def prepare(self, task: Task, parts: Parts, times: StageTimes) -> Prepared:
+    async def prepare(self, work: WorkItem, parts: PartStore, times: StageTimes) -> Prepared:
         """Extract the text, cut it, analyse it. Raises `ParseError` for what cannot be a document."""
-        parsed = await self._extracted(task, parts, times)
+        parsed = await self._extract(work, parts, times)
         loop = asyncio.get_running_loop()
-        prepared = await loop.run_in_executor(self._threads, self._cut, task, parsed, times)
+        prepared = await loop.run_in_executor(self._threads, self._cut, work, parsed, times)
         if self._summarize:
             with times.measure("enrich", 0):
                 summary = await self._summarize(prepared.parsed)
@@ -135,51 +135,51 @@ class Preparer:
             prepared = replace(prepared, metadata=clean_metadata({**prepared.metadata, **said}))
         return prepared
 
-    async def outline(self, task: Task, parts: Parts, times: StageTimes) -> Prepared:
+    async def outline(self, work: WorkItem, parts: PartStore, times: StageTimes) -> Prepared:
         """What it would be made of, not cut and without what a model says. Raises as `prepare` does."""
-        parsed = await self._extracted(task, parts, times)
+        parsed = await self._extract(work, parts, times)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._outlined, task, parsed)
+        return await loop.run_in_executor(self._threads, self._outline, work, parsed)
 
-    async def _extracted(self, task: Task, parts: Parts, times: StageTimes) -> Parsed:
-        at_stage(task, "extract")
+    async def _extract(self, work: WorkItem, parts: PartStore, times: StageTimes) -> Parsed:
+        note_stage(work, "extract")
         with times.measure("extract"):
             return await extract(
-                task.item,
+                work.item,
                 self._parse,
-                self._way.options,
+                self._options.parsing,
                 parts,
-                lambda done, total: at_stage(task, "extract", pages=done, pages_total=total),
+                lambda done, total: note_stage(work, "extract", pages=done, pages_total=total),
             )
 
     async def close(self) -> None:
         """Let go of the threads; what they do still ends."""
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
 
-    def _cut(self, task: Task, parsed: Parsed, times: StageTimes) -> Prepared:
-        item = task.item
-        at_stage(task, "normalize")
+    def _cut(self, work: WorkItem, parsed: Parsed, times: StageTimes) -> Prepared:
+        item = work.item
+        note_stage(work, "normalize")
         with times.measure("normalize"):
-            normalized = normalize(item, parsed, detect=self._way.enrich.language)
+            normalized = normalize(item, parsed, detect=self._options.enrich.language)
             parsed, metadata = normalized.parsed, normalized.metadata
-        at_stage(task, "chunk")
+        note_stage(work, "chunk")
         with times.measure("chunk") as out:
-            chunks = self._chunks(item, parsed)
+            chunks = self._chunk(item, parsed)
             out.append(len(chunks))
-        at_stage(task, "enrich", chunks_total=len(chunks))
+        note_stage(work, "enrich", chunks_total=len(chunks))
         with times.measure("enrich", len(chunks)):
-            found = enrich(parsed, self._way.enrich)
+            found = enrich(parsed, self._options.enrich)
             terms = tuple(" ".join(analyze(chunk.contextual)) for chunk in chunks)
             signed = signature(parsed.text) if self.near_duplicates != "off" else b""
         hashed, recipe = content_hash(item.content), self.recipe(item)
         return Prepared(
             # What waits for the model need not be kept twice.
-            task=replace(task, item=replace(item, content=b"")),
+            work=replace(work, item=replace(item, content=b"")),
             content_hash=hashed,
             recipe=recipe,
-            made_from=made_from(hashed, recipe),
+            recipe_key=recipe_key(hashed, recipe),
             parsed=replace(parsed, attachments=()),
-            metadata=clean_metadata({**found, **_kept(metadata)}),
+            metadata=clean_metadata({**found, **_without_symbols(metadata)}),
             chunks=chunks,
             terms=terms,
             attachments=parsed.attachments,
@@ -187,14 +187,14 @@ class Preparer:
             bands=bands(signed) if signed else (),
         )
 
-    def _outlined(self, task: Task, parsed: Parsed) -> Prepared:
-        normalized = normalize(task.item, parsed, detect=False)
+    def _outline(self, work: WorkItem, parsed: Parsed) -> Prepared:
+        normalized = normalize(work.item, parsed, detect=False)
         parsed = normalized.parsed
         if not parsed.text.strip():
-            raise NoTextSeen(f"{task.item.uri} holds no text")
+            raise NoTextSeen(f"{work.item.uri} holds no text")
         signed = signature(parsed.text) if self.near_duplicates == "skip" else b""
         return Prepared(
-            *(replace(task, item=replace(task.item, content=b"")), "", "", parsed, normalized.metadata),
+            *(replace(work, item=replace(work.item, content=b"")), "", "", parsed, normalized.metadata),
             chunks=(),
             terms=(),
             attachments=parsed.attachments,
@@ -202,11 +202,11 @@ class Preparer:
             bands=bands(signed) if signed else (),
         )
 
-    def _chunks(self, item: Item, parsed: Parsed) -> tuple[Chunk, ...]:
-        chunks = tuple(self._way.chunker_for(chunking_kind(item, parsed)).chunk(parsed))
+    def _chunk(self, item: Item, parsed: Parsed) -> tuple[Chunk, ...]:
+        chunks = tuple(self._options.chunker_for(chunking_kind(item, parsed)).chunk(parsed))
         if not chunks:
             raise NoTextSeen(f"{item.uri} holds no text")
-        most = self._way.max_chunks
+        most = self._options.max_chunks
         if len(chunks) > most:
             raise ParserLimit(
                 f"{item.uri} would make {len(chunks)} chunks; limits.document_chunks allows {most}",
@@ -215,7 +215,7 @@ class Preparer:
         return chunks
 
 
-def _kept(metadata: Metadata) -> Metadata:
+def _without_symbols(metadata: Metadata) -> Metadata:
     """Without what only the chunker needed."""
     return {key: value for key, value in metadata.items() if key != "symbols"}
 
@@ -232,12 +232,12 @@ def chunking_kind(item: Item, parsed: Parsed) -> str:
     return source_type if isinstance(source_type, str) else ""
 
 
-def made_from(hashed: str, recipe: str) -> str:
+def recipe_key(hashed: str, recipe: str) -> str:
     """Names content together with the way a document is made of it."""
     return content_hash(f"{hashed}|{recipe}")[:32]
 
 
-def unusable(item: Item) -> Failure | None:
+def find_unusable(item: Item) -> Failure | None:
     """Why an item cannot be a document of its own whatever it holds; None when it can."""
     for what, value in (("source", item.source), ("external id", item.external_id), ("uri", item.uri)):
         problem = "" if value else "is missing"
@@ -251,15 +251,15 @@ def unusable(item: Item) -> Failure | None:
     return None
 
 
-def met_a_defect(uri: str, error: Exception) -> Failure:
+def defect_failure(uri: str, error: Exception) -> Failure:
     """What is said of a document that showed a defect of ours; the log has it whole."""
     logger.error("%s could not be prepared", uri, exc_info=error)
     return Failure(uri, "internal", f"{uri} met a defect: {type(error).__name__}: {error!s:.200}")
 
 
-def attached(parent: Prepared, parent_id: str) -> list[Item]:
+def attachment_items(parent: Prepared, parent_id: str) -> list[Item]:
     """The items that a document's attachments are: each says what it came in with."""
-    item = parent.task.item
+    item = parent.work.item
     given = {key: parent.metadata[key] for key in INHERITED if key in parent.metadata}
     return [
         Item(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from ragstone.core.jobs import STAGES, JobProgress
 from ragstone.core.types import SKIPPED, Chunk, Failure, IngestReport, Stage, Stats
-from ragstone.ingest.work import Task
+from ragstone.ingest.work import WorkItem
 from ragstone.settings.tree import LimitSettings
 
 
@@ -27,7 +27,7 @@ class ChunkSizes:
     """Documents that have chunks which are too large, and how many."""
 
     @classmethod
-    def asked_by(cls, limits: LimitSettings) -> ChunkSizes:
+    def from_limits(cls, limits: LimitSettings) -> ChunkSizes:
         return cls(limits.chunk_tokens_least, limits.chunk_tokens_most)
 
     def add(self, uri: str, chunks: Sequence[Chunk]) -> list[str]:
@@ -74,7 +74,7 @@ OnProgress = Callable[[Progress], None]
 
 
 @dataclass
-class Tally:
+class RunReport:
     """The report while it grows."""
 
     on_progress: OnProgress | None = None
@@ -94,26 +94,26 @@ class Tally:
     times: StageTimes = field(default_factory=lambda: StageTimes())
     sizes: ChunkSizes = field(default_factory=ChunkSizes)
 
-    def ended(self, uri: str) -> None:
+    def note_done(self, uri: str) -> None:
         """One more document is through, whatever became of it."""
-        self.under_way(uri)
+        self.note_progress(uri)
 
-    def under_way(self, uri: str, stage: str = "", part: int = 0, parts: int = 0) -> None:
+    def note_progress(self, uri: str, stage: str = "", part: int = 0, parts: int = 0) -> None:
         """A long document is so far; without a stage, it has ended."""
         if self.on_progress:
             done = self.added + self.updated + self.unchanged + self.duplicates
             done += len(self.failed) + len(self.skipped)
             self.on_progress(Progress(done, self.chunks, len(self.failed), uri, stage, part, parts))
 
-    def foreign(self, model: str, space: str) -> None:
+    def note_foreign_model(self, model: str, space: str) -> None:
         """C-07: vectors of a fallback model never enter a Space of another; what is left is search by word."""
         self.degraded[f"embedding: {model} answered, but this index is of {space}"] = None
 
-    def fail(self, failure: Failure) -> None:
+    def add_failure(self, failure: Failure) -> None:
         (self.skipped if failure.code == SKIPPED else self.failed).append(failure)
-        self.ended(failure.uri)
+        self.note_done(failure.uri)
 
-    def report(self, stats: Stats) -> IngestReport:
+    def finish(self, stats: Stats) -> IngestReport:
         """What the run did, and what the kb holds after it."""
         return IngestReport(
             added=self.added,
@@ -123,7 +123,7 @@ class Tally:
             documents=stats.documents,
             chunks=stats.chunks,
             seconds=round(time.perf_counter() - self.started, 3),
-            warnings=(*self.warnings, *self.sizes.warnings(), *said_of(self.skipped)),
+            warnings=(*self.warnings, *self.sizes.warnings(), *describe_skipped(self.skipped)),
             skipped_chunks=self.skipped_chunks,
             degraded=tuple(self.degraded),
             removed=self.removed,
@@ -134,7 +134,7 @@ class Tally:
         )
 
 
-def said_of(skipped: Sequence[Failure]) -> list[str]:
+def describe_skipped(skipped: Sequence[Failure]) -> list[str]:
     """One line for each reason that pictures were skipped for, and one of them."""
     uris: dict[str, list[str]] = {}
     for one in skipped:
@@ -178,15 +178,15 @@ class StageTimes:
             )
 
 
-def at_stage(task: Task, stage: str, **counts: int) -> None:
+def note_stage(work: WorkItem, stage: str, **counts: int) -> None:
     """Note how far a document is: the worker's next heartbeat writes it down for a job, others are told at once."""
-    group = task.group
-    if group.ticket is None:
+    batch = work.batch
+    if batch.ticket is None:
         for what in ("pages", "chunks"):
-            if group.watch and what in counts:
-                group.watch(task.item.uri, stage, counts[what], counts[f"{what}_total"])
+            if batch.watch and what in counts:
+                batch.watch(work.item.uri, stage, counts[what], counts[f"{what}_total"])
         return
-    before = group.progress
+    before = batch.progress
     after = replace(
         before,
         stage=stage,
@@ -196,7 +196,7 @@ def at_stage(task: Task, stage: str, **counts: int) -> None:
         chunks_total=counts.get("chunks_total", before.chunks_total),
     )
     # Of several documents of one job the furthest is shown: a bar that runs backwards tells nobody anything.
-    group.progress = replace(after, percent=max(before.percent, _percent(after)))
+    batch.progress = replace(after, percent=max(before.percent, _percent(after)))
 
 
 def _percent(progress: JobProgress) -> int:

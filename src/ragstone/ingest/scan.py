@@ -16,7 +16,7 @@ from ragstone.ingest.parsers.text.cleaning import printable
 SECONDS = 120.0
 
 
-class Refused(InputError):
+class MalwareFound(InputError):
     """The scanner found something."""
 
     code = "malware"
@@ -32,13 +32,13 @@ async def scan(command: Sequence[str], content: bytes, name: str) -> None:
             said, _ = await asyncio.wait_for(process.communicate(), SECONDS)
         except TimeoutError:
             await _end(process)
-            raise Refused(f"{name} was not scanned within {SECONDS:.0f} s") from None
+            raise MalwareFound(f"{name} was not scanned within {SECONDS:.0f} s") from None
         except asyncio.CancelledError:
             await _end(process)
             raise
     if process.returncode:
         words = printable(" ".join(said.decode("utf-8", "replace").replace(str(copy), name).split()))
-        raise Refused(f"{name} was refused by the malware scanner: {words or process.returncode}")
+        raise MalwareFound(f"{name} was refused by the malware scanner: {words or process.returncode}")
 
 
 async def _start(command: Sequence[str]) -> asyncio.subprocess.Process:

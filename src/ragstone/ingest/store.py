@@ -11,10 +11,10 @@ from ragstone.core.errors import NotFoundError, RagstoneError
 from ragstone.core.jobs import JobProgress, Ticket
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.types import Failure, KnowledgeBase, Matrix, NewVersion
-from ragstone.ingest.diff import is_later, is_overtaken, outdated_jobs, overtaken, related
+from ragstone.ingest.diff import is_later, is_overtaken, outdated_jobs, overtaken_failure, related_ids
 from ragstone.ingest.embed import Embedded
 from ragstone.ingest.prepare import Prepared
-from ragstone.ingest.report import Tally
+from ragstone.ingest.report import RunReport
 
 
 async def store(
@@ -23,48 +23,48 @@ async def store(
     kb: KnowledgeBase,
     wave: Sequence[Prepared],
     embedded: Embedded,
-    tally: Tally,
+    report: RunReport,
 ) -> list[Prepared]:
     """Write a wave; the documents that are live now. Left out is what was deleted, cancelled or overtaken meanwhile."""
-    with tally.times.measure("store", len(wave)) as out:
-        ahead = await _stage_ahead(ledger, tenant, kb, wave, embedded, tally) if ledger.mirrored else None
+    with report.times.measure("store", len(wave)) as out:
+        ahead = await _stage_ahead(ledger, tenant, kb, wave, embedded, report) if ledger.mirrored else None
         async with ledger.transaction(tenant) as tx:
-            live = await tx.live_contents([one for document in wave for one in related(document.task)])
-            late = [one for one in wave if is_overtaken(one.task, one.content_hash, live)]
-            wanted = await _wanted(tx, _without(late, wave))
+            live = await tx.live_contents([one for document in wave for one in related_ids(document.work)])
+            late = [one for one in wave if is_overtaken(one.work, one.content_hash, live)]
+            wanted = await _select_wanted(tx, _without(late, wave))
             stored = await _activate_left(tx, ahead, wave, wanted) if ahead else []
             fresh = _without(stored, wanted)
             if ahead:
                 # What was read before and went live meanwhile has taken away what was staged.
-                fresh = [one for one in fresh if is_later(one.task, live)]
-            stored += await _store_at_once(tx, kb, wave, fresh, embedded, tally)
-            await tx.supersede(_outdated(stored, late))
-            await tx.complete_all(_finished(wave))
+                fresh = [one for one in fresh if is_later(one.work, live)]
+            stored += await _store_at_once(tx, kb, wave, fresh, embedded, report)
+            await tx.supersede(_find_outdated_jobs(stored, late))
+            await tx.complete_all(_finished_jobs(wave))
         out.append(len(stored))
-    _count(stored, late, wave, tally)
+    _count(stored, late, wave, report)
     return stored
 
 
 def _count(
-    stored: Sequence[Prepared], late: Sequence[Prepared], wave: Sequence[Prepared], tally: Tally
+    stored: Sequence[Prepared], late: Sequence[Prepared], wave: Sequence[Prepared], report: RunReport
 ) -> None:
     """Say of each document of a wave what became of it."""
     for document in wave:
-        document.task.group.waiting -= 1
+        document.work.batch.waiting -= 1
     for document in stored:
-        document.task.group.stored += 1
+        document.work.batch.stored += 1
     for document in late:
-        tally.fail(overtaken(document.task))
+        report.add_failure(overtaken_failure(document.work))
     for document in _without([*stored, *late], wave):
-        uri = document.task.item.uri
+        uri = document.work.item.uri
         reason = f"{uri} was deleted, cancelled or taken over while it was being read"
-        tally.fail(Failure(uri, "gone", reason))
+        report.add_failure(Failure(uri, "gone", reason))
 
 
-def _outdated(stored: Sequence[Prepared], late: Sequence[Prepared]) -> dict[str, Reading | None]:
+def _find_outdated_jobs(stored: Sequence[Prepared], late: Sequence[Prepared]) -> dict[str, Reading | None]:
     """Jobs that would make of a document what it was before."""
-    waiting = {one.task.waiting_job: one.task.read for one in stored if one.task.waiting_job}
-    return {**waiting, **outdated_jobs(one.task for one in late)}
+    waiting = {one.work.waiting_job: one.work.read for one in stored if one.work.waiting_job}
+    return {**waiting, **outdated_jobs(one.work for one in late)}
 
 
 def _without(some: Sequence[Prepared], wave: Sequence[Prepared]) -> list[Prepared]:
@@ -81,9 +81,9 @@ class _Staged:
     numbers: Mapping[int, int]
     """Version numbers by the identity of the prepared document."""
 
-    def chosen(self, wanted: Sequence[Prepared]) -> list[tuple[str, int]]:
+    def versions_of(self, wanted: Sequence[Prepared]) -> list[tuple[str, int]]:
         """Document id and version number of those that are still wanted."""
-        return [(one.task.document_id, self.numbers[id(one)]) for one in wanted if id(one) in self.numbers]
+        return [(one.work.document_id, self.numbers[id(one)]) for one in wanted if id(one) in self.numbers]
 
 
 async def _store_at_once(
@@ -92,12 +92,12 @@ async def _store_at_once(
     wave: Sequence[Prepared],
     wanted: list[Prepared],
     embedded: Embedded,
-    tally: Tally,
+    report: RunReport,
 ) -> list[Prepared]:
     """Write and show in one transaction; what is live now."""
     if wanted:
-        staged = await _stage(tx, kb, wave, wanted, embedded, tally)
-        await tx.activate_all(staged.kb, staged.chosen(wanted))
+        staged = await _stage(tx, kb, wave, wanted, embedded, report)
+        await tx.activate_all(staged.kb, staged.versions_of(wanted))
     return wanted
 
 
@@ -107,13 +107,13 @@ async def _stage_ahead(
     kb: KnowledgeBase,
     wave: Sequence[Prepared],
     embedded: Embedded,
-    tally: Tally,
+    report: RunReport,
 ) -> _Staged:
     """What goes live in one place goes live in all: an index elsewhere has it before anyone can ask for it."""
     async with ledger.transaction(tenant) as tx:
-        wanted = await _wanted(tx, wave)
-        staged = await _stage(tx, kb, wave, wanted, embedded, tally)
-    versions = staged.chosen(wanted)
+        wanted = await _select_wanted(tx, wave)
+        staged = await _stage(tx, kb, wave, wanted, embedded, report)
+    versions = staged.versions_of(wanted)
     try:
         await ledger.prepare(tenant, staged.kb, versions)
     except RagstoneError:
@@ -129,13 +129,13 @@ async def _activate_left(
     """Make live what is wanted and still there, and remove the rest; what is live now."""
     live: list[Prepared] = []
     for document in wanted:
-        for version in staged.chosen([document]):
+        for version in staged.versions_of([document]):
             try:
                 await tx.activate(staged.kb, *version)
             except NotFoundError:
                 continue  # deleted while it was on its way to the index, or a newer version went live
             live.append(document)
-    if unwanted := staged.chosen(_without(live, wave)):
+    if unwanted := staged.versions_of(_without(live, wave)):
         await tx.discard_all(staged.kb, unwanted)
     return live
 
@@ -146,14 +146,14 @@ async def _stage(
     wave: Sequence[Prepared],
     wanted: Sequence[Prepared],
     embedded: Embedded,
-    tally: Tally,
+    report: RunReport,
 ) -> _Staged:
     kb = await tx.present(opened)
     vectors = embedded.vectors
     foreign: Matrix | None = None
     if vectors is not None and kb.space and kb.space.model != embedded.model:
         # The wave before opened the Space while a fallback embedded this one, or the kb has just been moved.
-        tally.foreign(embedded.model, kb.space.model)
+        report.note_foreign_model(embedded.model, kb.space.model)
         vectors, foreign = None, vectors
     if vectors is not None and wanted:
         kb = await tx.open_space(kb, embedded.model, vectors.shape[1])
@@ -175,40 +175,40 @@ async def _stage(
     return _Staged(kb, dict(zip(versions, numbers, strict=True)))
 
 
-async def _wanted(tx: Transaction, wave: Sequence[Prepared]) -> list[Prepared]:
+async def _select_wanted(tx: Transaction, wave: Sequence[Prepared]) -> list[Prepared]:
     """Not what somebody else has by now. What existed when it was read and does not now must not come back."""
-    tasks = [document.task for document in wave]
-    held = await tx.holding([task.group.ticket for task in tasks if task.group.ticket])
-    needed = [task.document_id for task in tasks if task.known] + [task.parent_id for task in tasks]
+    work_items = [document.work for document in wave]
+    held = await tx.holding([work.batch.ticket for work in work_items if work.batch.ticket])
+    needed = [work.document_id for work in work_items if work.known] + [work.parent_id for work in work_items]
     there = set(await tx.existing([identity for identity in needed if identity]))
     wanted: list[Prepared] = []
     for document in wave:
-        task = document.task
-        if task.group.ticket and task.group.ticket not in held:
+        work = document.work
+        if work.batch.ticket and work.batch.ticket not in held:
             continue
-        if task.known and task.document_id not in there:
+        if work.known and work.document_id not in there:
             continue
-        if not task.parent_id or task.parent_id in there:
+        if not work.parent_id or work.parent_id in there:
             wanted.append(document)
-            there.add(task.document_id)
+            there.add(work.document_id)
     return wanted
 
 
-def _finished(wave: Sequence[Prepared]) -> dict[Ticket, JobProgress]:
+def _finished_jobs(wave: Sequence[Prepared]) -> dict[Ticket, JobProgress]:
     """Whoever stores the last documents of a job ends it."""
-    groups = {id(document.task.group): document.task.group for document in wave}.values()
-    here = Counter(id(document.task.group) for document in wave)
+    batches = {id(document.work.batch): document.work.batch for document in wave}.values()
+    here = Counter(id(document.work.batch) for document in wave)
     return {
-        group.ticket: group.finished()
-        for group in groups
-        if group.ticket and group.waiting == here[id(group)]
+        batch.ticket: batch.final_progress()
+        for batch in batches
+        if batch.ticket and batch.waiting == here[id(batch)]
     }
 
 
 def _version(document: Prepared, vectors: Matrix | None) -> NewVersion:
-    item = document.task.item
+    item = document.work.item
     return NewVersion(
-        document_id=document.task.document_id,
+        document_id=document.work.document_id,
         source=item.source,
         external_id=item.external_id,
         uri=item.uri,
@@ -222,8 +222,8 @@ def _version(document: Prepared, vectors: Matrix | None) -> NewVersion:
         chunks=document.chunks,
         terms=document.terms,
         vectors=vectors,
-        parent_id=document.task.parent_id,
+        parent_id=document.work.parent_id,
         signature=document.signature,
         bands=document.bands,
-        read=document.task.read,
+        read=document.work.read,
     )

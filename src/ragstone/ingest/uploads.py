@@ -16,7 +16,7 @@ _INSIDE = re.compile(r"!/|#\d+:")
 CONTAINERS = frozenset({".zip", ".mbox"})
 
 
-def checked_external_id(external_id: str) -> str:
+def check_external_id(external_id: str) -> str:
     """What an upload is to be known as. Raises for what only a file inside another upload may be called."""
     if _INSIDE.search(external_id):
         raise InputError(
@@ -26,7 +26,7 @@ def checked_external_id(external_id: str) -> str:
     return external_id
 
 
-def checked_upload(content: bytes, filename: str, file_mb: int, types: Sequence[str] = ()) -> str:
+def check_upload(content: bytes, filename: str, file_mb: int, types: Sequence[str] = ()) -> str:
     """The name a file goes by: its own without folders. Raises for what no parser would take."""
     name = PurePosixPath(filename.replace("\\", "/")).name.replace("\0", "").strip()
     if name in ("", ".", ".."):

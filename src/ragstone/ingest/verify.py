@@ -10,7 +10,7 @@ from ragstone.core.protocols import LexicalIndex, VectorIndex
 from ragstone.core.types import Candidate, KnowledgeBase, Matrix
 from ragstone.ingest.embed import Embedded
 from ragstone.ingest.prepare import Prepared
-from ragstone.ingest.report import Tally
+from ragstone.ingest.report import RunReport
 from ragstone.language.analyzer import analyze
 
 VERIFIED_PER_WAVE = 2
@@ -34,7 +34,7 @@ class Verifier:
         """Why a document that was just stored cannot be found; empty when it can."""
         problems = []
         sample = max(range(len(document.chunks)), key=lambda index: len(document.chunks[index].text))
-        where = parse_filter({"document_id": document.task.document_id})
+        where = parse_filter({"document_id": document.work.document_id})
         words = " ".join(dict.fromkeys(document.chunks[sample].text.split()[:TERMS]))
         if analyze(words):
             found = await self._lexical.search(tenant, kb, words, DEPTH, where)
@@ -51,7 +51,7 @@ class Verifier:
         self, tenant: str, kb: KnowledgeBase, document: Prepared, found: Sequence[Candidate]
     ) -> bool:
         chunks = await self._ledger.chunks(tenant, kb, [candidate.chunk_id for candidate in found])
-        return any(chunk.document_id == document.task.document_id for chunk in chunks.values())
+        return any(chunk.document_id == document.work.document_id for chunk in chunks.values())
 
     async def check(
         self,
@@ -60,7 +60,7 @@ class Verifier:
         wave: Sequence[Prepared],
         embedded: Embedded,
         stored: Sequence[Prepared],
-        tally: Tally,
+        report: RunReport,
     ) -> None:
         """Ask for some of what a wave has stored: all of a single upload, a sample of a batch."""
         kb = await self._ledger.kb(tenant, opened.name)
@@ -70,17 +70,17 @@ class Verifier:
         comparable = kb.space is not None and kb.space.model == embedded.model
         vectors = embedded.vectors if comparable else None
         start = 0
-        with tally.times.measure("verify", len(sample)):
+        with report.times.measure("verify", len(sample)):
             for document in wave:
                 end = start + len(document.chunks)
                 if id(document) in sample:
                     rows = None if vectors is None else vectors[start:end]
                     for problem in await self.problems(tenant, kb, document, rows):
-                        await self._report(tenant, document, problem, tally)
+                        await self._report(tenant, document, problem, report)
                 start = end
 
-    async def _report(self, tenant: str, document: Prepared, problem: str, tally: Tally) -> None:
+    async def _report(self, tenant: str, document: Prepared, problem: str, report: RunReport) -> None:
         # Deleted or replaced since it was stored, it is rightly not found.
-        live = await self._ledger.document(tenant, document.task.document_id)
+        live = await self._ledger.document(tenant, document.work.document_id)
         if live and live.content_hash == document.content_hash:
-            tally.degraded[f"verify: {document.task.item.uri}: {problem}"] = None
+            report.degraded[f"verify: {document.work.item.uri}: {problem}"] = None

@@ -17,7 +17,7 @@ Watch = Callable[[str, str, int, int], None]
 
 
 @dataclass(slots=True)
-class Group:
+class JobBatch:
     """The documents of one job: a mail and its attachments, an archive and its members, most often just one.
 
     The job has ended when all of them have; whoever stores the last one ends it in the same transaction.
@@ -42,7 +42,7 @@ class Group:
     """Is told how far its documents are, where no job is there to tell."""
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return self.waiting <= 0
 
     @property
@@ -54,7 +54,7 @@ class Group:
         """Note what became of one of its documents."""
         (self.skipped if failure.code == SKIPPED else self.failures).append(failure)
 
-    def finished(self) -> JobProgress:
+    def final_progress(self) -> JobProgress:
         """Progress at the end, with what should be known."""
         told = [failure.error for failure in (*self.failures, *self.skipped)] + self.remarks
         return replace(
@@ -69,7 +69,7 @@ class Group:
 
 
 @dataclass(slots=True)
-class Family:
+class ParentDocument:
     """A document and what came in with it. Until all of it is there, the document counts as unfinished."""
 
     document_id: str
@@ -79,11 +79,11 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class WorkItem:
     """One document to make."""
 
     item: Item
-    group: Group
+    batch: JobBatch
     document_id: str = ""
     known: bool = False
     """Whether an earlier version of it is live."""
@@ -92,7 +92,7 @@ class Task:
     """Of the content that it was in."""
     waiting_job: str = ""
     """That was to make the document from what was there before: this takes its place."""
-    families: tuple[Family, ...] = ()
+    pending_parents: tuple[ParentDocument, ...] = ()
     """Those it belongs to: that of its parent, and its own if it brings something itself."""
 
     @property
@@ -102,7 +102,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class PinnedKb:
     """Where documents of a run go."""
 
     ledger: Ledger
@@ -110,7 +110,7 @@ class Scope:
     kb: KnowledgeBase
     """As it was when the run began."""
 
-    async def now(self) -> KnowledgeBase:
+    async def current(self) -> KnowledgeBase:
         """The kb as it is now; `KbGone` when it was renamed or deleted."""
         found = await self.ledger.kb(self.tenant, self.kb.name)
         if found is None or found.id != self.kb.id:

@@ -17,7 +17,7 @@ from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.spaces import SpaceBook
 from ragstone.core.types import KnowledgeBase
 from ragstone.gate import Gate
-from ragstone.ingest.backfill import Filled, FillProgress, OnFill, SpaceFiller
+from ragstone.ingest.backfill import FillProgress, FillResult, OnFill, SpaceFiller
 from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.reembed import Reembedder, ReembedReport
 from ragstone.refresh.freshness import Freshness, freshness
@@ -76,7 +76,7 @@ class Refresher:
             raise unknown_kb(kb_name, tenant)
         if kb.space is None:
             return RefreshReport(kb_name, "nothing embedded", "", 0, 0, Freshness())
-        filled = Filled()
+        filled = FillResult()
         await self._filler.fill(tenant, kb, kb.space, filled, on_progress=on_progress)
         await self._book.note_embedded(tenant, kb, filled.refused)
         embedder = await self._embedders.of(kb.space.model)

@@ -9,11 +9,11 @@ from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Document, Failure, IngestReport, Item, KnowledgeBase, Parsed
 from ragstone.ingest.chunkers import build_chunker
-from ragstone.ingest.diff import Listing
+from ragstone.ingest.diff import SourceListing
 from ragstone.ingest.parsers.dispatch import parse
 from ragstone.ingest.parsers.options import ParseOptions
 from ragstone.ingest.pipeline import IngestPipeline
-from ragstone.ingest.prepare import Preparer, Way
+from ragstone.ingest.prepare import PrepareOptions, Preparer
 from ragstone.ingest.report import Progress
 from ragstone.ingest.verify import Verifier
 from ragstone.settings.tree import ChunkingSettings, EnrichSettings, LimitSettings
@@ -40,7 +40,9 @@ class Kit:
     def pipeline(self, embedder: Embedder | None = None, model: str | None = None) -> IngestPipeline:
         model_in_use = embedder or self.embedder
         chunker = build_chunker(ChunkingSettings(strategy="sentence", size=8, overlap=0), WordTokenizer())
-        way = Way(lambda kind: chunker, model or model_in_use.model.id, self.max_chunks, enrich=self.enrich)
+        way = PrepareOptions(
+            lambda kind: chunker, model or model_in_use.model.id, self.max_chunks, enrich=self.enrich
+        )
         verifier = Verifier(
             self.ledger,
             SqliteVectorIndex(self.ledger, Residents(16)),
@@ -55,7 +57,7 @@ class Kit:
         embedder: Embedder | None = None,
         model: str | None = None,
         seen: list[Progress] | None = None,
-        listings: Sequence[Listing] = (),
+        listings: Sequence[SourceListing] = (),
     ) -> IngestReport:
         on_progress = seen.append if seen is not None else None
         return await self.pipeline(embedder, model).run("t", "default", items, on_progress, listings=listings)

@@ -26,7 +26,7 @@ def asked() -> LimitSettings:
 
 @pytest.mark.req("R-REL-11")
 def test_chunks_out_of_bounds_are_reported(asked: LimitSettings) -> None:
-    sizes = ChunkSizes.asked_by(asked)
+    sizes = ChunkSizes.from_limits(asked)
     assert sizes.add("good.md", chunks(100, 512, 1024)) == []
     assert sizes.warnings() == []
     assert sizes.add("large.md", chunks(1025, 500)) == ["1 chunk is over 1,024 tokens"]
@@ -43,14 +43,14 @@ def test_chunks_out_of_bounds_are_reported(asked: LimitSettings) -> None:
 
 @pytest.mark.req("R-REL-11")
 def test_short_documents_are_a_number_and_no_warning_each(asked: LimitSettings) -> None:
-    sizes = ChunkSizes.asked_by(asked)
+    sizes = ChunkSizes.from_limits(asked)
     assert [sizes.add(f"{n}.md", chunks(20)) for n in range(1200)] == [[]] * 1200
     sizes.add("long.md", chunks(300, 40))
     assert sizes.warnings() == ["1,201 chunks are under 100 tokens, 1,200 of them whole documents"]
 
 
 def test_whoever_does_not_ask_is_told_nothing() -> None:
-    sizes = ChunkSizes.asked_by(LimitSettings())
+    sizes = ChunkSizes.from_limits(LimitSettings())
     assert sizes.add("a.md", chunks(1, 50_000)) == []
     assert sizes.warnings() == []
 

@@ -8,12 +8,12 @@ from tests.unit.ingest.kit import Kit, item
 
 from ragstone.core.ids import document_id
 from ragstone.core.types import KnowledgeBase
-from ragstone.ingest.diff import identified
+from ragstone.ingest.diff import assign_ids
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 
 
 async def ids(kit: Kit, *names: str) -> dict[str, str]:
-    return await identified(kit.ledger, "t", "t", await kit.kb(), "test", names)
+    return await assign_ids(kit.ledger, "t", "t", await kit.kb(), "test", names)
 
 
 async def test_new_documents_get_the_id_of_their_place(kit: Kit) -> None:
@@ -27,7 +27,7 @@ async def test_new_documents_get_the_id_of_their_place(kit: Kit) -> None:
 async def test_what_somebody_else_has_just_made_is_the_same_document(kit: Kit) -> None:
     await kit.run([item("pier")])
     late = LateReader(kit.ledger)
-    found = await identified(late, "t", "t", await kit.kb(), "test", ["pier"])  # type: ignore[arg-type]
+    found = await assign_ids(late, "t", "t", await kit.kb(), "test", ["pier"])  # type: ignore[arg-type]
     assert (found, late.reads) == ({"pier": (await kit.document("pier")).id}, 2)
 
 

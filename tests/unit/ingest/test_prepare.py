@@ -15,9 +15,9 @@ from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.extract import plain_text
 from ragstone.ingest.parsers.draft import broken_rules
 from ragstone.ingest.parsers.options import ParseOptions
-from ragstone.ingest.prepare import Prepared, Preparer, Way, unusable
+from ragstone.ingest.prepare import Prepared, PrepareOptions, Preparer, find_unusable
 from ragstone.ingest.report import StageTimes
-from ragstone.ingest.work import Group, Task
+from ragstone.ingest.work import JobBatch, WorkItem
 from ragstone.settings.tree import ChunkingSettings
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -46,11 +46,11 @@ def preparer(
 ) -> Preparer:
     chosen = ChunkingSettings.model_validate({"strategy": strategy, "size": size, "overlap": 0})
     chunker = build_chunker(chosen, WordTokenizer(), lambda texts: np.ones((len(texts), 1), np.float32))
-    return Preparer(parse, Way(lambda kind: chunker, model, max_chunks))
+    return Preparer(parse, PrepareOptions(lambda kind: chunker, model, max_chunks))
 
 
 async def prepared_by(by: Preparer, item: Item) -> Prepared:
-    return await by.prepare(Task(item, Group()), NoParts(), StageTimes())
+    return await by.prepare(WorkItem(item, JobBatch()), NoParts(), StageTimes())
 
 
 async def live(item: Item, by: Preparer, **changes: Any) -> Document:
@@ -228,4 +228,4 @@ def test_text_without_a_visible_character_is_refused_by_name(text: str) -> None:
     ],
 )
 def test_an_item_without_a_proper_identity_is_unusable(item: Item, failure: Failure | None) -> None:
-    assert unusable(item) == failure
+    assert find_unusable(item) == failure

@@ -14,7 +14,7 @@ from ragstone.core.clock import now
 from ragstone.core.errors import InputError, ModelError, ModelMismatch, NotFoundError
 from ragstone.evaluate.spaces import VALIDATION
 from ragstone.ingest import backfill as fill
-from ragstone.ingest.backfill import FillProgress, SpaceUpkeep
+from ragstone.ingest.backfill import FillProgress, SpaceMaintenance
 
 NAMES = ("pier", "buoy", "gull", "rope", "lamp", "oar")
 
@@ -244,7 +244,7 @@ async def test_there_is_nothing_to_roll_back_to_at_first(filled: MoveKit) -> Non
 
 @pytest.mark.req("R-EMB-22")
 async def test_a_retired_space_goes_after_its_grace_period(filled: MoveKit) -> None:
-    upkeep = SpaceUpkeep(filled.ledger, filled.book, filled.filler)
+    upkeep = SpaceMaintenance(filled.ledger, filled.book, filled.filler)
     await filled.reembed()
     await upkeep.clean("t")
     assert await filled.reembedder.clean("t", "default", retired=False, building=False) == 0
@@ -275,7 +275,7 @@ async def test_workers_fill_what_is_found_by_word_only_some_at_a_time(
     monkeypatch.setattr(fill, "BATCH", 1)
     filled.embedder.errors = [ModelError("the model fell over")]
     await filled.run([item(f"n{number}") for number in range(3)])
-    upkeep = SpaceUpkeep(filled.ledger, filled.book, filled.filler)
+    upkeep = SpaceMaintenance(filled.ledger, filled.book, filled.filler)
     left = []
     for _ in range(3):
         left.append((await filled.ledger.stats("t", await filled.kb())).unembedded)
@@ -287,7 +287,7 @@ async def test_workers_fill_what_is_found_by_word_only_some_at_a_time(
 async def test_a_kb_whose_model_is_away_does_not_stop_the_workers(filled: MoveKit) -> None:
     filled.embedder.errors = [ModelError("the model fell over")] * 2
     await filled.run([item("mast")])
-    upkeep = SpaceUpkeep(filled.ledger, filled.book, filled.filler)
+    upkeep = SpaceMaintenance(filled.ledger, filled.book, filled.filler)
     await upkeep.fill("t")
     assert not (await filled.document("mast")).embedded
     await upkeep.fill("t")

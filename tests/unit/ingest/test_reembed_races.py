@@ -13,7 +13,7 @@ from tests.unit.ingest.move_kit import Interrupted, MoveKit
 from ragstone.core.errors import ModelUnavailable, NotFoundError, StoreBusy
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import IngestReport, Item
-from ragstone.ingest.backfill import Filled
+from ragstone.ingest.backfill import FillResult
 from ragstone.ingest.embed import ModelChoice
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.settings.tree import LimitSettings
@@ -150,7 +150,7 @@ async def test_a_version_that_was_staged_before_the_flip_counts_as_found_by_word
 async def test_vectors_of_what_was_deleted_meanwhile_are_not_written(kit: MoveKit) -> None:
     space = await kit.book.open("t", await kit.kb(), "other@1", 32)
     lacking = await kit.book.lacking("t", await kit.kb(), space, 0, 10)
-    rows = await kit.filler.complete("t", space, lacking, Filled())
+    rows = await kit.filler.complete("t", space, lacking, FillResult())
     async with kit.ledger.transaction("t") as tx:
         await tx.delete((await kit.document("buoy")).id)
     assert await kit.book.add("t", space, rows) == 2
@@ -161,7 +161,7 @@ async def test_a_space_that_was_removed_takes_no_vectors(kit: MoveKit) -> None:
     space = await kit.book.open("t", await kit.kb(), "other@1", 32)
     await kit.book.drop("t", space)
     with pytest.raises(NotFoundError, match="the Space of other@1, generation 2, was removed meanwhile"):
-        await kit.filler.fill("t", await kit.kb(), space, Filled())
+        await kit.filler.fill("t", await kit.kb(), space, FillResult())
 
 
 async def test_a_search_sees_the_space_that_was_live_when_it_began(kit: MoveKit) -> None:
@@ -178,5 +178,5 @@ async def test_an_index_in_memory_learns_of_vectors_that_come_after_their_chunks
     scope = replace(await kit.kb(), space=space)
     vector = (await kit.models["other"].embed(["pier"], "query")).vectors[0]
     assert await kit.vectors.search("t", scope, vector, 10) == []
-    await kit.filler.fill("t", scope, space, Filled())
+    await kit.filler.fill("t", scope, space, FillResult())
     assert len(await kit.vectors.search("t", scope, vector, 10)) == 3

@@ -10,7 +10,7 @@ import pytest
 
 from ragstone.core.errors import SettingsError
 from ragstone.ingest import scan as scanning
-from ragstone.ingest.scan import Refused, scan
+from ragstone.ingest.scan import MalwareFound, scan
 
 # Says its number into the pipe and never ends; what it started holds the pipe open as well.
 ENDLESS = 'sleep 60 3>"$PIPE" & echo $$ >"$PIPE"; wait'
@@ -34,7 +34,7 @@ async def test_a_file_that_the_scanner_lets_pass_is_seen_whole() -> None:
 
 
 async def test_a_refusal_is_told_in_the_scanners_words_about_the_name_people_know() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(MalwareFound) as caught:
         await scan(shell('echo "$0: worm\nfound"; exit 1'), b"words", "a.txt")
     assert str(caught.value) == "a.txt was refused by the malware scanner: a.txt: worm found"
 
@@ -65,7 +65,7 @@ async def test_a_scan_that_takes_too_long_refuses_and_leaves_no_process(
     with await asyncio.to_thread(pipe.open) as heard:
         number = int(await asyncio.to_thread(heard.readline))
         async with asyncio.timeout(10):
-            with pytest.raises(Refused, match=r"a\.txt was not scanned within"):
+            with pytest.raises(MalwareFound, match=r"a\.txt was not scanned within"):
                 await running
         with pytest.raises(ProcessLookupError):
             os.kill(number, 0)

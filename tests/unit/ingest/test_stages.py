@@ -15,7 +15,7 @@ from ragstone.core.ids import document_id
 from ragstone.core.jobs import STAGES
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Block, Candidate, Item, Parsed, Role
-from ragstone.ingest.diff import Listing
+from ragstone.ingest.diff import SourceListing
 from ragstone.ingest.embed import LONG_CHUNKS, SLICE_CHUNKS
 from ragstone.ingest.extract import SLICE_PAGES, extract
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
@@ -179,7 +179,9 @@ async def test_what_a_listing_no_longer_has_goes_and_what_moved_stays(kit: Kit) 
     moved = replace(item("b"), external_id="elsewhere/b", uri="test/elsewhere/b")
     before = (await kit.document("b")).id
     kit.embedded_texts()
-    report = await kit.run([item("a"), moved], listings=[Listing("test", frozenset({"a", "elsewhere/b"}))])
+    report = await kit.run(
+        [item("a"), moved], listings=[SourceListing("test", frozenset({"a", "elsewhere/b"}))]
+    )
     assert counts(report) == (0, 1, 1, 0)
     assert (report.removed, report.moved) == (1, 1)
     assert await kit.names() == ["a", "elsewhere/b"]
@@ -189,7 +191,7 @@ async def test_what_a_listing_no_longer_has_goes_and_what_moved_stays(kit: Kit) 
 
 async def test_a_listing_minds_only_its_own_part(kit: Kit) -> None:
     await kit.run([item("docs/a"), item("other/b")])
-    report = await kit.run([], listings=[Listing("test", frozenset(), under="docs/")])
+    report = await kit.run([], listings=[SourceListing("test", frozenset(), under="docs/")])
     assert report.removed == 1
     assert await kit.names() == ["other/b"]
 
@@ -217,7 +219,9 @@ async def test_near_duplicates_of_one_run_are_found(kit: Kit) -> None:
 
 async def test_what_is_there_though_not_listed_stays(kit: Kit) -> None:
     await kit.run([item("docs/a"), item("docs/.hidden")])
-    there = Listing("test", frozenset({"docs/a"}), under="docs/", is_there=lambda one: one == "docs/.hidden")
+    there = SourceListing(
+        "test", frozenset({"docs/a"}), under="docs/", is_there=lambda one: one == "docs/.hidden"
+    )
     assert (await kit.run([item("docs/a")], listings=[there])).removed == 0
     assert await kit.names() == ["docs/.hidden", "docs/a"]
 

@@ -88,13 +88,13 @@ async def test_a_kb_that_goes_meanwhile_leaves_nothing_of_the_wave(kit: Mirrored
 async def test_what_is_no_longer_wanted_is_not_left_staged(
     kit: MirroredKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted, calls = store_module._wanted, []
+    wanted, calls = store_module._select_wanted, []
 
     async def cancelled_meanwhile(tx: Transaction, wave: Sequence[Prepared]) -> list[Prepared]:
         calls.append(wave)
         return (await wanted(tx, wave))[len(calls) - 1 :]
 
-    monkeypatch.setattr(store_module, "_wanted", cancelled_meanwhile)
+    monkeypatch.setattr(store_module, "_select_wanted", cancelled_meanwhile)
     report = await kit.run([item(name) for name in NAMES])
     assert (len(calls), report.added, [one.code for one in report.failed]) == (2, 2, ["gone"])
     assert await kit.ledger.read("t", _staged_texts) == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.unit.ingest.kit import Kit
-from tests.unit.ingest.test_roll import died
+from tests.unit.ingest.test_worker_registry import died
 
 from ragstone.core.errors import ModelUnavailable, RemoteError, StoreCorrupt, StoreFull
 from ragstone.core.ids import document_id
@@ -17,11 +17,11 @@ from ragstone.core.jobs import Job, NewJob, Priority
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Item, Role
 from ragstone.ingest.embed import LONG_CHUNKS, SLICE_CHUNKS, WAVE_CHUNKS
-from ragstone.ingest.jobs.fairness import Rota, Slot
-from ragstone.ingest.jobs.leases import Roll
+from ragstone.ingest.jobs.fairness import TenantScheduler, WorkerSlot
+from ragstone.ingest.jobs.leases import WorkerRegistry
 from ragstone.ingest.jobs.sync import SyncReport, new_jobs
 from ragstone.ingest.jobs.worker import MOST_EXPRESS, MOST_JOBS, Worker
-from ragstone.ingest.work import Group, Task
+from ragstone.ingest.work import JobBatch, WorkItem
 from ragstone.settings.tree import JobSettings
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.testing.fakes import FakeEmbedder
@@ -34,22 +34,24 @@ async def queue_texts(kit: Kit, *texts: str, priority: Priority = Priority.UPLOA
     for number, text in enumerate(texts, start=first):
         item = Item("test", str(number), f"{number}.txt", text)
         identity = document_id(T, "default", "test", str(number))
-        (job,) = await new_jobs(kit.ledger, T, [Task(item, Group(), document_id=identity)], priority)
+        (job,) = await new_jobs(kit.ledger, T, [WorkItem(item, JobBatch(), document_id=identity)], priority)
         async with kit.ledger.transaction(T) as tx:
             await tx.enqueue(await tx.open_kb("default"), job)
 
 
 def worker(
-    kit: Kit, embedder: FakeEmbedder, settings: JobSettings = SETTINGS, roll: Roll | None = None
+    kit: Kit, embedder: FakeEmbedder, settings: JobSettings = SETTINGS, registry: WorkerRegistry | None = None
 ) -> Worker:
     async def no_sync(tenant: str, job: Job) -> SyncReport:
         raise AssertionError(job)
 
-    async def no_chores(tenant: str) -> None:
+    async def no_maintenance(tenant: str) -> None:
         pass
 
     queue = SqlQueue(kit.ledger)
-    return Worker(queue, kit.ledger, kit.pipeline(embedder), settings, no_sync, no_chores, roll=roll)
+    return Worker(
+        queue, kit.ledger, kit.pipeline(embedder), settings, no_sync, no_maintenance, registry=registry
+    )
 
 
 async def jobs(kit: Kit) -> list[tuple[str, str, int]]:
@@ -174,7 +176,7 @@ async def test_tenants_take_turns(kit: Kit) -> None:
             item = Item("test", str(number), f"{tenant}/{number}", f"Document {number}.")
             identity = document_id(tenant, "default", "test", str(number))
             (job,) = await new_jobs(
-                kit.ledger, tenant, [Task(item, Group(), document_id=identity)], Priority.BATCH
+                kit.ledger, tenant, [WorkItem(item, JobBatch(), document_id=identity)], Priority.BATCH
             )
             async with kit.ledger.transaction(tenant) as tx:
                 await tx.enqueue(await tx.open_kb("default"), job)
@@ -198,7 +200,7 @@ async def test_a_tenant_with_a_broken_file_does_not_stop_the_others(kit: Kit) ->
         return await claim(tenant, *arguments, **options)
 
     working._queue.claim = broken_first  # type: ignore[method-assign]
-    working._rota._sweep_seconds = 0.0
+    working._scheduler._sweep_seconds = 0.0
     running = asyncio.create_task(working.run())
     while await jobs(kit) != [("0.txt", "completed", 1)]:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
@@ -218,20 +220,20 @@ async def test_who_waits_for_an_end_hears_of_a_broken_store(kit: Kit) -> None:
         await asyncio.wait_for(working.run(until_idle=True), 30)
 
 
-async def test_chores_survive_a_defect(kit: Kit) -> None:
+async def test_maintenance_survives_a_defect(kit: Kit) -> None:
     await queue_texts(kit, "The ferry.")
     calls = 0
 
-    async def chores(tenant: str) -> None:
+    async def maintain(tenant: str) -> None:
         nonlocal calls
         calls += 1
         raise AssertionError("a defect")
 
     working = worker(kit, FakeEmbedder())
-    working._chores = chores
+    working._maintain = maintain
     running = asyncio.create_task(working.run())
     while calls < 2:
-        working._chores_done.clear()
+        working._maintained.clear()
         await asyncio.sleep(0.05)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
@@ -322,21 +324,21 @@ async def test_of_a_wave_only_the_document_whose_ticket_is_void_is_left_out(kit:
 async def test_a_bell_that_rings_during_a_look_is_not_missed(kit: Kit) -> None:
     await queue_texts(kit, "The ferry.")
     queue = SqlQueue(kit.ledger)
-    batch, express = Slot("document", "batch"), Slot("document", "express")
-    rota = Rota(queue, sweep_seconds=1000, attempts=3)
-    await rota.turns(batch)
+    batch, express = WorkerSlot("document", "batch"), WorkerSlot("document", "express")
+    scheduler = TenantScheduler(queue, sweep_seconds=1000, attempts=3)
+    await scheduler.next_tenants(batch)
     look = queue.next_due
 
     async def rung(*arguments: Any) -> float | None:
         found = await look(*arguments)
         await queue.ring(T)
-        rota._bells = (float("-inf"), {})  # another slot asks anew
-        await rota.turns(express)
+        scheduler._bells = (float("-inf"), {})  # another slot asks anew
+        await scheduler.next_tenants(express)
         return None if found == 0 else found
 
     queue.next_due = rung  # type: ignore[method-assign,assignment]
-    assert not await rota.has_work(T, batch)
-    assert await rota.turns(batch) == [T]
+    assert not await scheduler.has_work(T, batch)
+    assert await scheduler.next_tenants(batch) == [T]
 
 
 async def test_documents_do_not_wait_for_a_slow_source(kit: Kit) -> None:
@@ -390,17 +392,19 @@ async def test_what_a_dead_worker_held_does_not_wait_for_its_lease(kit: Kit, tmp
     died(tmp_path / "workers", "dead")
     await SqlQueue(kit.ledger).claim(T, "dead", lease_seconds=3600, attempts=3, most=1, most_bytes=1000)
     async with asyncio.timeout(30):
-        await worker(kit, FakeEmbedder(), hours, Roll(tmp_path / "workers")).run(until_idle=True)
+        await worker(kit, FakeEmbedder(), hours, WorkerRegistry(tmp_path / "workers")).run(until_idle=True)
     assert await jobs(kit) == [("0.txt", "completed", 2)]
     assert list((tmp_path / "workers").iterdir()) == []
 
 
 async def test_what_a_living_worker_holds_stays_with_it(kit: Kit, tmp_path: Path) -> None:
     await queue_texts(kit, "The ferry.")
-    roll = Roll(tmp_path / "workers")
-    with roll.enrolled("alive"):
+    registry = WorkerRegistry(tmp_path / "workers")
+    with registry.register("alive"):
         await SqlQueue(kit.ledger).claim(T, "alive", lease_seconds=3600, attempts=3, most=1, most_bytes=1000)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(1):
-                await worker(kit, FakeEmbedder(), JobSettings(lease_seconds=3600), roll).run(until_idle=True)
+                await worker(kit, FakeEmbedder(), JobSettings(lease_seconds=3600), registry).run(
+                    until_idle=True
+                )
     assert await jobs(kit) == [("0.txt", "running", 1)]

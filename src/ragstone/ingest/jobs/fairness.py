@@ -14,14 +14,14 @@ FRESH_SECONDS = POLL_SECONDS / 2
 """How long what the bells said is good for all who ask."""
 
 
-class Slot(NamedTuple):
+class WorkerSlot(NamedTuple):
     """What one pair of hands takes up."""
 
     kind: JobKind
     lane: Lane
 
 
-class Rota:
+class TenantScheduler:
     """Knows which tenants may have something to do and gives them turns, so that none waits behind another's batch."""
 
     def __init__(self, queue: Queue, sweep_seconds: float, attempts: int, only: str | None = None) -> None:
@@ -31,7 +31,7 @@ class Rota:
         self._sweep_seconds = sweep_seconds
         self._heard: dict[str, int] = {}
         self._bells: tuple[float, Mapping[str, int]] = (float("-inf"), {})
-        self._due: dict[str, dict[Slot, float]] = {}
+        self._due: dict[str, dict[WorkerSlot, float]] = {}
         self._order: list[str] = []
         self._swept = float("-inf")
 
@@ -40,7 +40,7 @@ class Rota:
         bells = await self._queue.bells()
         return {name: bell for name, bell in bells.items() if self._only in (None, name)}
 
-    async def turns(self, slot: Slot) -> list[str]:
+    async def next_tenants(self, slot: WorkerSlot) -> list[str]:
         """Tenants that may have work now, those that had a turn last at the end."""
         if time.monotonic() - self._bells[0] >= FRESH_SECONDS:
             self._bells = time.monotonic(), await self.tenants()
@@ -57,18 +57,18 @@ class Rota:
         place = {tenant: index for index, tenant in enumerate(self._order)}
         return sorted(ready, key=lambda tenant: place.get(tenant, -1))
 
-    def had_turn(self, tenant: str) -> None:
+    def note_turn(self, tenant: str) -> None:
         """Behind all others from now on."""
         self._order = [*(one for one in self._order if one != tenant), tenant]
 
-    async def has_work(self, tenant: str, slot: Slot) -> bool:
+    async def has_work(self, tenant: str, slot: WorkerSlot) -> bool:
         """Whether a job or a lease is due; if not, nobody looks again before the next one is."""
         due = self._due[tenant]  # of before the look: a bell that rings meanwhile begins another
         wait = await self._queue.next_due(tenant, self._attempts, slot.kind, slot.lane)
         due[slot] = float("inf") if wait is None else time.monotonic() + wait
         return wait is not None and wait <= 0
 
-    def put_off(self, tenant: str, slot: Slot) -> None:
+    def postpone(self, tenant: str, slot: WorkerSlot) -> None:
         """Something is wrong there: look again later."""
         self._due[tenant][slot] = time.monotonic() + self._sweep_seconds
 

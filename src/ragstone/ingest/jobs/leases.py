@@ -23,7 +23,7 @@ from ragstone.core.errors import (
 )
 from ragstone.core.jobs import Job, JobProgress, Queue, Ticket
 from ragstone.core.types import Failure, failure_of
-from ragstone.ingest.work import Group
+from ragstone.ingest.work import JobBatch
 from ragstone.settings.tree import JobSettings
 
 logger = logging.getLogger(__name__)
@@ -31,14 +31,14 @@ LONGEST_NAME = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Fallen:
+class DeadWorker:
     """A worker that died; nobody else sees to it while this is held."""
 
     worker: str
     place: Path
     handle: int
 
-    def strike(self) -> None:
+    def unregister(self) -> None:
         """Take it off the roll: all that it held has been taken back."""
         self.place.unlink(missing_ok=True)
 
@@ -47,18 +47,18 @@ class Fallen:
         os.close(self.handle)
 
 
-class Roll:
+class WorkerRegistry:
     """The workers that share a data folder on one machine."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @contextmanager
-    def enrolled(self, worker: str) -> Iterator[None]:
+    def register(self, worker: str) -> Iterator[None]:
         """Be on the roll while the block runs."""
         place = self._folder / hashlib.sha256(worker.encode()).hexdigest()[:32]
         try:
-            handle = _locked(place, worker)
+            handle = _lock_entry(place, worker)
         except OSError as error:
             logger.warning("should this worker die, its lease must run out first: %s", error)
             yield
@@ -69,14 +69,14 @@ class Roll:
             place.unlink(missing_ok=True)
             os.close(handle)
 
-    def fallen(self) -> list[Fallen]:
+    def find_dead(self) -> list[DeadWorker]:
         """Workers that died, each for its finder to see to."""
         with suppress(FileNotFoundError):
-            return [found for place in self._folder.iterdir() if (found := _found_dead(place))]
+            return [found for place in self._folder.iterdir() if (found := _find_dead(place))]
         return []
 
 
-def _locked(place: Path, worker: str) -> int:
+def _lock_entry(place: Path, worker: str) -> int:
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     while True:
         handle = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
@@ -91,7 +91,7 @@ def _locked(place: Path, worker: str) -> int:
         os.close(handle)  # taken for a dead worker's before it was locked
 
 
-def _found_dead(place: Path) -> Fallen | None:
+def _find_dead(place: Path) -> DeadWorker | None:
     try:
         handle = os.open(place, os.O_RDWR)
     except FileNotFoundError:
@@ -99,7 +99,7 @@ def _found_dead(place: Path) -> Fallen | None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is_at(place, handle):
-            return Fallen(os.pread(handle, LONGEST_NAME, 0).decode("utf-8", "replace"), place, handle)
+            return DeadWorker(os.pread(handle, LONGEST_NAME, 0).decode("utf-8", "replace"), place, handle)
     except BlockingIOError:
         pass  # alive, or somebody else is at it
     os.close(handle)
@@ -117,7 +117,7 @@ BEAT_SECONDS = 2.0
 """How old the progress that others see may be."""
 
 
-class Held:
+class ClaimedJobs:
     """Renews their leases and ends them."""
 
     def __init__(self, queue: Queue, tenant: str, jobs: Sequence[Job], settings: JobSettings) -> None:
@@ -126,24 +126,24 @@ class Held:
         self._settings = settings
         self._jobs = {job.ticket: job for job in jobs}
         self._open = set(self._jobs)
-        self._told: dict[Ticket, JobProgress] = {}
+        self._reported: dict[Ticket, JobProgress] = {}
         self._started = time.monotonic()
         self.is_void = False
-        self.groups = {
-            job.ticket: Group(job.ticket, last_attempt=job.attempts >= settings.attempts) for job in jobs
+        self.batches = {
+            job.ticket: JobBatch(job.ticket, last_attempt=job.attempts >= settings.attempts) for job in jobs
         }
 
-    async def beat(self, doing: asyncio.Task[None]) -> None:
+    async def renew_leases(self, doing: asyncio.Task[None]) -> None:
         """Renew the leases until told to stop; when all jobs were cancelled or taken, so is the work on them."""
         while True:
             await asyncio.sleep(min(BEAT_SECONDS, self._settings.lease_seconds / 3))
-            self._open -= {ticket for ticket in self._open if self.groups[ticket].ended}
+            self._open -= {ticket for ticket in self._open if self.batches[ticket].has_ended}
             if not self._open:
                 continue
-            seen = {ticket: self.groups[ticket].progress for ticket in self._open}
+            seen = {ticket: self.batches[ticket].progress for ticket in self._open}
             # Most of a batch wait for the model most of the time: what is where it was is not written again.
             news = {
-                ticket: None if self._told.get(ticket) is progress else self._with_eta(progress)
+                ticket: None if self._reported.get(ticket) is progress else self._with_eta(progress)
                 for ticket, progress in seen.items()
             }
             try:
@@ -154,7 +154,7 @@ class Held:
                 # The lease may run out: then another worker takes over, and the tickets here are void.
                 logger.warning("the leases were not renewed: %s", error)
                 continue
-            self._told = seen
+            self._reported = seen
             self._open -= void
             if void and not self._open:
                 self.is_void = True
@@ -165,54 +165,54 @@ class Held:
         left = spent * (100 - progress.percent) / progress.percent if progress.percent else None
         return replace(progress, eta_seconds=None if left is None else round(left, 1))
 
-    async def settle(self, group: Group) -> None:
+    async def settle(self, batch: JobBatch) -> None:
         """End the job of a group that `store` has not ended."""
-        ticket = group.ticket
+        ticket = batch.ticket
         if ticket is None or ticket not in self._open:
             return
-        if group.is_good:
-            done = group.finished()
-            if not group.stored:
-                done = replace(done, found={"skipped": len(group.skipped)})
+        if batch.is_good:
+            done = batch.final_progress()
+            if not batch.stored:
+                done = replace(done, found={"skipped": len(batch.skipped)})
             with suppress(LeaseLost):
                 await self._queue.complete(self._tenant, ticket, "; ".join(done.remarks[:3]), done)
-        elif group.failures:
-            failure = group.failures[0]
-            await self._end_badly(ticket, failure, group.retryable)
+        elif batch.failures:
+            failure = batch.failures[0]
+            await self._retry_or_fail(ticket, failure, batch.retryable)
         else:
             uri = self._jobs[ticket].uri
-            await self._end_badly(
+            await self._retry_or_fail(
                 ticket, Failure(uri, EmptyDocument.code, f"{uri} holds no documents"), False
             )
         self.drop(ticket)
 
     async def give_up(self, error: RagstoneError) -> None:
         """A failure that was not one document's ended the run: what it held is tried again, or fails with it."""
-        for ticket in [ticket for ticket in self._open if not self.groups[ticket].ended]:
+        for ticket in [ticket for ticket in self._open if not self.batches[ticket].has_ended]:
             failure = failure_of(self._jobs[ticket].uri, error)
             if isinstance(error, ModelUnavailable | TenantSuspended):
                 await self._put_back(ticket, failure, counts=False)
             else:
-                await self._end_badly(ticket, failure, error.retryable)
+                await self._retry_or_fail(ticket, failure, error.retryable)
             self.drop(ticket)
 
     async def release(self) -> None:
         """Hand back what is not done, as if it had never been taken."""
-        for ticket in [ticket for ticket in self._open if not self.groups[ticket].ended]:
+        for ticket in [ticket for ticket in self._open if not self.batches[ticket].has_ended]:
             await self._put_back(ticket, Failure(self._jobs[ticket].uri, "", ""), counts=False)
 
     async def fail(self, ticket: Ticket, code: str, error: str) -> None:
         """End one job with a reason."""
         with suppress(LeaseLost):
             await self._queue.fail(self._tenant, ticket, code, error)
-        self.groups[ticket].waiting = 0
+        self.batches[ticket].waiting = 0
         self.drop(ticket)
 
     def drop(self, ticket: Ticket) -> None:
         """It has ended: nothing more is to be done for it."""
         self._open.discard(ticket)
 
-    async def _end_badly(self, ticket: Ticket, failure: Failure, retryable: bool) -> None:
+    async def _retry_or_fail(self, ticket: Ticket, failure: Failure, retryable: bool) -> None:
         job = self._jobs[ticket]
         if retryable and job.attempts < self._settings.attempts:
             wait = self._settings.retry_seconds * 2 ** (job.attempts - 1)

@@ -16,7 +16,7 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Source
 from ragstone.core.tenants import TenantBook
 from ragstone.core.types import KnowledgeBase, failure_of
-from ragstone.ingest.backfill import SpaceUpkeep
+from ragstone.ingest.backfill import SpaceMaintenance
 from ragstone.ingest.jobs.schedule import next_run
 from ragstone.ingest.jobs.sync import Sync, SyncReport
 from ragstone.ingest.jobs.webhook import Webhook
@@ -29,7 +29,7 @@ BuildSource = Callable[[str, str, Mapping[str, Any]], Source]
 """Makes a source of a kind, with a name and a configuration."""
 
 
-class Upkeep:
+class Maintenance:
     """Keeps the sources of all tenants up to date and their files tidy."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Upkeep:
         preparer: Callable[[], Preparer],
         build_source: BuildSource,
         webhook: Webhook | None,
-        spaces: SpaceUpkeep | None = None,
+        space_maintenance: SpaceMaintenance | None = None,
         tenants: TenantBook | None = None,
         audit: Auditor | None = None,
         start_refresh: Callable[[str], Awaitable[None]] | None = None,
@@ -53,7 +53,7 @@ class Upkeep:
         self._webhook = webhook
         self._tenants = tenants
         self._audit = audit or Auditor()
-        self._spaces = spaces
+        self._spaces = space_maintenance
         self._start_refresh = start_refresh
         self._swept: dict[str, float] = {}
         self._finished = float("-inf")
@@ -62,7 +62,7 @@ class Upkeep:
         """Queue a look at a source."""
         kb = await self._kb_of(tenant, record)
         async with self._ledger.transaction(tenant) as tx:
-            return await tx.enqueue(kb, _look_at(record, afresh))
+            return await tx.enqueue(kb, _sync_job(record, afresh))
 
     async def run_sync(self, tenant: str, job: Job) -> SyncReport:
         """Look at the source of a sync job and queue what is new there."""
@@ -91,7 +91,7 @@ class Upkeep:
         await self._book.ran(tenant, record.id, "", following, report.shortfall)
         return report
 
-    async def chores(self, tenant: str) -> None:
+    async def maintain(self, tenant: str) -> None:
         """Start what is scheduled, remove what crashes left, and tell the webhook what has ended."""
         for record in await self._book.due(tenant, now()):
             await self._start(tenant, record)
@@ -107,14 +107,14 @@ class Upkeep:
         if sweeps and self._start_refresh:
             await self._start_refresh(tenant)
         if self._webhook:
-            await self._tell(self._webhook, tenant)
+            await self._send_notices(self._webhook, tenant)
 
     async def _start(self, tenant: str, due: SourceRecord) -> None:
         """Queue a look whose time has come, unless another worker has."""
         kb, following = await self._kb_of(tenant, due), next_run(due.schedule, now())
         async with self._ledger.transaction(tenant) as tx:
             if await tx.reschedule(due.id, due.next_run_at, following):
-                await tx.enqueue(kb, _look_at(due, afresh=False))
+                await tx.enqueue(kb, _sync_job(due, afresh=False))
         await self._queue.ring(tenant)
 
     async def _kb_of(self, tenant: str, record: SourceRecord) -> KnowledgeBase:
@@ -154,10 +154,10 @@ class Upkeep:
                         *(document_id, tenant, found.retention_days),
                     )
 
-    async def _tell(self, webhook: Webhook, tenant: str) -> None:
+    async def _send_notices(self, webhook: Webhook, tenant: str) -> None:
         for notice in await self._queue.unsent(tenant):
             try:
-                await webhook.tell(tenant, notice)
+                await webhook.send(tenant, notice)
             except FetchError as error:
                 if error.retryable:
                     raise
@@ -165,7 +165,7 @@ class Upkeep:
             await self._queue.mark_sent(tenant, notice.id)
 
 
-def _look_at(source: SourceRecord, afresh: bool) -> NewJob:
+def _sync_job(source: SourceRecord, afresh: bool) -> NewJob:
     return NewJob(
         kind="sync",
         source=source.name,

@@ -58,7 +58,7 @@ def next_run(schedule: str, after: datetime) -> datetime | None:
     """The first minute after `after` that the schedule names; None when it only runs by hand."""
     if schedule in BY_HAND:
         return None
-    cron = _parsed(schedule)
+    cron = _parse(schedule)
     earliest = after.astimezone(UTC).replace(second=0, microsecond=0) + timedelta(minutes=1)
     day, last = earliest.date(), earliest.date() + LOOK_AHEAD
     while day <= last:
@@ -79,7 +79,7 @@ def _first(cron: _Cron, day: date, earliest: datetime) -> datetime | None:
     return None
 
 
-def _parsed(schedule: str) -> _Cron:
+def _parse(schedule: str) -> _Cron:
     texts = WORDS.get(schedule, schedule).lower().split()
     if len(texts) != len(_FIELDS):
         words = ", ".join((*BY_HAND, *WORDS))

@@ -24,13 +24,13 @@ from ragstone.core.jobs import (
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.protocols import Source
 from ragstone.core.types import SKIPPED, Document, Failure, Item, KnowledgeBase, Page
-from ragstone.ingest.diff import MEMBER, Arrivals, Listing
+from ragstone.ingest.diff import MEMBER, SourceDiff, SourceListing
 from ragstone.ingest.outcomes import twin_of
 from ragstone.ingest.parsers.text.cleaning import one_line
-from ragstone.ingest.prepare import Preparer, unusable
-from ragstone.ingest.report import Tally, said_of
+from ragstone.ingest.prepare import Preparer, find_unusable
+from ragstone.ingest.report import RunReport, describe_skipped
 from ragstone.ingest.sources.secrets import Veil, VeiledSource
-from ragstone.ingest.work import Group, Task
+from ragstone.ingest.work import JobBatch, WorkItem
 
 PAGE_SECONDS = 900.0
 
@@ -52,7 +52,7 @@ class SyncReport:
     """Whether all that the source has is among `unread`."""
 
     @property
-    def failed(self) -> list[Failure]:
+    def failures(self) -> list[Failure]:
         return [*self.unread, *self.failed_before]
 
     @property
@@ -68,13 +68,15 @@ class SyncReport:
             "unchanged": self.unchanged,
             "removed": self.removed,
             "moved": self.moved,
-            "failed": len(self.failed),
+            "failed": len(self.failures),
             "skipped": len(self.skipped),
         }
 
     def __str__(self) -> str:
         said = ", ".join(f"{count} {what}" for what, count in self.counts.items() if count) or "nothing new"
-        reasons = "; ".join([*(failure.error for failure in self.failed[:3]), *said_of(self.skipped)])
+        reasons = "; ".join(
+            [*(failure.error for failure in self.failures[:3]), *describe_skipped(self.skipped)]
+        )
         return f"{said} ({reasons})" if reasons else said
 
 
@@ -100,38 +102,38 @@ class Sync:
         self.afresh = afresh
         if isinstance(source, VeiledSource) and source.veil.is_bare(self.record.cursor):
             await self._rename(source.veil)
-        tally, lists_all = Tally(), True
-        arrivals = Arrivals(self.ledger, self.preparer, self.tenant, self.kb, tally, self.ticket, self.seed)
+        tally, lists_all = RunReport(), True
+        diff = SourceDiff(self.ledger, self.preparer, self.tenant, self.kb, tally, self.ticket, self.seed)
         async for page in _in_time(source.fetch(None if afresh else self.record.cursor), self.record.name):
             if page.listed is not None:
                 self._listed = page.listed
-                await arrivals.expect(Listing(self.record.name, page.listed))
+                await diff.expect_listing(SourceListing(self.record.name, page.listed))
             if page.leaving:
-                await arrivals.leave(self.record.name, page.leaving)
+                await diff.expect_removals(self.record.name, page.leaving)
             lists_all = lists_all and page.cursor is None
-            await self._take_in(page, arrivals)
-        await arrivals.end()
+            await self._take_in(page, diff)
+        await diff.remove_missing()
         self.report.gave_nothing = self._gave_nothing(lists_all)
         self.report.removed += tally.removed
         self.report.moved += tally.moved
         return self.report
 
-    async def _take_in(self, page: Page, arrivals: Arrivals) -> None:
-        tasks = []
+    async def _take_in(self, page: Page, diff: SourceDiff) -> None:
+        work_items = []
         for entry in page.items:
-            failure = entry if isinstance(entry, Failure) else unusable(entry)
+            failure = entry if isinstance(entry, Failure) else find_unusable(entry)
             if failure:
                 (self.report.skipped if failure.code == SKIPPED else self.report.unread).append(failure)
             elif isinstance(entry, Item):
-                tasks.append(Task(entry, Group()))
-        todo, current = await arrivals.changed(tasks)
+                work_items.append(WorkItem(entry, JobBatch()))
+        todo, current = await diff.compare(work_items)
         self.report.unchanged += len(current)
-        earlier = await self.ledger.newest_jobs(self.tenant, [task.document_id for task in todo])
-        earlier = await self._that_hold(earlier, page.removed)
-        new = [task for task in todo if self._is_news(task, earlier.get(task.document_id))]
+        earlier = await self.ledger.newest_jobs(self.tenant, [work.document_id for work in todo])
+        earlier = await self._drop_stale(earlier, page.removed)
+        new = [work for work in todo if self._is_news(work, earlier.get(work.document_id))]
         jobs = await new_jobs(self.ledger, self.tenant, new, Priority.BATCH)
         async with self.ledger.transaction(self.tenant) as tx:
-            await self._check(tx)
+            await self._check_lease(tx)
             await tx.enqueue_all(self.kb, jobs)
             for external_id in page.removed:
                 gone = await tx.identify(self.kb, self.record.name, external_id)
@@ -155,25 +157,25 @@ class Sync:
             if document is None or not veil.is_bare([external_id, document.uri]):
                 continue
             async with self.ledger.transaction(self.tenant) as tx:
-                await self._check(tx)
+                await self._check_lease(tx)
                 await tx.move(
                     identity, veil.hide_in_addresses(external_id), veil.hide_in_addresses(document.uri)
                 )
 
-    async def _that_hold(self, jobs: Mapping[str, Job], removed: Container[str]) -> dict[str, Job]:
+    async def _drop_stale(self, jobs: Mapping[str, Job], removed: Container[str]) -> dict[str, Job]:
         """The jobs but those that left a document out for another one that is gone or has changed since."""
         kept = {}
         for identity, job in jobs.items():
             if job.state == "failed" and job.error_code == NEAR_DUPLICATE:
                 twin = await self.ledger.document(self.tenant, twin_of(job.error))
-                if twin is None or not twin.version or self._goes(twin, removed):
+                if twin is None or not twin.version or self._is_removed(twin, removed):
                     continue
                 if job.finished_at and _may_have_changed(twin, job.finished_at):
                     continue
             kept[identity] = job
         return kept
 
-    def _goes(self, document: Document, removed: Container[str]) -> bool:
+    def _is_removed(self, document: Document, removed: Container[str]) -> bool:
         """Whether this look at its source removes a document."""
         if document.source != self.record.name or document.kb != self.kb.name:
             return False
@@ -184,9 +186,9 @@ class Sync:
             and container not in self._listed
         )
 
-    def _is_news(self, task: Task, job: Job | None) -> bool:
+    def _is_news(self, work: WorkItem, job: Job | None) -> bool:
         """Not what is on its way already, nor what failed before and has not changed since."""
-        if job is None or job.content_hash != content_hash(task.item.content):
+        if job is None or job.content_hash != content_hash(work.item.content):
             return True
         skipped = job.state == "completed" and "skipped" in job.progress.found
         left_out = job.state == "failed" and job.error_code == NEAR_DUPLICATE
@@ -199,7 +201,7 @@ class Sync:
             return False
         return True
 
-    async def _check(self, tx: Transaction) -> None:
+    async def _check_lease(self, tx: Transaction) -> None:
         if self.ticket and not await tx.holds(self.ticket):
             raise LeaseLost(f"another worker reads source '{self.record.name}' by now")
 
@@ -228,20 +230,20 @@ async def _in_time(pages: AsyncIterator[Page], name: str) -> AsyncIterator[Page]
 async def new_jobs(
     ledger: Ledger,
     tenant: str,
-    tasks: Sequence[Task],
+    work_items: Sequence[WorkItem],
     priority: Priority,
     *,
     keep: bool = False,
     notify: bool = False,
 ) -> list[NewJob]:
     """Put the content of items where any worker finds it, and say what is to be done with it."""
-    contents = [_bytes(task.item) for task in tasks]
+    contents = [_bytes(work.item) for work in work_items]
     names = await ledger.keep_originals(
-        tenant, [(task.document_id, content) for task, content in zip(tasks, contents, strict=True)]
+        tenant, [(work.document_id, content) for work, content in zip(work_items, contents, strict=True)]
     )
     return [
-        _new_job(task, len(content), name, priority, keep=keep, notify=notify)
-        for task, content, name in zip(tasks, contents, names, strict=True)
+        _new_job(work, len(content), name, priority, keep=keep, notify=notify)
+        for work, content, name in zip(work_items, contents, names, strict=True)
     ]
 
 
@@ -250,15 +252,17 @@ def _bytes(item: Item) -> bytes:
     return content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
 
 
-def _new_job(task: Task, size: int, original: str, priority: Priority, *, keep: bool, notify: bool) -> NewJob:
-    item = task.item
+def _new_job(
+    work: WorkItem, size: int, original: str, priority: Priority, *, keep: bool, notify: bool
+) -> NewJob:
+    item = work.item
     return NewJob(
         kind="document",
         source=item.source,
         external_id=item.external_id,
         uri=item.uri,
         priority=priority,
-        document_id=task.document_id,
+        document_id=work.document_id,
         content_hash=content_hash(item.content),
         size=size,
         facts={
@@ -279,11 +283,12 @@ async def load_items(ledger: Ledger, tenant: str, jobs: Sequence[Job]) -> list[I
     """The items that jobs were made of; None for one that has been deleted since."""
     contents = await ledger.originals(tenant, [(job.document_id, job.facts["original"]) for job in jobs])
     return [
-        None if content is None else _item(job, content) for job, content in zip(jobs, contents, strict=True)
+        None if content is None else _load_item(job, content)
+        for job, content in zip(jobs, contents, strict=True)
     ]
 
 
-def _item(job: Job, content: bytes) -> Item:
+def _load_item(job: Job, content: bytes) -> Item:
     facts = job.facts
     return Item(
         source=job.source,

@@ -25,7 +25,7 @@ class Webhook:
         self._secret = jobs.webhook_secret
         self._fetcher = Fetcher(fetch.model_copy(update={"allow": (*fetch.allow, host)}))
 
-    async def tell(self, tenant: str, notice: Notice) -> None:
+    async def send(self, tenant: str, notice: Notice) -> None:
         """Raises `FetchError` when nobody took it: it is told again later."""
         body = json.dumps(WebhookSchema.of_notice(tenant, notice).as_json()).encode()
         headers = {"Content-Type": "application/json"}

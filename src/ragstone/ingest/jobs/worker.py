@@ -20,11 +20,11 @@ from ragstone.core.errors import (
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, JobProgress, Queue
 from ragstone.core.ledger import Ledger
-from ragstone.ingest.jobs.fairness import Rota, Slot
-from ragstone.ingest.jobs.leases import Fallen, Held, Roll
+from ragstone.ingest.jobs.fairness import TenantScheduler, WorkerSlot
+from ragstone.ingest.jobs.leases import ClaimedJobs, DeadWorker, WorkerRegistry
 from ragstone.ingest.jobs.sync import SyncReport, load_items
 from ragstone.ingest.pipeline import IngestPipeline
-from ragstone.ingest.work import Group, Task
+from ragstone.ingest.work import JobBatch, WorkItem
 from ragstone.settings.tree import JobSettings
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ MOST_SYNCS = 8
 MOST_BYTES = 32 * 1024 * 1024
 SWEEP_SECONDS = 30.0
 """How often every tenant is looked at whose bell has not rung."""
-CHORES_SECONDS = 0.5
+MAINTENANCE_SECONDS = 0.5
 WATCH_SECONDS = 0.2
 
 RunSync = Callable[[str, Job], Awaitable[SyncReport]]
@@ -47,15 +47,15 @@ OnEnd = Callable[[str, Job], None]
 """Is told the tenant and the job when one has ended."""
 BESIDE = (
     # A source may take its time: nobody's documents wait behind it, nor do the sources of other tenants.
-    *(Slot("sync", "all"),) * MOST_SYNCS,
+    *(WorkerSlot("sync", "all"),) * MOST_SYNCS,
     # Nor does an upload wait until a batch has ended. A last attempt is made by these hands only: then nothing that
     # has killed as many workers is in the same process, and only the guilty one fails.
-    Slot("document", "express"),
+    WorkerSlot("document", "express"),
     # What a dead worker held is taken up within two leases, however busy those are who are left.
-    *(Slot("document", "lost"),) * 4,
+    *(WorkerSlot("document", "lost"),) * 4,
 )
 """What every worker does besides its batches."""
-Chores = Callable[[str], Awaitable[None]]
+MaintainTenant = Callable[[str], Awaitable[None]]
 """What is due for a tenant besides jobs: schedules, webhooks, leftovers."""
 
 
@@ -69,11 +69,11 @@ class Worker:
         pipeline: IngestPipeline,
         settings: JobSettings,
         run_sync: RunSync,
-        chores: Chores,
+        maintain: MaintainTenant,
         only: str | None = None,
         on_end: OnEnd | None = None,
         housekeeping: Callable[[], Awaitable[None]] | None = None,
-        roll: Roll | None = None,
+        registry: WorkerRegistry | None = None,
         run_refresh: RunRefresh | None = None,
     ) -> None:
         self._queue = queue
@@ -82,28 +82,30 @@ class Worker:
         self._settings = settings
         self._run_sync = run_sync
         self._run_refresh = run_refresh
-        self._chores = chores
+        self._maintain = maintain
         self._on_end = on_end
         self._housekeeping = housekeeping
-        self._roll = roll
+        self._registry = registry
         self.name = f"{platform.node()}:{os.getpid()}:{opaque_id()[:6]}"
-        self._rota = Rota(queue, min(SWEEP_SECONDS, settings.lease_seconds), settings.attempts, only)
+        self._scheduler = TenantScheduler(
+            queue, min(SWEEP_SECONDS, settings.lease_seconds), settings.attempts, only
+        )
         self._busy = 0
         self._syncing: set[str] = set()
         self._ended = False
-        self._chores_done: dict[str, tuple[int, float]] = {}
+        self._maintained: dict[str, tuple[int, float]] = {}
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until cancelled or, if asked to, until every job has ended."""
-        with self._roll.enrolled(self.name) if self._roll else nullcontext():
+        with self._registry.register(self.name) if self._registry else nullcontext():
             await self._run(until_idle=until_idle)
 
     async def _run(self, *, until_idle: bool) -> None:
         self._ended = False
-        beside = [asyncio.create_task(self._do_chores()), asyncio.create_task(self._watch())]
-        batches = (Slot("document", "batch"),) * self._settings.workers
+        beside = [asyncio.create_task(self._run_maintenance()), asyncio.create_task(self._watch_registry())]
+        batches = (WorkerSlot("document", "batch"),) * self._settings.workers
         # One at a time: nobody waits for it, and what it embeds takes the model from those who do.
-        refresh = (Slot("reembed", "all"),) if self._run_refresh else ()
+        refresh = (WorkerSlot("reembed", "all"),) if self._run_refresh else ()
         wanted = (*BESIDE, *refresh, *batches)
         slots = [asyncio.create_task(self._run_slot(slot, until_idle)) for slot in wanted]
         try:
@@ -114,22 +116,22 @@ class Worker:
                     task.cancel()
             await asyncio.gather(*beside, *slots, return_exceptions=True)
 
-    async def _run_slot(self, slot: Slot, until_idle: bool) -> None:
+    async def _run_slot(self, slot: WorkerSlot, until_idle: bool) -> None:
         while not self._ended:
-            if await self._one_turn(slot, tolerant=not until_idle):
+            if await self._take_turn(slot, tolerant=not until_idle):
                 continue
             if until_idle and not self._busy and await self._nothing_left():
                 # For all at once: those left alone would wait for what only another pair of hands takes up.
                 self._ended = True
-            await self._rota.rest()
+            await self._scheduler.rest()
 
-    async def _one_turn(self, slot: Slot, *, tolerant: bool = True) -> bool:
+    async def _take_turn(self, slot: WorkerSlot, *, tolerant: bool = True) -> bool:
         """Give one tenant a turn; False when there was nothing to do for anyone."""
-        for tenant in await self._rota.turns(slot):
+        for tenant in await self._scheduler.next_tenants(slot):
             if slot.kind == "sync" and tenant in self._syncing:
                 continue
             try:
-                if await self._one_claim(tenant, slot):
+                if await self._claim_and_work(tenant, slot):
                     return True
             except ModelUnavailable:
                 raise
@@ -140,28 +142,28 @@ class Worker:
                     raise  # somebody waits for an end
                 # One tenant's file, or a full disk, must not stop the others; the lease brings back what was held.
                 logger.warning("a turn was lost: %s", error)
-                self._rota.put_off(tenant, slot)
+                self._scheduler.postpone(tenant, slot)
         return False
 
-    async def _one_claim(self, tenant: str, slot: Slot) -> bool:
+    async def _claim_and_work(self, tenant: str, slot: WorkerSlot) -> bool:
         with self._one_sync_at_a_time(tenant, slot):
-            if not await self._rota.has_work(tenant, slot):
+            if not await self._scheduler.has_work(tenant, slot):
                 return False
-            jobs = await self._claimed(tenant, slot)
+            jobs = await self._claim(tenant, slot)
             if not jobs:
                 return False
-            self._rota.had_turn(tenant)
+            self._scheduler.note_turn(tenant)
             self._busy += 1
             try:
                 await self._work(tenant, jobs)
-                await self._tell(tenant, jobs)
+                await self._report_ended(tenant, jobs)
             finally:
                 self._busy -= 1
-                self._chores_done.pop(tenant, None)  # something has ended: there may be news to tell
+                self._maintained.pop(tenant, None)  # something has ended: there may be news to tell
         return True
 
     @contextmanager
-    def _one_sync_at_a_time(self, tenant: str, slot: Slot) -> Iterator[None]:
+    def _one_sync_at_a_time(self, tenant: str, slot: WorkerSlot) -> Iterator[None]:
         """Of one tenant: however many slow sources it has, the others' turns come."""
         if slot.kind == "sync":
             self._syncing.add(tenant)
@@ -171,7 +173,7 @@ class Worker:
             if slot.kind == "sync":
                 self._syncing.discard(tenant)
 
-    async def _claimed(self, tenant: str, slot: Slot) -> list[Job]:
+    async def _claim(self, tenant: str, slot: WorkerSlot) -> list[Job]:
         """What is to be done; whoever is stopped meanwhile hands back what it was given all the same."""
         claiming = asyncio.ensure_future(
             self._queue.claim(
@@ -191,11 +193,11 @@ class Worker:
             await asyncio.wait([claiming])
             if not claiming.exception():
                 await asyncio.shield(
-                    _handed_back(Held(self._queue, tenant, claiming.result(), self._settings))
+                    _hand_back(ClaimedJobs(self._queue, tenant, claiming.result(), self._settings))
                 )
             raise
 
-    async def _tell(self, tenant: str, jobs: Sequence[Job]) -> None:
+    async def _report_ended(self, tenant: str, jobs: Sequence[Job]) -> None:
         if self._on_end is None:
             return
         for job in jobs:
@@ -204,7 +206,7 @@ class Worker:
                 self._on_end(tenant, now)
 
     async def _nothing_left(self) -> bool:
-        for tenant in await self._rota.tenants():
+        for tenant in await self._scheduler.tenants():
             with suppress(TenantGone):
                 counts = await self._queue.counts(tenant)
                 if counts.get("pending") or counts.get("running"):
@@ -212,73 +214,73 @@ class Worker:
         return True
 
     async def _work(self, tenant: str, jobs: Sequence[Job]) -> None:
-        held = Held(self._queue, tenant, jobs, self._settings)
-        doing = asyncio.create_task(self._do(tenant, jobs, held))
-        beating = asyncio.create_task(held.beat(doing))
+        claimed = ClaimedJobs(self._queue, tenant, jobs, self._settings)
+        doing = asyncio.create_task(self._run_jobs(tenant, jobs, claimed))
+        beating = asyncio.create_task(claimed.renew_leases(doing))
         try:
             await doing
         except LeaseLost as lost:
             logger.warning("%s", lost)
         except RagstoneError as error:
-            await held.give_up(error)
+            await claimed.give_up(error)
             if isinstance(error, ModelUnavailable):
                 raise
         except asyncio.CancelledError:
-            if not held.is_void:
-                await asyncio.shield(_handed_back(held))
-            if not held.is_void or _is_stopped():
+            if not claimed.is_void:
+                await asyncio.shield(_hand_back(claimed))
+            if not claimed.is_void or _is_stopped():
                 raise
             # All of it was cancelled or taken over, and that ended the work: there is more to do.
         except Exception as error:
             logger.exception("a defect ended %d jobs", len(jobs))
-            await held.give_up(_Defect(f"a defect: {type(error).__name__}: {error!s:.200}"))
+            await claimed.give_up(_Defect(f"a defect: {type(error).__name__}: {error!s:.200}"))
         finally:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)
 
-    async def _do(self, tenant: str, jobs: Sequence[Job], held: Held) -> None:
+    async def _run_jobs(self, tenant: str, jobs: Sequence[Job], claimed: ClaimedJobs) -> None:
         if jobs[0].kind == "document":
-            await self._documents(tenant, jobs, held)
+            await self._documents(tenant, jobs, claimed)
             return
         job = jobs[0]
         if job.kind == "reembed":
-            message = await self._refresh(tenant, job, held)
+            message = await self._refresh(tenant, job, claimed)
             done = JobProgress(percent=100, remarks=(message,))
         else:
             report = await self._run_sync(tenant, job)
             message, done = str(report), JobProgress(percent=100, found=report.counts)
         await self._queue.complete(tenant, job.ticket, message, done)
-        held.drop(job.ticket)
+        claimed.drop(job.ticket)
         await self._queue.ring(tenant)  # there may be documents now, and whoever waited for this to end
 
-    async def _refresh(self, tenant: str, job: Job, held: Held) -> str:
+    async def _refresh(self, tenant: str, job: Job, claimed: ClaimedJobs) -> str:
         assert self._run_refresh is not None
-        group = held.groups[job.ticket]
+        batch = claimed.batches[job.ticket]
 
         def tell(progress: JobProgress) -> None:
-            group.progress = progress
+            batch.progress = progress
 
         return await self._run_refresh(tenant, job, tell)
 
-    async def _documents(self, tenant: str, jobs: Sequence[Job], held: Held) -> None:
-        tasks = []
+    async def _documents(self, tenant: str, jobs: Sequence[Job], claimed: ClaimedJobs) -> None:
+        work_items = []
         for job, item in zip(jobs, await load_items(self._ledger, tenant, jobs), strict=True):
             if item is None:
                 gone = f"the original of document {job.document_id} is gone"
-                await held.fail(job.ticket, NotFoundError.code, gone)
+                await claimed.fail(job.ticket, NotFoundError.code, gone)
                 continue
-            tasks.append(Task(item, held.groups[job.ticket], document_id=job.document_id))
-        await self._pipeline.run(tenant, jobs[0].kb, tasks, settle=held.settle)
+            work_items.append(WorkItem(item, claimed.batches[job.ticket], document_id=job.document_id))
+        await self._pipeline.run(tenant, jobs[0].kb, work_items, settle=claimed.settle)
         for job in jobs:
-            group = held.groups[job.ticket]
-            if group.members:
-                await self._drop_members(tenant, job, group)
-        await self._tidy(tenant, [job for job in jobs if held.groups[job.ticket].is_good])
+            batch = claimed.batches[job.ticket]
+            if batch.members:
+                await self._drop_members(tenant, job, batch)
+        await self._tidy(tenant, [job for job in jobs if claimed.batches[job.ticket].is_good])
 
-    async def _drop_members(self, tenant: str, job: Job, group: Group) -> None:
+    async def _drop_members(self, tenant: str, job: Job, batch: JobBatch) -> None:
         """What an archive no longer has goes, unless a newer job is about it."""
         for child in await self._ledger.children(tenant, job.document_id):
-            if child not in group.members:
+            if child not in batch.members:
                 async with self._ledger.transaction(tenant) as tx:
                     if await tx.is_newest(job.id, job.document_id):
                         await tx.delete(child)
@@ -288,46 +290,46 @@ class Worker:
         if spent := await self._queue.spent_originals(tenant, jobs):
             await self._ledger.drop_originals(tenant, spent)
 
-    async def _do_chores(self) -> None:
+    async def _run_maintenance(self) -> None:
         while True:
             try:
                 if self._housekeeping:
                     await self._housekeeping()
-                for tenant, bell in (await self._rota.tenants()).items():
-                    heard, when = self._chores_done.get(tenant, (-1, 0.0))
+                for tenant, bell in (await self._scheduler.tenants()).items():
+                    heard, when = self._maintained.get(tenant, (-1, 0.0))
                     if heard != bell or time.monotonic() - when >= SWEEP_SECONDS:
-                        self._chores_done[tenant] = bell, time.monotonic()
-                        await self._chores_of(tenant)
+                        self._maintained[tenant] = bell, time.monotonic()
+                        await self._maintain_tenant(tenant)
             except RagstoneError as error:
                 logger.warning("chores were put off: %s", error)
-            await asyncio.sleep(CHORES_SECONDS)
+            await asyncio.sleep(MAINTENANCE_SECONDS)
 
-    async def _watch(self) -> None:
+    async def _watch_registry(self) -> None:
         """What a worker of this machine held when it died need not wait for the end of its lease."""
-        while self._roll:
+        while self._registry:
             try:
                 # On the loop's own thread: a few system calls, and nothing stays locked when this is cancelled.
-                found = self._roll.fallen()
+                found = self._registry.find_dead()
                 try:
-                    for fallen in found:
-                        await self._bury(fallen)
+                    for dead in found:
+                        await self._reclaim(dead)
                 finally:
-                    for fallen in found:
-                        fallen.release()
+                    for dead in found:
+                        dead.release()
             except (RagstoneError, OSError) as error:
                 logger.warning("dead workers are seen to when their leases end: %s", error)
                 await asyncio.sleep(SWEEP_SECONDS)
             await asyncio.sleep(WATCH_SECONDS)
 
-    async def _bury(self, fallen: Fallen) -> None:
+    async def _reclaim(self, dead: DeadWorker) -> None:
         for tenant in await self._queue.bells():
-            if await self._queue.take_back(tenant, fallen.worker, self._settings.attempts):
+            if await self._queue.take_back(tenant, dead.worker, self._settings.attempts):
                 await self._queue.ring(tenant)
-        fallen.strike()
+        dead.unregister()
 
-    async def _chores_of(self, tenant: str) -> None:
+    async def _maintain_tenant(self, tenant: str) -> None:
         try:
-            await self._chores(tenant)
+            await self._maintain(tenant)
         except TenantGone as error:
             logger.info("nothing more is to be done for a tenant: %s", error)
         except RagstoneError as error:
@@ -343,11 +345,11 @@ def _is_stopped() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-async def _handed_back(held: Held) -> None:
+async def _hand_back(claimed: ClaimedJobs) -> None:
     """Hand back what is not done. If that fails the leases tell: a worker that is told to stop stops."""
     try:
         with suppress(TenantGone):
-            await held.release()
+            await claimed.release()
     except RagstoneError as error:
         logger.warning("jobs were not handed back, and will be taken up when their leases end: %s", error)
 

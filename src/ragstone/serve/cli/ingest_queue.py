@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 async def queue_files(session: Session, paths: Sequence[Path]) -> int:
     """Queue each document; what was queued will not be lost."""
     from ragstone.core.types import SKIPPED
-    from ragstone.ingest.report import said_of
+    from ragstone.ingest.report import describe_skipped
 
     async with session.engine(create=True) as engine:
         queued, others = await engine.intake.queue(*paths)
     failed = [one for one in others if one.code != SKIPPED]
     _show(session, queued, failed)
-    session.warn(said_of([one for one in others if one.code == SKIPPED]))
+    session.warn(describe_skipped([one for one in others if one.code == SKIPPED]))
     if not failed:
         return OK
     return PARTIAL if queued else FAILURE

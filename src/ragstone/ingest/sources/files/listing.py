@@ -10,7 +10,7 @@ from pathlib import Path
 from ragstone.core.clock import reading_now
 from ragstone.core.errors import RagstoneError
 from ragstone.core.types import SKIPPED, Failure, Item
-from ragstone.ingest.diff import Listing
+from ragstone.ingest.diff import SourceListing
 from ragstone.ingest.sources.files.reading import list_documents
 from ragstone.ingest.sources.files.source import SOURCE, read_files
 from ragstone.ingest.sources.files.walk import as_text, find, own_name, real
@@ -19,19 +19,19 @@ from ragstone.settings.tree import LimitSettings
 
 async def found_at(
     paths: Sequence[str | Path], limits: LimitSettings
-) -> tuple[Iterator[Item | Failure], list[Listing]]:
+) -> tuple[Iterator[Item | Failure], list[SourceListing]]:
     """What there is at these paths, and what is listed under those that are folders."""
     named = [Path(path) for path in paths]
     items = read_files(named, limits.file_mb * 1024 * 1024, limits)
     return items, await asyncio.to_thread(folder_listings, named, limits)
 
 
-def folder_listings(paths: Sequence[Path], limits: LimitSettings) -> list[Listing]:
+def folder_listings(paths: Sequence[Path], limits: LimitSettings) -> list[SourceListing]:
     """One listing per folder that could be seen whole; a file that was named by itself says nothing about others."""
     began = reading_now()
     listed = ((path, _listed(path, limits)) for path in paths if path.is_dir())
     return [
-        Listing(
+        SourceListing(
             SOURCE,
             ids,
             under=own_name(as_text(real(path).as_posix()).rstrip("/") + "/"),

@@ -8,9 +8,9 @@ import pytest
 from tests.unit.ingest.kit import Kit, item
 
 from ragstone.core.ids import content_hash
-from ragstone.ingest.outcomes import Endings
-from ragstone.ingest.report import Tally
-from ragstone.ingest.work import Family, Group, Task
+from ragstone.ingest.outcomes import Outcomes
+from ragstone.ingest.report import RunReport
+from ragstone.ingest.work import JobBatch, ParentDocument, WorkItem
 
 
 @pytest.mark.parametrize(("content", "finished"), [("The mail is here.", True), ("It was another.", False)])
@@ -20,11 +20,11 @@ async def test_what_came_in_with_one_version_does_not_finish_the_next(
     kit = Kit(data_dir)
     await kit.run([item("mail")])
     mail = await kit.document("mail")
-    family = Family(mail.id, content_hash(content), "all of it", waiting=1)
-    last = Task(item("attachment"), Group(), parent_id=mail.id, families=(family,))
+    family = ParentDocument(mail.id, content_hash(content), "all of it", waiting=1)
+    last = WorkItem(item("attachment"), JobBatch(), parent_id=mail.id, pending_parents=(family,))
 
-    async def nobody(_group: Group) -> None: ...
+    async def nobody(_group: JobBatch) -> None: ...
 
-    await Endings(kit.ledger, "t", Tally(), nobody).unchanged(last)
+    await Outcomes(kit.ledger, "t", RunReport(), nobody).record_unchanged(last)
     assert (await kit.document("mail")).recipe == ("all of it" if finished else mail.recipe)
     await kit.ledger.close()

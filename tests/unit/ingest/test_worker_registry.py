@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from ragstone.ingest.jobs import leases as module
-from ragstone.ingest.jobs.leases import Roll
+from ragstone.ingest.jobs.leases import WorkerRegistry
 
 ENROL = """
 import sys, time
 from pathlib import Path
-from ragstone.ingest.jobs.leases import Roll
-with Roll(Path(sys.argv[1])).enrolled(sys.argv[2]):
+from ragstone.ingest.jobs.leases import WorkerRegistry
+with WorkerRegistry(Path(sys.argv[1])).register(sys.argv[2]):
     print("enrolled", flush=True)
     time.sleep(60)
 """
@@ -37,45 +37,45 @@ def died(folder: Path, name: str) -> None:
     process.communicate()
 
 
-def names(roll: Roll) -> list[str]:
-    found = roll.fallen()
+def names(registry: WorkerRegistry) -> list[str]:
+    found = registry.find_dead()
     for one in found:
         one.release()
     return sorted(one.worker for one in found)
 
 
-def test_nobody_has_fallen_where_nobody_worked(tmp_path: Path) -> None:
-    assert Roll(tmp_path / "none").fallen() == []
+def test_an_empty_registry_has_no_dead_workers(tmp_path: Path) -> None:
+    assert WorkerRegistry(tmp_path / "none").find_dead() == []
 
 
-def test_who_lives_has_not_fallen(tmp_path: Path) -> None:
+def test_a_living_worker_is_not_dead(tmp_path: Path) -> None:
     process = living(tmp_path, "host:1:a")
     try:
-        with Roll(tmp_path).enrolled("host:2:b"):
-            assert names(Roll(tmp_path)) == []
+        with WorkerRegistry(tmp_path).register("host:2:b"):
+            assert names(WorkerRegistry(tmp_path)) == []
     finally:
         process.kill()
         process.communicate()
 
 
 def test_who_leaves_is_off_the_roll(tmp_path: Path) -> None:
-    with Roll(tmp_path).enrolled("host:1:a"):
+    with WorkerRegistry(tmp_path).register("host:1:a"):
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_who_was_killed_has_fallen_until_struck(tmp_path: Path) -> None:
+def test_a_killed_worker_is_dead_until_unregistered(tmp_path: Path) -> None:
     died(tmp_path, "host:1:a")
-    roll = Roll(tmp_path)
-    assert names(roll) == ["host:1:a"]
-    (fallen,) = roll.fallen()
-    assert Roll(tmp_path).fallen() == [], "somebody sees to it already"
-    fallen.release()
-    assert names(roll) == ["host:1:a"], "and has left it to others"
-    (fallen,) = roll.fallen()
-    fallen.strike()
-    fallen.release()
-    assert roll.fallen() == []
+    registry = WorkerRegistry(tmp_path)
+    assert names(registry) == ["host:1:a"]
+    (dead,) = registry.find_dead()
+    assert WorkerRegistry(tmp_path).find_dead() == [], "somebody sees to it already"
+    dead.release()
+    assert names(registry) == ["host:1:a"], "and has left it to others"
+    (dead,) = registry.find_dead()
+    dead.unregister()
+    dead.release()
+    assert registry.find_dead() == []
 
 
 def test_who_is_taken_for_dead_before_the_lock_enrols_again(
@@ -91,7 +91,7 @@ def test_who_is_taken_for_dead_before_the_lock_enrols_again(
         flock(handle, operation)
 
     monkeypatch.setattr(module.fcntl, "flock", late)
-    with Roll(tmp_path).enrolled("host:1:a"):
+    with WorkerRegistry(tmp_path).register("host:1:a"):
         monkeypatch.undo()
         assert calls
         (place,) = tmp_path.iterdir()
@@ -100,5 +100,5 @@ def test_who_is_taken_for_dead_before_the_lock_enrols_again(
 
 def test_a_folder_that_cannot_be_written_costs_the_roll_only(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with Roll(tmp_path / "file" / "workers").enrolled("host:1:a"):
+    with WorkerRegistry(tmp_path / "file" / "workers").register("host:1:a"):
         pass
