@@ -11,7 +11,7 @@ from ragstone.ingest.chunkers.code import CodeChunker
 from ragstone.ingest.chunkers.email import EmailChunker
 from ragstone.ingest.chunkers.hybrid import HybridChunker
 from ragstone.ingest.chunkers.markdown import MarkdownChunker
-from ragstone.ingest.chunkers.measure import Limits
+from ragstone.ingest.chunkers.measure import ChunkLimits
 from ragstone.ingest.chunkers.paper import PaperChunker
 from ragstone.ingest.chunkers.plain import (
     ParagraphChunker,
@@ -24,11 +24,11 @@ from ragstone.ingest.chunkers.topics import Embed
 from ragstone.settings.tree import ChunkingSettings
 
 __all__ = [
+    "ChunkLimits",
     "CodeChunker",
     "EmailChunker",
     "Embed",
     "HybridChunker",
-    "Limits",
     "MarkdownChunker",
     "PaperChunker",
     "ParagraphChunker",
@@ -42,7 +42,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 FALLBACK_SIZE = 512
 FALLBACK_OVERLAP = 50
-STRATEGIES: dict[str, Callable[[Limits, ChunkingSettings], Chunker]] = {
+STRATEGIES: dict[str, Callable[[ChunkLimits, ChunkingSettings], Chunker]] = {
     "code": lambda limits, its: CodeChunker(limits, its.min_size, its.context),
     "email": lambda limits, its: EmailChunker(limits, its.context),
     "markdown": lambda limits, its: MarkdownChunker(limits, its.min_size, its.context),
@@ -53,7 +53,7 @@ STRATEGIES: dict[str, Callable[[Limits, ChunkingSettings], Chunker]] = {
     "sliding_window": lambda limits, its: SlidingWindowChunker(limits, its.context),
 }
 """Strategies that need nothing but the text."""
-BY_MEANING: dict[str, Callable[[Limits, ChunkingSettings, Embed, Chunker], Chunker]] = {
+BY_MEANING: dict[str, Callable[[ChunkLimits, ChunkingSettings, Embed, Chunker], Chunker]] = {
     "semantic": lambda limits, its, embed, fallback: SemanticChunker(
         limits, embed, fallback, its.min_size, its.breakpoint, its.context
     ),
@@ -66,7 +66,7 @@ BY_MEANING: dict[str, Callable[[Limits, ChunkingSettings, Embed, Chunker], Chunk
 
 def build_chunker(settings: ChunkingSettings, tokenizer: Tokenizer, embed: Embed | None = None) -> Chunker:
     """The chunker that the settings ask for; one that cuts by meaning becomes recursive where there is no model."""
-    limits = Limits(tokenizer, settings.size, settings.overlap, settings.unit)
+    limits = ChunkLimits(tokenizer, settings.size, settings.overlap, settings.unit)
     if settings.strategy in STRATEGIES:
         return STRATEGIES[settings.strategy](limits, settings)
     fallback = _fallback(limits, settings)
@@ -76,7 +76,7 @@ def build_chunker(settings: ChunkingSettings, tokenizer: Tokenizer, embed: Embed
     return BY_MEANING[settings.strategy](limits, settings, embed, fallback)
 
 
-def _fallback(limits: Limits, settings: ChunkingSettings) -> RecursiveChunker:
+def _fallback(limits: ChunkLimits, settings: ChunkingSettings) -> RecursiveChunker:
     """Chunks as full as they can be; what is not cut by meaning is better found in smaller ones."""
     if settings.strategy == "semantic":
         size = min(limits.size, FALLBACK_SIZE)

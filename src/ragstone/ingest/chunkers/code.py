@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ragstone.core.types import Chunk, Parsed
-from ragstone.ingest.chunkers.cutting import BY_LINE, Span, by_blank_line, by_line, cut, levels_of
-from ragstone.ingest.chunkers.measure import Limits, Ruler
-from ragstone.ingest.chunkers.outline import Unit, units
+from ragstone.ingest.chunkers.cutting import BY_LINE, Span, cut, levels_of, split_blank_lines, split_lines
+from ragstone.ingest.chunkers.measure import ChunkLimits, Ruler
+from ragstone.ingest.chunkers.outline import TextUnit, iter_units
 from ragstone.ingest.chunkers.packing import assemble, line_spans, pack
 from ragstone.language.sentences import sentence_spans
 
@@ -38,7 +38,7 @@ class Symbols:
         return self._paths[found] if found >= 0 else ()
 
 
-def common(paths: Sequence[Path]) -> Path:
+def common_path(paths: Sequence[Path]) -> Path:
     """What all paths begin with; those that are empty have no say."""
     named = [path for path in paths if path]
     if not named:
@@ -57,7 +57,7 @@ NAMED_IN_CONTEXT = 8
 class _Definition:
     """A function, a method, or what stands between them."""
 
-    unit: Unit
+    unit: TextUnit
     path: Path
     home: Path
     """What it is a member of."""
@@ -72,7 +72,7 @@ class CodeChunker:
     Text that is no code is packed in whole blocks.
     """
 
-    limits: Limits
+    limits: ChunkLimits
     min_size: int = 0
     context: bool = True
 
@@ -92,7 +92,8 @@ class CodeChunker:
         if any(block.kind != "code" for block in document.blocks):
             return chunks
         return [
-            self._named(chunk, owner, document.title) for chunk, owner in zip(chunks, owners, strict=True)
+            self._name_chunk(chunk, owner, document.title)
+            for chunk, owner in zip(chunks, owners, strict=True)
         ]
 
     def _groups(self, document: Parsed, ruler: Ruler) -> list[list[_Definition]]:
@@ -115,18 +116,20 @@ class CodeChunker:
 
     def _cut(self, text: str, ruler: Ruler, group: Sequence[_Definition]) -> list[Span]:
         kind = group[0].unit.kind
-        levels = (by_blank_line, by_line) if kind == "code" else levels_of(kind)
+        levels = (split_blank_lines, split_lines) if kind == "code" else levels_of(kind)
         parts = cut(text, ruler, (group[0].unit.start, group[-1].unit.end), self.limits, levels)
         return pack(text, ruler, parts, self.limits, steps=line_spans if kind in BY_LINE else sentence_spans)
 
-    def _named(self, chunk: Chunk, group: Sequence[_Definition], title: str) -> Chunk:
+    def _name_chunk(self, chunk: Chunk, group: Sequence[_Definition], title: str) -> Chunk:
         paths = [definition.path for definition in group]
-        return replace(chunk, section=common(paths), context=_context(title, paths) if self.context else "")
+        return replace(
+            chunk, section=common_path(paths), context=_context(title, paths) if self.context else ""
+        )
 
 
 def _definitions(document: Parsed) -> Iterator[_Definition]:
     symbols = Symbols(document)
-    parts = list(units(document))
+    parts = list(iter_units(document))
     paths = [symbols.at(unit.start) for unit in parts]
     classes = {path for pair in pairwise(paths) for path in pair if _is_class(path, pair)}
     for unit, path in zip(parts, paths, strict=True):

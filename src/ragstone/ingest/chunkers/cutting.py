@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ragstone.core.types import BlockKind
-from ragstone.ingest.chunkers.measure import Limits, Ruler
+from ragstone.ingest.chunkers.measure import ChunkLimits, Ruler
 from ragstone.language.analyzer import UNSPACED
 from ragstone.language.sentences import sentence_spans
 
@@ -38,7 +38,7 @@ def trim(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def between_words(text: str, place: int) -> bool:
+def is_between_words(text: str, place: int) -> bool:
     """Whether a cut here leaves every word whole."""
     if place <= 0 or place >= len(text):
         return True
@@ -48,10 +48,10 @@ def between_words(text: str, place: int) -> bool:
     if max(before, after) < _FIRST_UNSPACED:
         return False
     unspaced = _UNSPACED.match(before) or _UNSPACED.match(after)
-    return bool(unspaced) and between_characters(text, place)
+    return bool(unspaced) and is_between_characters(text, place)
 
 
-def between_characters(text: str, place: int) -> bool:
+def is_between_characters(text: str, place: int) -> bool:
     """Whether a cut here leaves every visible character whole."""
     before, after = text[place - 1], text[place]
     if before == _ZERO_WIDTH_JOINER or _EXTENDS.match(after) or unicodedata.category(after)[0] == "M":
@@ -66,10 +66,10 @@ def between_characters(text: str, place: int) -> bool:
 def last_cut(text: str, limit: int, floor: int) -> int:
     """The best cut at or before `limit` and behind `floor`: between words, or characters where it must be."""
     for place in range(limit, max(floor, limit - LOOK), -1):
-        if between_words(text, place):
+        if is_between_words(text, place):
             return place
     for place in range(limit, max(floor, limit - LONGEST_CLUSTER), -1):
-        if between_characters(text, place):
+        if is_between_characters(text, place):
             return place
     return max(limit, floor + 1)
 
@@ -77,7 +77,7 @@ def last_cut(text: str, limit: int, floor: int) -> int:
 def word_end(text: str, start: int, end: int) -> int:
     """Where the word at `start` ends; one character on when it has no end within reach."""
     for place in range(start + 1, min(end, start + LOOK)):
-        if between_words(text, place):
+        if is_between_words(text, place):
             return place
     return end if end <= start + LOOK else start + 1
 
@@ -85,10 +85,10 @@ def word_end(text: str, start: int, end: int) -> int:
 def next_word(text: str, place: int, ceiling: int) -> int:
     """The first word start at or behind `place`; `ceiling` when there is none before it."""
     for start in range(place, ceiling):
-        if not text[start].isspace() and between_words(text, start):
+        if not text[start].isspace() and is_between_words(text, start):
             return start
     # A cut inside an endless word is followed by another one.
-    inside = place < ceiling and not between_words(text, ceiling) and between_characters(text, place)
+    inside = place < ceiling and not is_between_words(text, ceiling) and is_between_characters(text, place)
     return place if inside else ceiling
 
 
@@ -99,58 +99,58 @@ BY_LINE: frozenset[BlockKind] = frozenset(("code", "table"))
 """Kinds of blocks whose lines mean something: they are cut between them."""
 
 
-def by_sentence(text: str, start: int, end: int) -> Iterator[Span]:
+def split_sentences(text: str, start: int, end: int) -> Iterator[Span]:
     """Sentences, each with the list or heading mark before it."""
     ends = (start + stop for _, stop in sentence_spans(text[start:end]))
-    return _parts(text, start, end, ends)
+    return _split_at(text, start, end, ends)
 
 
-def by_line(text: str, start: int, end: int) -> Iterator[Span]:
+def split_lines(text: str, start: int, end: int) -> Iterator[Span]:
     """Lines with their indentation."""
-    return _indented(text, start, by_separator("\n")(text, start, end))
+    return _with_indent(text, start, level_of_separator("\n")(text, start, end))
 
 
-def by_blank_line(text: str, start: int, end: int) -> Iterator[Span]:
+def split_blank_lines(text: str, start: int, end: int) -> Iterator[Span]:
     """Runs of lines that blank lines keep apart, with their indentation."""
-    return _indented(text, start, by_separator("\n\n")(text, start, end))
+    return _with_indent(text, start, level_of_separator("\n\n")(text, start, end))
 
 
-def by_separator(separator: str) -> Level:
+def level_of_separator(separator: str) -> Level:
     """The level of one separator of the settings; `". "` means sentences, which know abbreviations."""
     if separator.strip() == ".":
-        return by_sentence
+        return split_sentences
     pattern = re.compile(re.escape(separator))
 
     def level(text: str, start: int, end: int) -> Iterator[Span]:
-        return _parts(text, start, end, (match.end() for match in pattern.finditer(text, start, end)))
+        return _split_at(text, start, end, (match.end() for match in pattern.finditer(text, start, end)))
 
     return level
 
 
 def separator_levels(separators: Iterable[str]) -> list[Level]:
     """The levels of the settings' separators; between words is where every cut ends anyway."""
-    return [by_separator(separator) for separator in separators if separator.strip(" ")]
+    return [level_of_separator(separator) for separator in separators if separator.strip(" ")]
 
 
 def levels_of(kind: BlockKind) -> Sequence[Level]:
     """How a block of this kind is cut when it is too large: rows and lines of code stay whole."""
-    return (by_line,) if kind in BY_LINE else (by_sentence,)
+    return (split_lines,) if kind in BY_LINE else (split_sentences,)
 
 
-def cut(text: str, ruler: Ruler, span: Span, limits: Limits, levels: Sequence[Level]) -> list[Span]:
+def cut(text: str, ruler: Ruler, span: Span, limits: ChunkLimits, levels: Sequence[Level]) -> list[Span]:
     """Parts that fit, cut at the first level that makes them fit, between words at last."""
     if ruler.size(*span) <= limits.size:
         return [span]
     if not levels:
         # Smaller than a chunk by the overlap, so that what is repeated still fits.
-        return list(windows(text, ruler, span, limits.size - limits.overlap, 0))
+        return list(cut_windows(text, ruler, span, limits.size - limits.overlap, 0))
     parts: list[Span] = []
     for part in levels[0](text, *span):
         parts.extend(cut(text, ruler, part, limits, levels[1:]))
     return parts
 
 
-def windows(text: str, ruler: Ruler, span: Span, size: int, overlap: int) -> Iterator[Span]:
+def cut_windows(text: str, ruler: Ruler, span: Span, size: int, overlap: int) -> Iterator[Span]:
     """Spans of whole words as large as fits, each beginning with the last words of the one before."""
     start, end = trim(text, *span)
     fresh = start
@@ -166,13 +166,13 @@ def windows(text: str, ruler: Ruler, span: Span, size: int, overlap: int) -> Ite
             start = next_word(text, min(fresh, max(earliest, room, ruler.back(fresh, overlap))), fresh)
 
 
-def _indented(text: str, start: int, parts: Iterable[Span]) -> Iterator[Span]:
+def _with_indent(text: str, start: int, parts: Iterable[Span]) -> Iterator[Span]:
     for first, last in parts:
         line = text.rfind("\n", start, first) + 1
         yield max(line, start), last
 
 
-def _parts(text: str, start: int, end: int, ends: Iterable[int]) -> Iterator[Span]:
+def _split_at(text: str, start: int, end: int, ends: Iterable[int]) -> Iterator[Span]:
     for stop in (*ends, end):
         first, last = trim(text, start, stop)
         if first < last:

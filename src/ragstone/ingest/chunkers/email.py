@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from ragstone.core.types import Block, Chunk, Parsed
 from ragstone.ingest.chunkers.cutting import Span
-from ragstone.ingest.chunkers.measure import Limits
-from ragstone.ingest.chunkers.outline import Unit, units
+from ragstone.ingest.chunkers.measure import ChunkLimits
+from ragstone.ingest.chunkers.outline import TextUnit, iter_units
 from ragstone.ingest.chunkers.packing import assemble, fill
 from ragstone.ingest.parsers.mail.marks import begins_message
 
@@ -25,7 +25,7 @@ class EmailChunker:
     line with the subject as context, those of a forwarded message also that message's own.
     """
 
-    limits: Limits
+    limits: ChunkLimits
     context: bool = True
 
     @property
@@ -36,7 +36,7 @@ class EmailChunker:
         ruler = self.limits.ruler(document.text)
         spans: list[Span] = []
         for message in _messages(document):
-            spans += fill(document.text, ruler, _with_leads(document.text, units(message)), self.limits)
+            spans += fill(document.text, ruler, _with_leads(document.text, iter_units(message)), self.limits)
         chunks = assemble(document, ruler, spans, context=False)
         if not self.context:
             return chunks
@@ -54,9 +54,9 @@ def _messages(document: Parsed) -> Iterator[Parsed]:
     yield replace(document, blocks=tuple(message))
 
 
-def _with_leads(text: str, message: Iterable[Unit]) -> Iterator[Unit]:
+def _with_leads(text: str, message: Iterable[TextUnit]) -> Iterator[TextUnit]:
     """The units with greetings and quotes joined to what follows them, as headings are already."""
-    lead: Unit | None = None
+    lead: TextUnit | None = None
     for unit in message:
         joined = replace(unit, start=lead.start) if lead else unit
         lead = joined if _leads(text, unit) else None
@@ -66,7 +66,7 @@ def _with_leads(text: str, message: Iterable[Unit]) -> Iterator[Unit]:
         yield lead
 
 
-def _leads(text: str, unit: Unit) -> bool:
+def _leads(text: str, unit: TextUnit) -> bool:
     is_short = unit.kind == "paragraph" and unit.end - unit.start <= _LONGEST_GREETING
     return unit.kind == "quote" or (is_short and text[unit.end - 1] in _GREETING_END)
 

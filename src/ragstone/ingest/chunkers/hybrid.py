@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Chunk, Parsed
-from ragstone.ingest.chunkers.cutting import BY_LINE, Span, by_line, cut, separator_levels
-from ragstone.ingest.chunkers.measure import Limits, Ruler
-from ragstone.ingest.chunkers.outline import Unit
+from ragstone.ingest.chunkers.cutting import BY_LINE, Span, cut, separator_levels, split_lines
+from ragstone.ingest.chunkers.measure import ChunkLimits, Ruler
+from ragstone.ingest.chunkers.outline import TextUnit
 from ragstone.ingest.chunkers.packing import assemble, pack_evenly, repeat_from
-from ragstone.ingest.chunkers.plain import Group, grow, placed
+from ragstone.ingest.chunkers.plain import BlockGroup, group_blocks, place_chunks
 from ragstone.ingest.chunkers.topics import (
     Embed,
     Topic,
-    by_meaning,
+    add_shift,
+    cut_by_meaning,
+    cut_segments,
     find_topics,
     join_small,
-    segments,
-    with_shift,
 )
 
 REPEATED_SENTENCES = 2
@@ -45,7 +45,7 @@ class HybridChunker:
     model fails, the document is cut by `fallback`.
     """
 
-    limits: Limits
+    limits: ChunkLimits
     embed: Embed
     fallback: Chunker
     min_size: int = 0
@@ -59,33 +59,37 @@ class HybridChunker:
         return f"hybrid {self.limits.fingerprint} {options} context={self.context} or {self.fallback.fingerprint}"
 
     def chunk(self, document: Parsed) -> list[Chunk]:
-        return by_meaning(document, self._chunk, self.fallback)
+        return cut_by_meaning(document, self._chunk, self.fallback)
 
     def _chunk(self, document: Parsed) -> list[Chunk]:
         ruler = self.limits.ruler(document.text)
-        groups = grow(document, ruler, self.limits.size, self.limits.least(self.min_size))
+        groups = group_blocks(document, ruler, self.limits.size, self.limits.least(self.min_size))
         pieces = self._pieces(document.text, ruler, groups)
         spans = self._overlapping(document, ruler, pieces, groups)
-        chunks = placed(
+        chunks = place_chunks(
             assemble(document, ruler, spans, context=self.context), [piece.group for piece in pieces], groups
         )
-        return [with_shift(chunk, piece.similarity) for chunk, piece in zip(chunks, pieces, strict=True)]
+        return [add_shift(chunk, piece.similarity) for chunk, piece in zip(chunks, pieces, strict=True)]
 
-    def _pieces(self, text: str, ruler: Ruler, groups: Sequence[Group]) -> list[_Piece]:
+    def _pieces(self, text: str, ruler: Ruler, groups: Sequence[BlockGroup]) -> list[_Piece]:
         large = [number for number, group in enumerate(groups) if self._is_large_prose(ruler, group)]
-        prose = [segments(text, [Unit(groups[at].start, groups[at].end, groups[at].kind)]) for at in large]
+        prose = [
+            cut_segments(text, [TextUnit(groups[at].start, groups[at].end, groups[at].kind)]) for at in large
+        ]
         topics = dict(zip(large, find_topics(text, prose, self.embed, self.breakpoint), strict=True))
         pieces: list[_Piece] = []
         for number, group in enumerate(groups):
             if number in topics:
                 pieces += self._by_topic(text, ruler, number, topics[number])
                 continue
-            lines = cut(text, ruler, (group.start, group.end), replace(self.limits, overlap=0), (by_line,))
+            lines = cut(
+                text, ruler, (group.start, group.end), replace(self.limits, overlap=0), (split_lines,)
+            )
             packed = pack_evenly(text, ruler, lines, replace(self.limits, overlap=0))
             pieces += [_Piece(start, end, number) for start, end in packed]
         return pieces
 
-    def _is_large_prose(self, ruler: Ruler, group: Group) -> bool:
+    def _is_large_prose(self, ruler: Ruler, group: BlockGroup) -> bool:
         return group.kind not in BY_LINE and ruler.size(group.start, group.end) > self.limits.size
 
     def _by_topic(self, text: str, ruler: Ruler, number: int, topics: Sequence[Topic]) -> list[_Piece]:
@@ -106,7 +110,7 @@ class HybridChunker:
         return pieces
 
     def _overlapping(
-        self, document: Parsed, ruler: Ruler, pieces: Sequence[_Piece], groups: Sequence[Group]
+        self, document: Parsed, ruler: Ruler, pieces: Sequence[_Piece], groups: Sequence[BlockGroup]
     ) -> list[Span]:
         tables = [(block.start, block.end) for block in document.blocks if block.kind == "table"]
         spans = [(piece.start, piece.end) for piece in pieces]
@@ -126,7 +130,7 @@ class HybridChunker:
         return spans
 
 
-def _go_on(before: Group, after: Group) -> bool:
+def _go_on(before: BlockGroup, after: BlockGroup) -> bool:
     """Whether one is the prose of a section and the other goes on with it."""
     prose = before.kind not in BY_LINE and after.kind not in BY_LINE
     return prose and not before.only_headings and before.section == after.section

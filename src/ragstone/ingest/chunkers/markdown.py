@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers.cutting import Span
-from ragstone.ingest.chunkers.measure import Limits, Ruler
-from ragstone.ingest.chunkers.outline import Unit, by_section, units
+from ragstone.ingest.chunkers.measure import ChunkLimits, Ruler
+from ragstone.ingest.chunkers.outline import TextUnit, group_by_section, iter_units
 from ragstone.ingest.chunkers.packing import assemble, fill
 
 
@@ -20,7 +20,7 @@ class MarkdownChunker:
     one of them is smaller than `min_size` and both fit together.
     """
 
-    limits: Limits
+    limits: ChunkLimits
     min_size: int = 0
     context: bool = True
 
@@ -30,13 +30,13 @@ class MarkdownChunker:
 
     def chunk(self, document: Parsed) -> list[Chunk]:
         ruler = self.limits.ruler(document.text)
-        sections = by_section(units(document))
+        sections = group_by_section(iter_units(document))
         spans: list[Span] = []
         for section in self._join_small(ruler, sections) if self.min_size else sections:
             spans += fill(document.text, ruler, section, self.limits)
         return assemble(document, ruler, spans, context=self.context)
 
-    def _join_small(self, ruler: Ruler, sections: list[list[Unit]]) -> list[list[Unit]]:
+    def _join_small(self, ruler: Ruler, sections: list[list[TextUnit]]) -> list[list[TextUnit]]:
         joined = sections[:1]
         for section in sections[1:]:
             before = ruler.size(joined[-1][0].start, joined[-1][-1].end)

@@ -76,7 +76,7 @@ TINY = {"tokens": 100, "chars": 400}
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ChunkLimits:
     """The most a chunk holds and the most it repeats of the one before, in tokens or characters."""
 
     tokenizer: Tokenizer

@@ -16,7 +16,7 @@ _CAPTION_AND_NAMES = 3
 _LONGEST_HEADER = 400
 
 
-def header_of(text: str, table: Block) -> tuple[int, str]:
+def find_table_header(text: str, table: Block) -> tuple[int, str]:
     """Where a table's head ends, and its words: caption, names of the columns, the rule under them."""
     ends = list(islice(_line_ends(text, table), _CAPTION_AND_NAMES + 1))
     barred = (number for number, end in enumerate(ends) if "|" in text[table.start : end])
@@ -40,7 +40,7 @@ LONGEST_HEAD = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class TextUnit:
     """A block together with the headings right before it, so that no chunk ends in a heading."""
 
     start: int
@@ -55,7 +55,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChunkPlace:
     """What a chunk inherits from the blocks it covers."""
 
     section: tuple[str, ...]
@@ -79,7 +79,7 @@ class Outline:
         self._sections = list(_sections(document))
         self.has_headings = any(block.kind == "heading" for block in document.blocks)
 
-    def place(self, start: int, end: int) -> Place:
+    def place(self, start: int, end: int) -> ChunkPlace:
         """The section and kind of the first block in the span that is no heading; the page it begins on."""
         first = max(0, bisect_right(self._starts, start) - 1)
         lead = first
@@ -91,12 +91,12 @@ class Outline:
             lead += 1
         block, kind = self._blocks[first], self._blocks[lead].kind
         pages = tuple(self._page_starts(first, end))
-        return Place(self._sections[lead], block.page, kind, *self._header(block, start), pages)
+        return ChunkPlace(self._sections[lead], block.page, kind, *self._header(block, start), pages)
 
     def _header(self, block: Block, start: int) -> tuple[str, TableHead | None]:
         if block.kind != "table" or not block.start < start < block.end:
             return "", None
-        head_end, header = header_of(self._text, block)
+        head_end, header = find_table_header(self._text, block)
         if start <= head_end:
             return "", None
         whole = TableHead(block.start, block.page, self._text[block.start : head_end])
@@ -108,7 +108,7 @@ class Outline:
                 yield PageStart(block.start, block.page)
 
 
-def units(document: Parsed) -> Iterator[Unit]:
+def iter_units(document: Parsed) -> Iterator[TextUnit]:
     """The blocks in order, headings joined to what follows them."""
     headings: list[Block] = []
     for block in document.blocks:
@@ -116,15 +116,15 @@ def units(document: Parsed) -> Iterator[Unit]:
             headings.append(block)
             continue
         start = headings[0].start if headings else block.start
-        yield Unit(start, block.end, block.kind, headings[-1].end if headings else 0)
+        yield TextUnit(start, block.end, block.kind, headings[-1].end if headings else 0)
         headings.clear()
     if headings:
-        yield Unit(headings[0].start, headings[-1].end, "heading", headings[-1].end)
+        yield TextUnit(headings[0].start, headings[-1].end, "heading", headings[-1].end)
 
 
-def by_section(parts: Iterable[Unit]) -> list[list[Unit]]:
+def group_by_section(parts: Iterable[TextUnit]) -> list[list[TextUnit]]:
     """The units of each section together, in order."""
-    sections: list[list[Unit]] = []
+    sections: list[list[TextUnit]] = []
     for unit in parts:
         if sections and not unit.opens_section:
             sections[-1].append(unit)

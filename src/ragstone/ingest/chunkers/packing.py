@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from ragstone.core.documents import place_metadata
 from ragstone.core.types import Chunk, Parsed
-from ragstone.ingest.chunkers.cutting import Span, by_line, cut, levels_of, next_word, skip_space
-from ragstone.ingest.chunkers.measure import Limits, Ruler
-from ragstone.ingest.chunkers.outline import Outline, Place, Unit
+from ragstone.ingest.chunkers.cutting import Span, cut, levels_of, next_word, skip_space, split_lines
+from ragstone.ingest.chunkers.measure import ChunkLimits, Ruler
+from ragstone.ingest.chunkers.outline import ChunkPlace, Outline, TextUnit
 from ragstone.language.sentences import sentence_spans
 
 
@@ -37,7 +37,7 @@ def assemble(document: Parsed, ruler: Ruler, spans: Iterable[Span], *, context: 
     return chunks
 
 
-def context_of(title: str, section: Sequence[str]) -> str:
+def format_context(title: str, section: Sequence[str]) -> str:
     """Title and section path as two headings and a blank line; what is missing is left out."""
     lines = []
     if title.strip():
@@ -47,8 +47,8 @@ def context_of(title: str, section: Sequence[str]) -> str:
     return "".join(lines) + "\n" if lines else ""
 
 
-def _context(document: Parsed, outline: Outline, place: Place) -> str:
-    headings = context_of(document.title, place.section) if outline.has_headings else ""
+def _context(document: Parsed, outline: Outline, place: ChunkPlace) -> str:
+    headings = format_context(document.title, place.section) if outline.has_headings else ""
     return f"{headings}{place.header}\n" if place.header else headings
 
 
@@ -58,10 +58,12 @@ Steps = Callable[[str], Iterable[Span]]
 
 def line_spans(text: str) -> Iterable[Span]:
     """Lines with their indentation: where code and tables may be repeated from."""
-    return by_line(text, 0, len(text))
+    return split_lines(text, 0, len(text))
 
 
-def fill(text: str, ruler: Ruler, units: Iterable[Unit], limits: Limits, least: int = 0) -> list[Span]:
+def fill(
+    text: str, ruler: Ruler, units: Iterable[TextUnit], limits: ChunkLimits, least: int = 0
+) -> list[Span]:
     """Chunks over neighbouring units, as many as fit. A table is whole, or in rows of its own.
 
     Where the last chunk would be smaller than `least`, the others leave more to it.
@@ -86,7 +88,7 @@ def pack(
     text: str,
     ruler: Ruler,
     parts: Sequence[Span],
-    limits: Limits,
+    limits: ChunkLimits,
     whole: Sequence[Span] = (),
     steps: Steps = sentence_spans,
 ) -> list[Span]:
@@ -105,7 +107,12 @@ def pack(
 
 
 def pack_evenly(
-    text: str, ruler: Ruler, parts: Sequence[Span], limits: Limits, whole: Sequence[Span] = (), least: int = 0
+    text: str,
+    ruler: Ruler,
+    parts: Sequence[Span],
+    limits: ChunkLimits,
+    whole: Sequence[Span] = (),
+    least: int = 0,
 ) -> list[Span]:
     """As `pack` does, but the last chunk is not left with less than `least` where the others can spare it."""
     packed = pack(text, ruler, parts, limits, whole)
@@ -124,7 +131,7 @@ def repeat_from(
     ruler: Ruler,
     previous: int,
     part: Span,
-    limits: Limits,
+    limits: ChunkLimits,
     *,
     whole: Sequence[Span] = (),
     steps: Steps = sentence_spans,

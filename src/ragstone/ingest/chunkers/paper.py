@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ragstone.core.types import Block, Chunk, Parsed
 from ragstone.ingest.chunkers.cutting import trim
 from ragstone.ingest.chunkers.markdown import MarkdownChunker
-from ragstone.ingest.chunkers.measure import Limits
+from ragstone.ingest.chunkers.measure import ChunkLimits
 
 _NAMES = """
 abstract, summary, executive summary, keywords, key words, index terms, introduction, background, motivation,
@@ -49,7 +49,7 @@ class SectionLine:
     """Whether papers use this name; one that they do not may be a coincidence."""
 
 
-class Reader:
+class SectionReader:
     """Goes through the blocks of one document in order and remembers which number must come next."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Reader:
 
     def _section(self, start: int, line: str, before: str, following: str) -> SectionLine | None:
         if not before and (run_in := _RUN_IN.match(line)):
-            return SectionLine(start, start + run_in.end(), cited(run_in[1]), 1, known=True)
+            return SectionLine(start, start + run_in.end(), format_name(run_in[1]), 1, known=True)
         number, name = split_number(line.strip())
         if len(line) > LONGEST or not name[:1].isupper() or len(line.split()) > MOST_WORDS:
             return None
@@ -87,7 +87,7 @@ class Reader:
         if not (known and stands_alone) and not self._looks_like_one(number, name, before, following):
             return None
         self._note(number, name)
-        return SectionLine(start, start + len(line.rstrip()), cited(name), depth_of(number), known)
+        return SectionLine(start, start + len(line.rstrip()), format_name(name), depth_of(number), known)
 
     def _looks_like_one(self, number: str, name: str, before: str, following: str) -> bool:
         if before or self._in_list or name[-1] in ".,;:!?" or len(name) < 4:
@@ -107,7 +107,7 @@ class Reader:
     def _note(self, number: str, name: str) -> None:
         self._last = _parts(number) or self._last
         if is_known(name):
-            self._in_list = plain(name) in LISTS
+            self._in_list = normalize_name(name) in LISTS
 
 
 def split_number(line: str) -> tuple[str, str]:
@@ -118,16 +118,16 @@ def split_number(line: str) -> tuple[str, str]:
 
 def is_known(name: str) -> bool:
     """Whether papers use this name for a section."""
-    words = plain(name)
+    words = normalize_name(name)
     return words in NAMES or bool(_APPENDIX.fullmatch(words))
 
 
-def plain(name: str) -> str:
+def normalize_name(name: str) -> str:
     """A name as the list of names has it."""
     return " ".join(name.rstrip(".:— ").lower().replace("&", "and").split())
 
 
-def cited(name: str) -> str:
+def format_name(name: str) -> str:
     """A name as a citation shows it: not shouted, without a colon."""
     bare = " ".join(name.rstrip(".:— ").split())
     return bare.capitalize() if bare.isupper() else bare
@@ -153,7 +153,7 @@ class PaperChunker:
     Sections are the document's headings and, where a text has lost them, lines that name one.
     """
 
-    limits: Limits
+    limits: ChunkLimits
     context: bool = True
 
     @property
@@ -161,12 +161,12 @@ class PaperChunker:
         return f"paper {self.limits.fingerprint} context={self.context}"
 
     def chunk(self, document: Parsed) -> list[Chunk]:
-        return MarkdownChunker(self.limits, 0, self.context).chunk(with_sections(document))
+        return MarkdownChunker(self.limits, 0, self.context).chunk(add_section_headings(document))
 
 
-def with_sections(document: Parsed) -> Parsed:
+def add_section_headings(document: Parsed) -> Parsed:
     """The document with a heading block for every section that is found; its text stays what it was."""
-    reader = Reader()
+    reader = SectionReader()
     found: list[list[SectionLine]] = []
     known = 0
     for block in document.blocks:
@@ -189,7 +189,7 @@ def with_sections(document: Parsed) -> Parsed:
 def _split(text: str, block: Block, lines: Sequence[SectionLine], base: int) -> Iterator[Block]:
     if block.kind == "heading":
         name = split_number(block.label)[1]
-        yield replace(block, label=cited(name)) if is_known(name) else block
+        yield replace(block, label=format_name(name)) if is_known(name) else block
         return
     if not lines:
         yield block

@@ -6,14 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ragstone.core.types import Block, BlockKind, Chunk, Parsed
-from ragstone.ingest.chunkers.cutting import Span, by_line, by_sentence, cut, separator_levels, windows
-from ragstone.ingest.chunkers.measure import Limits, Ruler
-from ragstone.ingest.chunkers.outline import units
+from ragstone.ingest.chunkers.cutting import (
+    Span,
+    cut,
+    cut_windows,
+    separator_levels,
+    split_lines,
+    split_sentences,
+)
+from ragstone.ingest.chunkers.measure import ChunkLimits, Ruler
+from ragstone.ingest.chunkers.outline import iter_units
 from ragstone.ingest.chunkers.packing import assemble, fill, line_spans, pack
 
 
 @dataclass(slots=True)
-class Group:
+class BlockGroup:
     """Blocks that share a chunk, or the one block that is cut into several."""
 
     start: int
@@ -27,9 +34,9 @@ class Group:
     only_headings: bool
 
 
-def grow(document: Parsed, ruler: Ruler, size: int, min_size: int) -> list[Group]:
+def group_blocks(document: Parsed, ruler: Ruler, size: int, min_size: int) -> list[BlockGroup]:
     """One group per heading and per block; small neighbours of one section share one while they fit `size`."""
-    groups: list[Group] = []
+    groups: list[BlockGroup] = []
     open_headings: list[tuple[int, int]] = []  # Markdown level and group of each heading above
     section = -1
     for number, block in enumerate(document.blocks):
@@ -40,14 +47,14 @@ def grow(document: Parsed, ruler: Ruler, size: int, min_size: int) -> list[Group
         parent = open_headings[-1][1] if open_headings else None
         if (
             groups
-            and _related(groups, block, parent, section)
+            and _belongs(groups, block, parent, section)
             and _fits(groups[-1], block, ruler, size, min_size)
         ):
             groups[-1].end = block.end
             groups[-1].only_headings &= heading
         else:
             level = len(open_headings) + 1
-            groups.append(Group(block.start, block.end, block.kind, level, parent, section, heading))
+            groups.append(BlockGroup(block.start, block.end, block.kind, level, parent, section, heading))
         if heading:
             section = number
             groups[-1].section = section
@@ -55,7 +62,7 @@ def grow(document: Parsed, ruler: Ruler, size: int, min_size: int) -> list[Group
     return groups
 
 
-def placed(chunks: Sequence[Chunk], owners: Sequence[int], groups: Sequence[Group]) -> list[Chunk]:
+def place_chunks(chunks: Sequence[Chunk], owners: Sequence[int], groups: Sequence[BlockGroup]) -> list[Chunk]:
     """The chunks with their level and parent; `owners` are the groups they were cut from."""
     first_chunks: dict[int, int] = {}
     for chunk, owner in zip(chunks, owners, strict=True):
@@ -68,14 +75,14 @@ def placed(chunks: Sequence[Chunk], owners: Sequence[int], groups: Sequence[Grou
     return found
 
 
-def _related(groups: Sequence[Group], block: Block, parent: int | None, section: int) -> bool:
+def _belongs(groups: Sequence[BlockGroup], block: Block, parent: int | None, section: int) -> bool:
     if block.kind == "heading":
         # A bare heading goes with the one below it, not with a sibling.
         return groups[-1].only_headings and parent == len(groups) - 1
     return groups[-1].section == section
 
 
-def _fits(last: Group, block: Block, ruler: Ruler, size: int, min_size: int) -> bool:
+def _fits(last: BlockGroup, block: Block, ruler: Ruler, size: int, min_size: int) -> bool:
     small = min(ruler.size(last.start, last.end), ruler.size(block.start, block.end)) < min_size
     return small and ruler.size(last.start, block.end) <= size
 
@@ -84,7 +91,7 @@ def _fits(last: Group, block: Block, ruler: Ruler, size: int, min_size: int) -> 
 class ParagraphChunker:
     """Packs paragraphs, lists, tables and code up to the size; only one larger than that is cut."""
 
-    limits: Limits
+    limits: ChunkLimits
     context: bool = True
 
     @property
@@ -93,7 +100,7 @@ class ParagraphChunker:
 
     def chunk(self, document: Parsed) -> list[Chunk]:
         ruler = self.limits.ruler(document.text)
-        spans = fill(document.text, ruler, units(document), self.limits)
+        spans = fill(document.text, ruler, iter_units(document), self.limits)
         return assemble(document, ruler, spans, context=self.context)
 
 
@@ -101,7 +108,7 @@ class ParagraphChunker:
 class SentenceChunker:
     """Packs sentences up to the size; only a sentence larger than that is cut."""
 
-    limits: Limits
+    limits: ChunkLimits
     context: bool = True
 
     @property
@@ -113,7 +120,7 @@ class SentenceChunker:
         ruler = self.limits.ruler(text)
         parts: list[Span] = []
         for block in document.blocks:
-            for sentence in by_sentence(text, block.start, block.end):
+            for sentence in split_sentences(text, block.start, block.end):
                 parts.extend(cut(text, ruler, sentence, self.limits, ()))
         return assemble(document, ruler, pack(text, ruler, parts, self.limits), context=self.context)
 
@@ -122,7 +129,7 @@ class SentenceChunker:
 class SlidingWindowChunker:
     """Cuts between words wherever a window is full; structure plays no part."""
 
-    limits: Limits
+    limits: ChunkLimits
     context: bool = True
 
     @property
@@ -132,7 +139,7 @@ class SlidingWindowChunker:
     def chunk(self, document: Parsed) -> list[Chunk]:
         ruler = self.limits.ruler(document.text)
         whole = (0, len(document.text))
-        spans = windows(document.text, ruler, whole, self.limits.size, self.limits.overlap)
+        spans = cut_windows(document.text, ruler, whole, self.limits.size, self.limits.overlap)
         return assemble(document, ruler, spans, context=self.context)
 
 
@@ -147,7 +154,7 @@ class RecursiveChunker:
     between rows only.
     """
 
-    limits: Limits
+    limits: ChunkLimits
     min_size: int = 0
     separators: tuple[str, ...] = ("\n\n", "\n", ". ", " ")
     context: bool = True
@@ -161,16 +168,16 @@ class RecursiveChunker:
         text = document.text
         ruler = self.limits.ruler(text)
         levels = separator_levels(self.separators)
-        groups = grow(document, ruler, self.limits.size, self.min_size)
+        groups = group_blocks(document, ruler, self.limits.size, self.min_size)
         spans: list[Span] = []
         owners: list[int] = []
         for number, group in enumerate(groups):
             whole = (group.start, group.end)
             if group.kind == "table":
-                rows = cut(text, ruler, whole, self.limits, (by_line,))
+                rows = cut(text, ruler, whole, self.limits, (split_lines,))
                 packed = pack(text, ruler, rows, self.limits, steps=line_spans)
             else:
                 packed = pack(text, ruler, cut(text, ruler, whole, self.limits, levels), self.limits)
             spans += packed
             owners += [number] * len(packed)
-        return placed(assemble(document, ruler, spans, context=self.context), owners, groups)
+        return place_chunks(assemble(document, ruler, spans, context=self.context), owners, groups)

@@ -8,10 +8,17 @@ from dataclasses import dataclass
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers.cutting import Span
-from ragstone.ingest.chunkers.measure import Limits
-from ragstone.ingest.chunkers.outline import by_section, units
+from ragstone.ingest.chunkers.measure import ChunkLimits
+from ragstone.ingest.chunkers.outline import group_by_section, iter_units
 from ragstone.ingest.chunkers.packing import assemble, fill
-from ragstone.ingest.chunkers.topics import Embed, by_meaning, find_topics, join_small, segments, with_shift
+from ragstone.ingest.chunkers.topics import (
+    Embed,
+    add_shift,
+    cut_by_meaning,
+    cut_segments,
+    find_topics,
+    join_small,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +30,7 @@ class SemanticChunker:
     is cut by `fallback`.
     """
 
-    limits: Limits
+    limits: ChunkLimits
     embed: Embed
     fallback: Chunker
     min_size: int = 0
@@ -36,13 +43,13 @@ class SemanticChunker:
         return f"semantic {self.limits.fingerprint} {options} or {self.fallback.fingerprint}"
 
     def chunk(self, document: Parsed) -> list[Chunk]:
-        return by_meaning(document, self._chunk, self.fallback)
+        return cut_by_meaning(document, self._chunk, self.fallback)
 
     def _chunk(self, document: Parsed) -> list[Chunk]:
         text = document.text
         ruler = self.limits.ruler(text)
         least = self.limits.least(self.min_size)
-        sections = [segments(text, section) for section in by_section(units(document))]
+        sections = [cut_segments(text, section) for section in group_by_section(iter_units(document))]
         spans: list[Span] = []
         shifts: list[float] = []
         for topics in find_topics(text, sections, self.embed, self.breakpoint):
@@ -51,4 +58,4 @@ class SemanticChunker:
                 spans += filled
                 shifts += [topic.similarity, *[math.nan] * (len(filled) - 1)]
         chunks = assemble(document, ruler, spans, context=self.context)
-        return [with_shift(chunk, shift) for chunk, shift in zip(chunks, shifts, strict=True)]
+        return [add_shift(chunk, shift) for chunk, shift in zip(chunks, shifts, strict=True)]

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import BlockKind, Chunk, Matrix, Parsed
-from ragstone.ingest.chunkers.cutting import BY_LINE, Span, by_sentence
+from ragstone.ingest.chunkers.cutting import BY_LINE, Span, split_sentences
 from ragstone.ingest.chunkers.measure import Ruler
-from ragstone.ingest.chunkers.outline import Unit
+from ragstone.ingest.chunkers.outline import TextUnit
 
 FEWEST = 3
 MOST = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class TopicSegment:
     """Three to five sentences, or one block of code or one table; fewer only where a section has no more."""
 
     parts: tuple[Span, ...]
@@ -38,39 +38,39 @@ class Segment:
         return self.parts[-1][1]
 
 
-def segments(text: str, section: Iterable[Unit]) -> list[Segment]:
+def cut_segments(text: str, section: Iterable[TextUnit]) -> list[TopicSegment]:
     """The segments of one section. Those of a paragraph end with it where it has sentences enough."""
-    found: list[Segment] = []
+    found: list[TopicSegment] = []
     paragraphs: list[list[Span]] = []
     for unit in section:
         if unit.kind in BY_LINE:
-            found += _prose(paragraphs)
-            found.append(Segment(((unit.start, unit.end),), unit.kind))
+            found += _cut_prose(paragraphs)
+            found.append(TopicSegment(((unit.start, unit.end),), unit.kind))
             paragraphs = []
         else:
-            paragraphs.append(_sentences(text, unit))
-    found += _prose(paragraphs)
+            paragraphs.append(_split_sentences(text, unit))
+    found += _cut_prose(paragraphs)
     return found
 
 
-def _sentences(text: str, unit: Unit) -> list[Span]:
+def _split_sentences(text: str, unit: TextUnit) -> list[Span]:
     """A unit's sentences; its headings are part of the first one."""
-    parts = list(by_sentence(text, unit.start, unit.end))
+    parts = list(split_sentences(text, unit.start, unit.end))
     headings = sum(end <= unit.headings_end for _, end in parts)
     if 0 < headings < len(parts):
         return [(unit.start, parts[headings][1]), *parts[headings + 1 :]]
     return parts
 
 
-def _prose(paragraphs: Sequence[list[Span]]) -> Iterator[Segment]:
-    for sentences in _joined(paragraphs):
+def _cut_prose(paragraphs: Sequence[list[Span]]) -> Iterator[TopicSegment]:
+    for sentences in _join_paragraphs(paragraphs):
         count = -(-len(sentences) // MOST)
         cuts = [len(sentences) * number // count for number in range(count + 1)]
         for first, last in pairwise(cuts):
-            yield Segment(tuple(sentences[first:last]), "paragraph")
+            yield TopicSegment(tuple(sentences[first:last]), "paragraph")
 
 
-def _joined(paragraphs: Sequence[list[Span]]) -> list[list[Span]]:
+def _join_paragraphs(paragraphs: Sequence[list[Span]]) -> list[list[Span]]:
     """Paragraphs with too few sentences go with the next one, the last of them with the one before."""
     joined: list[list[Span]] = []
     for sentences in paragraphs:
@@ -96,7 +96,7 @@ MAX_SEGMENTS = 20_000
 class Topic:
     """Segments that belong together, and the cosine of the first one to what stands before it."""
 
-    segments: tuple[Segment, ...]
+    segments: tuple[TopicSegment, ...]
     similarity: float = math.nan
     """Not a number where nothing stands before it, or nothing could be compared."""
 
@@ -109,13 +109,13 @@ class Topic:
         return self.segments[-1].end
 
     @property
-    def units(self) -> Iterator[Unit]:
+    def units(self) -> Iterator[TextUnit]:
         """Its sentences, tables and blocks of code."""
-        return (Unit(start, end, part.kind) for part in self.segments for start, end in part.parts)
+        return (TextUnit(start, end, part.kind) for part in self.segments for start, end in part.parts)
 
 
 def find_topics(
-    text: str, sections: Sequence[Sequence[Segment]], embed: Embed, threshold: float
+    text: str, sections: Sequence[Sequence[TopicSegment]], embed: Embed, threshold: float
 ) -> list[list[Topic]]:
     """The topics of each section: segments less alike than `threshold` are cut apart."""
     compared = [part for section in sections if len(section) > 1 for part in section]
@@ -149,15 +149,15 @@ def join_small(topics: Sequence[Topic], ruler: Ruler, least: int, most: int) -> 
     return joined
 
 
-def with_shift(chunk: Chunk, similarity: float) -> Chunk:
+def add_shift(chunk: Chunk, similarity: float) -> Chunk:
     """The chunk with how much the topic changes at its start, from 0 to 2, where that is known."""
     if math.isnan(similarity):
         return chunk
     return replace(chunk, metadata={**chunk.metadata, "topic_shift_score": round(1 - similarity, 4)})
 
 
-def _topics(section: Sequence[Segment], cosines: Sequence[float], threshold: float) -> list[Topic]:
-    topics: list[tuple[list[Segment], float]] = []
+def _topics(section: Sequence[TopicSegment], cosines: Sequence[float], threshold: float) -> list[Topic]:
+    topics: list[tuple[list[TopicSegment], float]] = []
     for number, (segment, cosine) in enumerate(zip(section, cosines, strict=True)):
         if number and not cosine < threshold:
             topics[-1][0].append(segment)
@@ -182,7 +182,7 @@ def _cosines(texts: Sequence[str], embed: Embed) -> Iterator[float]:
         before = rows[-1:]
 
 
-def by_meaning(document: Parsed, cut: Callable[[Parsed], list[Chunk]], otherwise: Chunker) -> list[Chunk]:
+def cut_by_meaning(document: Parsed, cut: Callable[[Parsed], list[Chunk]], otherwise: Chunker) -> list[Chunk]:
     """Chunks cut with the model's help, or by structure alone while the model cannot be reached."""
     try:
         return cut(document)

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from ragstone.core.types import Parsed
-from ragstone.ingest.enrich.reading import Reading, Sentence
+from ragstone.ingest.enrich.excerpt import Excerpt, StemmedSentence
 
 ContentType = Literal["tutorial", "news", "doc", "email", "paper", "code", "reference"]
 
@@ -74,24 +74,24 @@ SENTENCE_CUES = (
 )
 
 
-def _together(cues: Sequence[Cue]) -> re.Pattern[str]:
+def _join_cues(cues: Sequence[Cue]) -> re.Pattern[str]:
     """All cues in one pattern, so that a text is searched once; the group that matched names the cue."""
     groups = "|".join(f"(?P<cue{number}>{cue.pattern})" for number, cue in enumerate(cues))
     return re.compile(rf"\b(?:{groups})")
 
 
-_IN_HEADINGS = _together(HEADING_CUES)
-_IN_SENTENCES = _together(SENTENCE_CUES)
+_IN_HEADINGS = _join_cues(HEADING_CUES)
+_IN_SENTENCES = _join_cues(SENTENCE_CUES)
 
 
-def classify(parsed: Parsed, reading: Reading) -> ContentType:
+def classify(parsed: Parsed, excerpt: Excerpt) -> ContentType:
     """The kind of a document whose source does not say."""
     if parsed.media_type == "message/rfc822":
         return "email"
-    shares = _shares(parsed)
+    shares = _text_shares(parsed)
     if parsed.media_type.startswith("text/x-") or shares["code"] >= MOSTLY:
         return "code"
-    scores = weigh_cues(parsed, reading)
+    scores = weigh_cues(parsed, excerpt)
     if shares["table"] >= MOSTLY:
         scores["reference"] = scores.get("reference", 0) + ENOUGH
     # Of equals, the one whose cue comes first.
@@ -100,16 +100,16 @@ def classify(parsed: Parsed, reading: Reading) -> ContentType:
     return best if score >= ENOUGH else "doc"
 
 
-def weigh_cues(parsed: Parsed, reading: Reading) -> dict[ContentType, float]:
+def weigh_cues(parsed: Parsed, excerpt: Excerpt) -> dict[ContentType, float]:
     """How much speaks for each kind."""
-    headings = [reading.title, *reading.headings]
+    headings = [excerpt.title, *excerpt.headings]
     found = [
-        *_found(HEADING_CUES, _IN_HEADINGS, headings),
-        *_found(SENTENCE_CUES, _IN_SENTENCES, reading.sentences[:MAX_SENTENCES]),
+        *_find_cues(HEADING_CUES, _IN_HEADINGS, headings),
+        *_find_cues(SENTENCE_CUES, _IN_SENTENCES, excerpt.sentences[:MAX_SENTENCES]),
     ]
     if parsed.metadata.get("source_type") == "rss":
         found.append(("news", 1))
-    if _shares(parsed)["code"] > SOME and any(kind == "tutorial" for kind, _ in found):
+    if _text_shares(parsed)["code"] > SOME and any(kind == "tutorial" for kind, _ in found):
         found.append(("tutorial", 1))
     weights: dict[ContentType, float] = {}
     for kind, weight in found:
@@ -117,8 +117,8 @@ def weigh_cues(parsed: Parsed, reading: Reading) -> dict[ContentType, float]:
     return weights
 
 
-def _found(
-    cues: Sequence[Cue], together: re.Pattern[str], sentences: Iterable[Sentence]
+def _find_cues(
+    cues: Sequence[Cue], together: re.Pattern[str], sentences: Iterable[StemmedSentence]
 ) -> Iterator[tuple[ContentType, float]]:
     """Kind and weight of each cue that a sentence gives; each sentence gives a cue once."""
     given = Counter(
@@ -131,7 +131,7 @@ def _found(
             yield cue.kind, cue.weight * min(times, MAX_REPEATS)
 
 
-def _shares(parsed: Parsed) -> dict[str, float]:
+def _text_shares(parsed: Parsed) -> dict[str, float]:
     """Which share of a document's text is code, and which is tables."""
     sizes: Counter[str] = Counter()
     for block in parsed.blocks:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
 from ragstone.ingest.enrich import gazetteer as known
-from ragstone.ingest.enrich.reading import Reading, Sentence, fitting
+from ragstone.ingest.enrich.excerpt import Excerpt, StemmedSentence, take_fitting
 from ragstone.language.stop_words import stop_words
 
 MAX_NAME = 60
@@ -36,7 +36,7 @@ _NOUNS_HAVE_CAPITALS = ("de", "lb")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class NameRun:
     """Neighbouring words that begin with a capital, with what joins them."""
 
     words: tuple[str, ...]
@@ -45,7 +45,7 @@ class Run:
 
 
 @dataclass
-class Names:
+class NameCounts:
     """How often each name of each kind was met."""
 
     people: Counter[str] = field(default_factory=Counter)
@@ -53,15 +53,15 @@ class Names:
     technologies: Counter[str] = field(default_factory=Counter)
 
 
-def find_entities(reading: Reading, limit: int) -> dict[str, list[str]]:
+def find_entities(excerpt: Excerpt, limit: int) -> dict[str, list[str]]:
     """The names of each kind, most often named first; empty when there are none."""
     if not limit:
         return {}
-    names = Names(technologies=_technologies(reading))
-    nouns_have_capitals = reading.language in _NOUNS_HAVE_CAPITALS
-    for sentence in reading.sentences:
-        for run in _runs(sentence):
-            _sort_in(run, names, nouns_have_capitals)
+    names = NameCounts(technologies=_technologies(excerpt))
+    nouns_have_capitals = excerpt.language in _NOUNS_HAVE_CAPITALS
+    for sentence in excerpt.sentences:
+        for run in _find_runs(sentence):
+            _count_name(run, names, nouns_have_capitals)
     found = {
         "people": _most_named(names.people, limit),
         "organizations": _most_named(names.organizations, limit),
@@ -71,10 +71,10 @@ def find_entities(reading: Reading, limit: int) -> dict[str, list[str]]:
 
 
 def _most_named(names: Counter[str], limit: int) -> list[str]:
-    return fitting(name for name, _ in names.most_common(limit))
+    return take_fitting(name for name, _ in names.most_common(limit))
 
 
-def _runs(sentence: Sentence) -> Iterator[Run]:
+def _find_runs(sentence: StemmedSentence) -> Iterator[NameRun]:
     tokens = sentence.tokens
     capitals = [position for position, token in enumerate(tokens) if token[0].isupper()]
     if len(tokens) > 4 and len(capitals) > SHOUTED * len(tokens):
@@ -90,10 +90,10 @@ def _runs(sentence: Sentence) -> Iterator[Run]:
             first += 1
         if first < end:
             words = tuple(word for word in tokens[first:end] if word != ".")
-            yield Run(words, first == 0, tokens[end] if end < len(tokens) else "")
+            yield NameRun(words, first == 0, tokens[end] if end < len(tokens) else "")
 
 
-def _begins_no_name(sentence: Sentence, position: int) -> bool:
+def _begins_no_name(sentence: StemmedSentence, position: int) -> bool:
     token = sentence.tokens[position]
     return not sentence.stems[position] and len(token) > 1 and token not in known.HONORIFICS
 
@@ -133,7 +133,7 @@ def _joined_by(mark: str, tokens: tuple[str, ...], start: int, end: int) -> froz
     return known.ARTICLES if mark == "&" or mark in known.PARTICLES else None
 
 
-def _sort_in(run: Run, names: Names, nouns_have_capitals: bool) -> None:
+def _count_name(run: NameRun, names: NameCounts, nouns_have_capitals: bool) -> None:
     text = " ".join(run.words)
     if len(text) > MAX_NAME:
         return
@@ -156,21 +156,23 @@ def _organization(words: tuple[str, ...]) -> str:
     return text if linked or words[-1] in known.ORG_ENDINGS else ""
 
 
-def _person(run: Run, nouns_have_capitals: bool) -> str:
+def _person(run: NameRun, nouns_have_capitals: bool) -> str:
     words = run.words
     if words[0] in known.HONORIFICS:
         rest = tuple(word for word in words if word not in known.HONORIFICS)
-        return "" if known.NOT_PEOPLE.intersection(rest[-1:]) else " ".join(_cut(rest, nouns_have_capitals))
+        return (
+            "" if known.NOT_PEOPLE.intersection(rest[-1:]) else " ".join(_cut_name(rest, nouns_have_capitals))
+        )
     for position, word in enumerate(words[:2]):
         name = words[position:]
         if word in known.GIVEN_NAMES and _may_be_a_person(name):
             doubtful = word in known.NAMES_AND_WORDS and run.starts_sentence and not position
-            return "" if doubtful else " ".join(_cut(name, nouns_have_capitals))
+            return "" if doubtful else " ".join(_cut_name(name, nouns_have_capitals))
     acts = run.follower in known.PERSON_VERBS and words[0] not in known.PLACES and not nouns_have_capitals
     return " ".join(words) if acts and _may_be_a_person(words) else ""
 
 
-def _cut(name: tuple[str, ...], nouns_have_capitals: bool) -> tuple[str, ...]:
+def _cut_name(name: tuple[str, ...], nouns_have_capitals: bool) -> tuple[str, ...]:
     """Where nouns have capitals too, the one behind a name does not belong to it."""
     if not nouns_have_capitals or known.PARTICLES.intersection(name):
         return name
@@ -186,15 +188,15 @@ def _may_be_a_person(name: tuple[str, ...]) -> bool:
     )
 
 
-def _technologies(reading: Reading) -> Counter[str]:
-    counts = Counter(chain.from_iterable(sentence.tokens for sentence in reading.sentences))
+def _technologies(excerpt: Excerpt) -> Counter[str]:
+    counts = Counter(chain.from_iterable(sentence.tokens for sentence in excerpt.sentences))
     named = {token for token in counts if token in known.TECHNOLOGIES or token in known.TECH_ACRONYMS}
-    for sentence in reading.sentences:
-        named.update(_told_by_neighbour(sentence))
+    for sentence in excerpt.sentences:
+        named.update(_names_by_neighbour(sentence))
     if named:
         # Elsewhere such spellings are brand names, genes, or two words that lost the space between them.
         named.update(filter(_is_identifier, counts))
-        for sentence in reading.sentences:
+        for sentence in excerpt.sentences:
             named.update(known.AMBIGUOUS_TECHNOLOGIES.intersection(sentence.tokens[1:]))
     return Counter({token: count for token, count in counts.items() if token in named})
 
@@ -208,7 +210,7 @@ def _is_identifier(token: str) -> bool:
     )
 
 
-def _told_by_neighbour(sentence: Sentence) -> Iterator[str]:
+def _names_by_neighbour(sentence: StemmedSentence) -> Iterator[str]:
     """Names before a version, and acronyms before a word such as "protocol"."""
     if known.TECH_NOUNS.isdisjoint(sentence.tokens) and not _DECIMAL.search(sentence.text):
         return

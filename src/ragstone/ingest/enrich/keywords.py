@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from ragstone.ingest.enrich.reading import Reading, Sentence, fitting
+from ragstone.ingest.enrich.excerpt import Excerpt, StemmedSentence, take_fitting
 
 MAX_WORDS = 3
 IN_HEADING = 2.0
@@ -26,27 +26,27 @@ Words = tuple[str, ...]
 """The stems of a candidate, or the words they are of."""
 
 
-def find_keywords(reading: Reading, limit: int) -> list[str]:
+def find_keywords(excerpt: Excerpt, limit: int) -> list[str]:
     """The words and phrases that matter most, best first, no two of one stem."""
     if not limit:
         return []
     uses: dict[Words, int] = {}
     spelt: dict[Words, Words] = {}
     whole_runs: set[Words] = set()
-    for sentence in (*reading.sentences, *reading.headings, reading.title):
-        for stems, words in _runs(sentence):
+    for sentence in (*excerpt.sentences, *excerpt.headings, excerpt.title):
+        for stems, words in _keyword_runs(sentence):
             if 1 < len(stems) <= MAX_WORDS:
                 whole_runs.add(stems)
             for first, last in _spans(len(stems)):
                 key = stems[first:last]
                 uses[key] = uses.get(key, 0) + 1
                 spelt.setdefault(key, words[first:last])
-    best = _distinct(_ranked(uses, whole_runs, _terms(reading)), limit)
-    usual = _usual_spelling(reading, {key[0] for key in best if len(key) == 1})
-    return fitting(" ".join(spelt[key]) if len(key) > 1 else usual[key[0]] for key in best)
+    best = _take_distinct(_rank(uses, whole_runs, _heading_terms(excerpt)), limit)
+    usual = _usual_spelling(excerpt, {key[0] for key in best if len(key) == 1})
+    return take_fitting(" ".join(spelt[key]) if len(key) > 1 else usual[key[0]] for key in best)
 
 
-def _runs(sentence: Sentence) -> Iterator[tuple[Words, Words]]:
+def _keyword_runs(sentence: StemmedSentence) -> Iterator[tuple[Words, Words]]:
     """Stems and words of each stretch without a function word or a mark."""
     start = 0
     for position, stem in enumerate((*sentence.stems, "")):
@@ -66,17 +66,17 @@ def _spans(length: int) -> tuple[tuple[int, int], ...]:
     )
 
 
-def _terms(reading: Reading) -> set[str]:
+def _heading_terms(excerpt: Excerpt) -> set[str]:
     """The stems of the title and the headings."""
-    return {stem for heading in (reading.title, *reading.headings) for stem in heading.terms}
+    return {stem for heading in (excerpt.title, *excerpt.headings) for stem in heading.terms}
 
 
-def _ranked(uses: dict[Words, int], whole_runs: set[Words], in_headings: set[str]) -> list[Words]:
+def _rank(uses: dict[Words, int], whole_runs: set[Words], in_headings: set[str]) -> list[Words]:
     # A phrase that is used once and is part of a longer run was put together by chance.
     candidates = {
         key: count for key, count in uses.items() if len(key) == 1 or count > 1 or key in whole_runs
     }
-    for key in set(_absorbed(candidates)):
+    for key in set(_find_absorbed(candidates)):
         del candidates[key]
     weight = {key[0]: math.log1p(count) for key, count in uses.items() if len(key) == 1}
     scores = {}
@@ -87,7 +87,7 @@ def _ranked(uses: dict[Words, int], whole_runs: set[Words], in_headings: set[str
     return sorted(scores, key=scores.__getitem__, reverse=True)
 
 
-def _absorbed(candidates: dict[Words, int]) -> Iterator[Words]:
+def _find_absorbed(candidates: dict[Words, int]) -> Iterator[Words]:
     """Candidates that are mostly used as a part of a longer one."""
     for key, count in candidates.items():
         if count > 1 and len(key) > 1:
@@ -97,7 +97,7 @@ def _absorbed(candidates: dict[Words, int]) -> Iterator[Words]:
                     yield part
 
 
-def _distinct(ranked: Iterable[Words], limit: int) -> list[Words]:
+def _take_distinct(ranked: Iterable[Words], limit: int) -> list[Words]:
     """The first candidates that say something which none before them said."""
     chosen: list[set[str]] = []
     distinct = []
@@ -111,11 +111,11 @@ def _distinct(ranked: Iterable[Words], limit: int) -> list[Words]:
     return distinct
 
 
-def _usual_spelling(reading: Reading, stems: set[str]) -> dict[str, str]:
+def _usual_spelling(excerpt: Excerpt, stems: set[str]) -> dict[str, str]:
     """The most usual word of each stem; of equals, the first in the text."""
     counts = Counter(
         (stem, word)
-        for sentence in (*reading.sentences, *reading.headings, reading.title)
+        for sentence in (*excerpt.sentences, *excerpt.headings, excerpt.title)
         for stem, word in zip(sentence.stems, sentence.tokens, strict=True)
         if stem in stems
     )

@@ -82,7 +82,7 @@ def bands(signature: bytes) -> tuple[int, ...]:
     if not signature:
         return ()
     places = np.frombuffer(signature, "<u4").astype(np.uint64).reshape(BANDS, -1)
-    keys = _mixed((_mixed(places * _PLACE_IN_BAND)).sum(axis=1, dtype=np.uint64))
+    keys = _mix((_mix(places * _PLACE_IN_BAND)).sum(axis=1, dtype=np.uint64))
     return tuple((keys >> np.uint64(1)).tolist())
 
 
@@ -104,8 +104,8 @@ def _runs(text: str) -> Hashes:
     size = min(RUN, len(numbers))
     mixed = np.zeros(len(numbers) - size + 1, dtype=np.uint64)
     for place in range(size):
-        mixed += _mixed(numbers[place : place + len(mixed)] * _PLACE_IN_RUN[place])
-    return _mixed(mixed)
+        mixed += _mix(numbers[place : place + len(mixed)] * _PLACE_IN_RUN[place])
+    return _mix(mixed)
 
 
 def _words(text: str) -> list[str]:
@@ -125,7 +125,7 @@ def _number(word: str) -> int:
     return int.from_bytes(digest, "little")
 
 
-def _mixed(numbers: Hashes) -> Hashes:
+def _mix(numbers: Hashes) -> Hashes:
     """Every bit of a number made to depend on all others above and below it."""
     numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
     return numbers ^ (numbers >> np.uint64(29))

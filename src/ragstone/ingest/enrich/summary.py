@@ -17,7 +17,7 @@ from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM
 from ragstone.core.types import Parsed
-from ragstone.ingest.enrich.reading import Reading, Sentence, read
+from ragstone.ingest.enrich.excerpt import Excerpt, StemmedSentence, read_excerpt
 from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.language.sentences import sentence_spans
 
@@ -61,17 +61,17 @@ async def summarize(parsed: Parsed, llm: LLM | None, seconds: float) -> Summary:
                 reply = await llm.complete(_messages(parsed), max_tokens=MAX_TOKENS, seconds=seconds)
         except (RemoteError, TimeoutError):
             reply = ""
-        if text := _checked(reply):
+        if text := _check_reply(reply):
             return Summary(text, "llm")
-    return Summary(extract(read(parsed)), "extractive")
+    return Summary(extract_summary(read_excerpt(parsed)), "extractive")
 
 
-def extract(reading: Reading) -> str:
+def extract_summary(excerpt: Excerpt) -> str:
     """The two sentences of a document that stand best for all of it, in reading order; empty without prose."""
-    if not reading.has_prose:
+    if not excerpt.has_prose:
         return ""
-    candidates = _candidates(reading.sentences)
-    weights = _weights(candidates)
+    candidates = _summary_candidates(excerpt.sentences)
+    weights = _term_weights(candidates)
     ranked = sorted(
         range(len(candidates)),
         key=lambda position: _score(candidates[position], position, weights),
@@ -85,7 +85,7 @@ def extract(reading: Reading) -> str:
     return " ".join(" ".join(candidates[position].text.split()) for position in chosen)
 
 
-def _candidates(sentences: Sequence[Sentence]) -> list[Sentence]:
+def _summary_candidates(sentences: Sequence[StemmedSentence]) -> list[StemmedSentence]:
     """Whole sentences of a readable length, each once; of what there is, when there are none."""
     distinct = list({sentence.text: sentence for sentence in sentences[:MAX_SENTENCES]}.values())
     fitting = [sentence for sentence in distinct if MIN_CHARS <= len(sentence.text) <= MAX_CHARS]
@@ -93,20 +93,20 @@ def _candidates(sentences: Sequence[Sentence]) -> list[Sentence]:
     return whole or fitting or [sentence for sentence in distinct if len(sentence.text) <= MAX_CHARS]
 
 
-def _weights(sentences: Sequence[Sentence]) -> dict[str, float]:
+def _term_weights(sentences: Sequence[StemmedSentence]) -> dict[str, float]:
     """What a term adds: nothing where one sentence has it, most where several but not all do."""
     having = Counter(term for sentence in sentences for term in sentence.terms)
     total = len(sentences)
     return {term: (count - 1) * math.log((total + 1) / count) for term, count in having.items()}
 
 
-def _score(sentence: Sentence, position: int, weights: dict[str, float]) -> float:
+def _score(sentence: StemmedSentence, position: int, weights: dict[str, float]) -> float:
     shared = sum(weights[term] for term in sentence.terms)
     centrality = (0.1 + shared) / math.sqrt(len(sentence.terms) + 5)
     return centrality * (1 + LEAD / (1 + position))
 
 
-def _repeats(sentence: Sentence, other: Sentence) -> bool:
+def _repeats(sentence: StemmedSentence, other: StemmedSentence) -> bool:
     in_common = len(sentence.terms & other.terms)
     return in_common >= REPEATED * len(sentence.terms | other.terms)
 
@@ -120,7 +120,7 @@ def _messages(parsed: Parsed) -> list[Message]:
     return [Message("system", _RULES), Message("user", f"<document>\n{data}\n</document>")]
 
 
-def _checked(reply: str) -> str:
+def _check_reply(reply: str) -> str:
     """The reply on one line if it is what was asked for; empty if not."""
     said = _THOUGHT.sub("", reply)
     text = one_line(said)

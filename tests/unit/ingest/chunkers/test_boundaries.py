@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.ingest.chunkers.cutting import between_characters, between_words, last_cut, next_word
+from ragstone.ingest.chunkers.cutting import is_between_characters, is_between_words, last_cut, next_word
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from ragstone.ingest.chunkers.cutting import between_characters, between_words, 
     ],
 )
 def test_between_words(text: str, places: list[int]) -> None:
-    assert [place for place in range(len(text) + 1) if between_words(text, place)] == places
+    assert [place for place in range(len(text) + 1) if is_between_words(text, place)] == places
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_between_words(text: str, places: list[int]) -> None:
     [("abc", [1, 2]), ("e\u0301x", [2]), ("👩\u200d👧x", [3]), ("🇫🇷🇩🇪", [2]), ("👍🏽x", [2])],
 )
 def test_between_characters(text: str, places: list[int]) -> None:
-    assert [place for place in range(1, len(text)) if between_characters(text, place)] == places
+    assert [place for place in range(1, len(text)) if is_between_characters(text, place)] == places
 
 
 def test_a_cut_falls_between_words_then_between_characters_then_anywhere() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Chunk, Parsed
-from ragstone.ingest.chunkers import CodeChunker, Limits
-from ragstone.ingest.chunkers.code import common
+from ragstone.ingest.chunkers import ChunkLimits, CodeChunker
+from ragstone.ingest.chunkers.code import common_path
 from ragstone.ingest.parsers.code.parser import parse_code
 from ragstone.testing.suites.chunkers import document_of
 
@@ -44,7 +44,7 @@ def parsed(source: str = SOURCE, name: str = "harbour.py") -> Parsed:
 
 
 def chunked(document: Parsed, size: int, overlap: int = 0, min_size: int = 1, **options: Any) -> list[Chunk]:
-    return CodeChunker(Limits(WordTokenizer(), size, overlap), min_size, **options).chunk(document)
+    return CodeChunker(ChunkLimits(WordTokenizer(), size, overlap), min_size, **options).chunk(document)
 
 
 @pytest.mark.req("R-CHK-10")
@@ -136,4 +136,4 @@ def test_metadata_of_that_name_that_means_something_else_is_not_believed(symbols
     ],
 )
 def test_what_paths_have_in_common(paths: list[tuple[str, ...]], shared: tuple[str, ...]) -> None:
-    assert common(paths) == shared
+    assert common_path(paths) == shared

@@ -6,7 +6,7 @@ from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Chunk
 from ragstone.ingest.chunkers.email import EmailChunker
-from ragstone.ingest.chunkers.measure import Limits
+from ragstone.ingest.chunkers.measure import ChunkLimits
 from ragstone.ingest.parsers.mail.parser import parse_mail
 from ragstone.testing.suites.chunkers import ChunkerSuite, document_of
 
@@ -38,7 +38,7 @@ class TestEmailChunker(ChunkerSuite):
         self.unit = request.param
 
     def make_chunker(self, size: int, overlap: int) -> Chunker:
-        return EmailChunker(Limits(WordTokenizer(), size, overlap, self.unit))
+        return EmailChunker(ChunkLimits(WordTokenizer(), size, overlap, self.unit))
 
     def measure(self, text: str) -> int:
         return len(text) if self.unit == "chars" else len(WordTokenizer().offsets(text))
@@ -46,7 +46,7 @@ class TestEmailChunker(ChunkerSuite):
 
 def chunks(text: str, size: int = 400, overlap: int = 0, context: bool = True) -> list[Chunk]:
     mail = parse_mail(f"Subject: Fwd: Fares\n\n{text}".encode(), "note.eml")
-    return EmailChunker(Limits(WordTokenizer(), size, overlap), context).chunk(mail)
+    return EmailChunker(ChunkLimits(WordTokenizer(), size, overlap), context).chunk(mail)
 
 
 def test_a_chunk_never_mixes_two_messages() -> None:
@@ -88,7 +88,7 @@ def test_a_greeting_stays_with_what_follows_it() -> None:
         ("paragraph", "Dear Bo,"),
         ("paragraph", "The ferry leaves. It returns at noon."),
     )
-    found = EmailChunker(Limits(WordTokenizer(), 9, 0)).chunk(document)
+    found = EmailChunker(ChunkLimits(WordTokenizer(), 9, 0)).chunk(document)
     assert [chunk.text for chunk in found] == [
         "One two three four five six.",
         "Dear Bo,\n\nThe ferry leaves.",
@@ -102,7 +102,7 @@ def test_a_quote_stays_with_its_answer() -> None:
         ("quote", "Which ferry?"),
         ("paragraph", "The one at nine."),
     )
-    found = EmailChunker(Limits(WordTokenizer(), 12, 0)).chunk(document)
+    found = EmailChunker(ChunkLimits(WordTokenizer(), 12, 0)).chunk(document)
     assert [chunk.text for chunk in found] == [
         "One two three four five six.",
         "Which ferry?\n\nThe one at nine.",
@@ -110,10 +110,10 @@ def test_a_quote_stays_with_its_answer() -> None:
 
 
 def test_a_greeting_without_a_letter_is_a_chunk() -> None:
-    found = EmailChunker(Limits(WordTokenizer(), 9, 0)).chunk(document_of(("paragraph", "Dear Bo,")))
+    found = EmailChunker(ChunkLimits(WordTokenizer(), 9, 0)).chunk(document_of(("paragraph", "Dear Bo,")))
     assert [chunk.text for chunk in found] == ["Dear Bo,"]
 
 
 def test_parameters_change_the_fingerprint() -> None:
-    limits = Limits(WordTokenizer(), 9, 0)
+    limits = ChunkLimits(WordTokenizer(), 9, 0)
     assert EmailChunker(limits).fingerprint != EmailChunker(limits, context=False).fingerprint

@@ -6,12 +6,12 @@ import pytest
 
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import BlockKind, Parsed
-from ragstone.ingest.chunkers import Limits, MarkdownChunker
+from ragstone.ingest.chunkers import ChunkLimits, MarkdownChunker
 from ragstone.testing.suites.chunkers import document_of
 
 
 def chunker(size: int = 100, overlap: int = 0, min_size: int = 0, *, context: bool = True) -> MarkdownChunker:
-    return MarkdownChunker(Limits(WordTokenizer(), size, overlap), min_size, context)
+    return MarkdownChunker(ChunkLimits(WordTokenizer(), size, overlap), min_size, context)
 
 
 GUIDE = document_of(

@@ -6,8 +6,8 @@ import pytest
 
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import BlockKind, Parsed
-from ragstone.ingest.chunkers import Limits, PaperChunker
-from ragstone.ingest.chunkers.paper import with_sections
+from ragstone.ingest.chunkers import ChunkLimits, PaperChunker
+from ragstone.ingest.chunkers.paper import add_section_headings
 from ragstone.ingest.parsers.draft import broken_rules
 from ragstone.ingest.parsers.text.text import parse_text
 from ragstone.testing.suites.chunkers import document_of
@@ -52,7 +52,7 @@ More numbers.
 
 
 def sections(document: Parsed, size: int = 200, overlap: int = 0) -> list[tuple[tuple[str, ...], str]]:
-    chunker = PaperChunker(Limits(WordTokenizer(), size, overlap))
+    chunker = PaperChunker(ChunkLimits(WordTokenizer(), size, overlap))
     return [(chunk.section, chunk.text) for chunk in chunker.chunk(document)]
 
 
@@ -147,12 +147,12 @@ def test_a_number_that_is_not_next_names_no_section() -> None:
 @pytest.mark.parametrize("kind", ["code", "table", "quote"])
 def test_other_blocks_are_left_alone(kind: BlockKind) -> None:
     document = document_of((kind, "  Abstract\n  Results"))
-    assert with_sections(document) == document
+    assert add_section_headings(document) == document
 
 
 def test_the_blocks_stay_sound_and_keep_their_page() -> None:
     document = document_of(("paragraph", "Title."), ("paragraph", "One.\nAbstract\nTwo.\n\nResults"))
-    found = with_sections(document)
+    found = add_section_headings(document)
     assert broken_rules(found) == []
     assert [(block.kind, block.page) for block in found.blocks] == [
         ("paragraph", 1),

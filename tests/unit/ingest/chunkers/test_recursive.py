@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Chunk
-from ragstone.ingest.chunkers import Limits, RecursiveChunker
+from ragstone.ingest.chunkers import ChunkLimits, RecursiveChunker
 from ragstone.testing.suites.chunkers import document_of
 
 EXAMPLE = document_of(
@@ -25,7 +25,7 @@ def tree(chunks: list[Chunk]) -> list[tuple[str, str, int, int | None]]:
 
 
 def chunker(size: int = 100, overlap: int = 0, min_size: int = 0, **options: Any) -> RecursiveChunker:
-    return RecursiveChunker(Limits(WordTokenizer(), size, overlap), min_size, **options)
+    return RecursiveChunker(ChunkLimits(WordTokenizer(), size, overlap), min_size, **options)
 
 
 @pytest.mark.req("R-CHK-06", "R-CHK-07")

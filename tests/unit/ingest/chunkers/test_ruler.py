@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ragstone.core.model_types import WordTokenizer
 from ragstone.ingest.chunkers import measure as ruler_module
-from ragstone.ingest.chunkers.cutting import windows
+from ragstone.ingest.chunkers.cutting import cut_windows
 from ragstone.ingest.chunkers.measure import Ruler
 
 TEXT = st.text(alphabet="ab1 \n.,é漢🇫e\u0301\u200d👩", max_size=120)
@@ -56,7 +56,7 @@ def test_windows_cover_everything_and_move_on(
 ) -> None:
     ruler = Ruler(text, WordTokenizer(), unit)
     covered = began = -1
-    for start, end in windows(text, ruler, (0, len(text)), size, min(overlap, size - 1)):
+    for start, end in cut_windows(text, ruler, (0, len(text)), size, min(overlap, size - 1)):
         assert start > began
         assert end > covered
         assert ruler.size(start, end) <= size

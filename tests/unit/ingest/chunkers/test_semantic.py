@@ -16,8 +16,8 @@ from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Matrix, Parsed
 from ragstone.ingest.chunkers import build_chunker, topics
-from ragstone.ingest.chunkers.outline import Unit, by_section, units
-from ragstone.ingest.chunkers.topics import find_topics, segments
+from ragstone.ingest.chunkers.outline import TextUnit, group_by_section, iter_units
+from ragstone.ingest.chunkers.topics import cut_segments, find_topics
 from ragstone.settings.tree import ChunkingSettings
 from ragstone.testing.suites.chunkers import document_of, table_of
 
@@ -33,8 +33,8 @@ def build(embed: Any, size: int = 400, overlap: int = 0, **options: Any) -> Chun
 
 def counts(document: Parsed) -> list[list[int]]:
     return [
-        [len(segment.parts) for segment in segments(document.text, section)]
-        for section in by_section(units(document))
+        [len(segment.parts) for segment in cut_segments(document.text, section)]
+        for section in group_by_section(iter_units(document))
     ]
 
 
@@ -70,7 +70,7 @@ def test_segments_end_with_their_paragraph_and_never_reach_across_headings_code_
 
 def test_a_heading_belongs_to_the_first_sentence_under_it() -> None:
     document = document_of(("heading", "# A"), ("heading", "## B"), ("paragraph", "One. Two. Three."))
-    [found] = segments(document.text, units(document))
+    [found] = cut_segments(document.text, iter_units(document))
     assert [document.text[start:end] for start, end in found.parts] == [
         "# A\n\n## B\n\nOne.",
         "Two.",
@@ -199,7 +199,7 @@ def test_an_error_that_is_no_model_s_is_not_hidden() -> None:
 
 
 def test_vectors_are_asked_for_in_batches_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = segments(SEA_AND_HILLS.text, units(SEA_AND_HILLS))
+    parts = cut_segments(SEA_AND_HILLS.text, iter_units(SEA_AND_HILLS))
     whole = find_topics(SEA_AND_HILLS.text, [parts], Subjects("sea", "hill"), 0.5)
     monkeypatch.setattr(topics, "BATCH", 1)
     assert [[topic.segments for topic in section] for section in whole] == [
@@ -218,6 +218,6 @@ def test_vectors_that_are_none_join_everything(value: float) -> None:
 
 @pytest.mark.parametrize("shape", [(2, 4), (12,)])
 def test_vectors_that_do_not_fit_the_texts_are_a_model_s_failure(shape: tuple[int, ...]) -> None:
-    parts = segments(SEA_AND_HILLS.text, [Unit(0, len(SEA_AND_HILLS.text), "paragraph")])
+    parts = cut_segments(SEA_AND_HILLS.text, [TextUnit(0, len(SEA_AND_HILLS.text), "paragraph")])
     with pytest.raises(ModelError, match="shape"):
         find_topics(SEA_AND_HILLS.text, [parts], lambda _: np.ones(shape, np.float32), 0.5)

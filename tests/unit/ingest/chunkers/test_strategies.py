@@ -12,7 +12,7 @@ from tests.unit.ingest.chunkers.models import by_words
 from ragstone.core.errors import InputError
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
-from ragstone.ingest.chunkers import Limits, build_chunker
+from ragstone.ingest.chunkers import ChunkLimits, build_chunker
 from ragstone.language.sentences import sentence_spans
 from ragstone.settings.tree import ChunkingSettings, Strategy
 from ragstone.testing.suites.chunkers import document_of
@@ -239,4 +239,4 @@ def test_the_fingerprint_names_strategy_and_tokenizer() -> None:
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (10, 10), (10, -1)])
 def test_limits_that_cannot_work_are_refused(size: int, overlap: int) -> None:
     with pytest.raises(InputError, match=f"an overlap of {overlap} does not go with a chunk size of {size}"):
-        Limits(WordTokenizer(), size, overlap)
+        ChunkLimits(WordTokenizer(), size, overlap)

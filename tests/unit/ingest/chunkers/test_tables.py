@@ -12,7 +12,7 @@ from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Block
 from ragstone.ingest.chunkers import build_chunker
-from ragstone.ingest.chunkers.outline import header_of
+from ragstone.ingest.chunkers.outline import find_table_header
 from ragstone.settings.tree import ChunkingSettings
 from ragstone.testing.suites.chunkers import document_of, table_of
 
@@ -84,7 +84,7 @@ def test_no_context_means_no_head_either() -> None:
     ],
 )
 def test_what_the_head_of_a_table_is(table: str, header: str) -> None:
-    assert header_of(table, Block("table", 0, len(table)))[1] == header
+    assert find_table_header(table, Block("table", 0, len(table)))[1] == header
 
 
 def test_a_part_of_the_head_does_not_get_it_once_more() -> None:

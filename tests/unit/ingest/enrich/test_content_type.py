@@ -5,7 +5,7 @@ from tests.unit.ingest.enrich.texts import document
 
 from ragstone.core.types import Parsed
 from ragstone.ingest.enrich.content_type import classify, weigh_cues
-from ragstone.ingest.enrich.reading import read
+from ragstone.ingest.enrich.excerpt import read_excerpt
 
 TUTORIAL = document(
     "# Getting started",
@@ -49,26 +49,26 @@ TABLE = document("# Fares", "| from | to | fare |\n| Arden | Sula | 12 |\n| Arde
     ],
 )
 def test_kinds(parsed: Parsed, kind: str) -> None:
-    assert classify(parsed, read(parsed)) == kind
+    assert classify(parsed, read_excerpt(parsed)) == kind
 
 
 def test_one_cue_is_not_enough() -> None:
     parsed = document("The master said that the ferry is late.")
-    assert weigh_cues(parsed, read(parsed)) == {"news": 0.5}
-    assert classify(parsed, read(parsed)) == "doc"
+    assert weigh_cues(parsed, read_excerpt(parsed)) == {"news": 0.5}
+    assert classify(parsed, read_excerpt(parsed)) == "doc"
 
 
 def test_a_cue_on_every_line_counts_four_times() -> None:
     parsed = document(*["The master said that the ferry is late."] * 50)
-    assert weigh_cues(parsed, read(parsed)) == {"news": 2.0}
+    assert weigh_cues(parsed, read_excerpt(parsed)) == {"news": 2.0}
 
 
 def test_a_feed_speaks_for_news_and_code_for_a_tutorial() -> None:
-    assert weigh_cues(PLAIN, read(PLAIN)) == {}
+    assert weigh_cues(PLAIN, read_excerpt(PLAIN)) == {}
     fed = document("The line links four islands.", source_type="rss")
-    assert weigh_cues(fed, read(fed)) == {"news": 1}
+    assert weigh_cues(fed, read_excerpt(fed)) == {"news": 1}
     without_code = document(
         "# Getting started", "In this guide you will learn to book a crossing.", "Open it."
     )
-    with_code = weigh_cues(TUTORIAL, read(TUTORIAL))["tutorial"]
-    assert with_code == weigh_cues(without_code, read(without_code))["tutorial"] + 1
+    with_code = weigh_cues(TUTORIAL, read_excerpt(TUTORIAL))["tutorial"]
+    assert with_code == weigh_cues(without_code, read_excerpt(without_code))["tutorial"] + 1

@@ -9,7 +9,7 @@ from tests.unit.ingest.enrich.texts import document, reading
 
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
-from ragstone.ingest.enrich.summary import MAX_CHARS, Summary, extract, summarize
+from ragstone.ingest.enrich.summary import MAX_CHARS, Summary, extract_summary, summarize
 from ragstone.models.llm.client import OpenAILLM
 from ragstone.settings.tree import RemoteModel
 from ragstone.testing.fakes import FakeLLM
@@ -41,18 +41,18 @@ def llm_at(service: OpenAIDouble) -> OpenAILLM:
 
 
 def test_the_two_sentences_that_have_most_in_common_with_the_rest() -> None:
-    assert extract(reading(" ".join(FERRY))) == EXTRACT
+    assert extract_summary(reading(" ".join(FERRY))) == EXTRACT
 
 
 def test_sentences_are_quoted_with_line_breaks_as_blanks() -> None:
     text = "The ferry line links Port Arden\nwith the islands of Sula and Hennay."
-    assert extract(reading(text)) == text.replace("\n", " ")
+    assert extract_summary(reading(text)) == text.replace("\n", " ")
 
 
 def test_the_second_sentence_does_not_repeat_the_first() -> None:
     text = f"{FERRY[0]} The ferry line does link Port Arden with islands of Sula and Hennay. {FERRY[3]} {FERRY[1]}"
-    assert FERRY[0] in extract(reading(text))
-    assert "does link" not in extract(reading(text))
+    assert FERRY[0] in extract_summary(reading(text))
+    assert "does link" not in extract_summary(reading(text))
 
 
 def test_headings_code_and_tables_are_not_quoted() -> None:
@@ -61,8 +61,8 @@ def test_headings_code_and_tables_are_not_quoted() -> None:
         "    ferry.leave('Port Arden')",
         "| Port Arden | 9 |",
     )
-    assert extract(reading(*parts)) == ""
-    assert extract(reading(*parts, FERRY[0])) == FERRY[0]
+    assert extract_summary(reading(*parts)) == ""
+    assert extract_summary(reading(*parts, FERRY[0])) == FERRY[0]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_headings_code_and_tables_are_not_quoted() -> None:
     ],
 )
 def test_what_is_no_readable_sentence_is_taken_only_for_want_of_one(text: str, summary: str) -> None:
-    assert extract(reading(text)) == summary
+    assert extract_summary(reading(text)) == summary
 
 
 @pytest.mark.req("R-NRM-09")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ragstone.core.types import Parsed
-from ragstone.ingest.enrich.reading import Reading, read
+from ragstone.ingest.enrich.excerpt import Excerpt, read_excerpt
 from ragstone.ingest.parsers.draft import Draft
 
 
@@ -24,8 +24,8 @@ def document(*parts: str, title: str = "", media_type: str = "text/plain", **met
     return draft.finish(media_type, title=title, metadata=metadata)
 
 
-def reading(*parts: str, title: str = "", language: str = "en") -> Reading:
-    return read(document(*parts, title=title, language=language))
+def reading(*parts: str, title: str = "", language: str = "en") -> Excerpt:
+    return read_excerpt(document(*parts, title=title, language=language))
 
 
 def block_texts(parsed: Parsed) -> list[str]:

@@ -19,7 +19,7 @@ MAX_BYTES = 8 * 1024
 """What one list of names or keywords may take, as it is stored."""
 
 
-def fitting(texts: Iterable[str]) -> list[str]:
+def take_fitting(texts: Iterable[str]) -> list[str]:
     """The first texts of a list, as many as its share of the metadata holds."""
     kept = []
     left = MAX_BYTES
@@ -52,7 +52,7 @@ _UNUSABLE = re.compile(rf"[\d.,-]++$|.*[{UNSPACED}]|.*'$")
 
 
 @dataclass(frozen=True)
-class Sentence:
+class StemmedSentence:
     """A sentence as it stands in the text, its words and marks, and the stem of each."""
 
     text: str
@@ -67,17 +67,17 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Excerpt:
     """What is read of a document; without prose its sentences are lines of code or of tables."""
 
     language: str
-    title: Sentence
-    headings: tuple[Sentence, ...]
-    sentences: tuple[Sentence, ...]
+    title: StemmedSentence
+    headings: tuple[StemmedSentence, ...]
+    sentences: tuple[StemmedSentence, ...]
     has_prose: bool
 
 
-def read(parsed: Parsed) -> Reading:
+def read_excerpt(parsed: Parsed) -> Excerpt:
     """Cut the prose of a document, or what there is instead, into sentences and words."""
     language = str(parsed.metadata.get("language") or "")
     has_prose = any(block.kind in PROSE for block in parsed.blocks)
@@ -85,13 +85,13 @@ def read(parsed: Parsed) -> Reading:
     texts = [parsed.title[:MAX_HEADING], *labels, *_sentences(parsed, prose_only=has_prose)]
     find = (_ELIDED_TOKENS if language in _ELIDING else _TOKENS).findall
     tokens = [tuple(find(_without_addresses(text))) for text in texts]
-    stem_of = _stems({token for row in tokens for token in row}, language)
+    stem_of = _find_stems({token for row in tokens for token in row}, language)
     title, *sentences = [
-        Sentence(text, row, tuple(stem_of[token] for token in row))
+        StemmedSentence(text, row, tuple(stem_of[token] for token in row))
         for text, row in zip(texts, tokens, strict=True)
     ]
     headings = len(labels)
-    return Reading(language, title, tuple(sentences[:headings]), tuple(sentences[headings:]), has_prose)
+    return Excerpt(language, title, tuple(sentences[:headings]), tuple(sentences[headings:]), has_prose)
 
 
 def _sentences(parsed: Parsed, *, prose_only: bool) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _sentences(parsed: Parsed, *, prose_only: bool) -> Iterator[str]:
                 continue
             if block.start < end and block.end > start:
                 piece = parsed.text[max(block.start, start) : min(block.end, end)]
-                yield from _whole(piece, cut_before=block.start < start, cut_behind=block.end > end)
+                yield from _whole_sentences(piece, cut_before=block.start < start, cut_behind=block.end > end)
 
 
 def _windows(length: int) -> list[tuple[int, int]]:
@@ -111,7 +111,7 @@ def _windows(length: int) -> list[tuple[int, int]]:
     return [(0, HEAD), (middle, middle + MIDDLE)]
 
 
-def _whole(piece: str, *, cut_before: bool, cut_behind: bool) -> Iterator[str]:
+def _whole_sentences(piece: str, *, cut_before: bool, cut_behind: bool) -> Iterator[str]:
     """The sentences of a piece; where the window cuts through one, what is left of it is no sentence."""
     spans = sentence_spans(piece)
     whole = spans[cut_before : len(spans) - cut_behind]
@@ -123,13 +123,13 @@ def _without_addresses(text: str) -> str:
     return _ADDRESS.sub(" ", text) if "://" in text or "www." in text else text
 
 
-def _stems(tokens: Collection[str], language: str) -> dict[str, str]:
+def _find_stems(tokens: Collection[str], language: str) -> dict[str, str]:
     """The stem of each token; empty for those that say nothing. Most words of a text were met in one before."""
-    met = _met(language)
+    met = _stem_cache(language)
     stems = {token: stem for token in tokens if (stem := met.get(token)) is not None}
     new = [token for token in tokens if token not in stems]
     if new:
-        made = _stems_of(new, language)
+        made = _stem(new, language)
         if len(met) > CACHED_TOKENS:
             met.clear()  # another thread may read from it: what it misses, it makes
         met.update({token: stem for token, stem in made.items() if len(token) <= MAX_WORD})
@@ -138,11 +138,11 @@ def _stems(tokens: Collection[str], language: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=16)
-def _met(language: str) -> dict[str, str]:
+def _stem_cache(language: str) -> dict[str, str]:
     return {}
 
 
-def _stems_of(tokens: Iterable[str], language: str) -> dict[str, str]:
+def _stem(tokens: Iterable[str], language: str) -> dict[str, str]:
     stops = stop_words(language)
     folded = {token: token.casefold().replace("’", "'") for token in tokens}
     telling = {

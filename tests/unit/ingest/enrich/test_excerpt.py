@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.ingest.enrich.texts import document, reading
 
-from ragstone.ingest.enrich.reading import HEAD, MIDDLE, read
+from ragstone.ingest.enrich.excerpt import HEAD, MIDDLE, read_excerpt
 
 
 def test_words_marks_and_stems_stand_side_by_side() -> None:
@@ -58,7 +58,7 @@ def test_without_prose_what_there_is_is_read() -> None:
 
 def test_of_a_long_document_head_and_middle_are_read_in_whole_sentences() -> None:
     numbered = [f"Sentence number {n:05} is here." for n in range(20_000)]
-    sentences = read(document(" ".join(numbered), language="en")).sentences
+    sentences = read_excerpt(document(" ".join(numbered), language="en")).sentences
     texts = [sentence.text for sentence in sentences]
     assert set(texts) <= set(numbered)
     assert texts[0] == numbered[0]
@@ -67,4 +67,4 @@ def test_of_a_long_document_head_and_middle_are_read_in_whole_sentences() -> Non
 
 
 def test_a_long_document_without_a_full_stop_is_read_nevertheless() -> None:
-    assert read(document("pump " * 50_000, language="en")).sentences[0].terms == {"pump"}
+    assert read_excerpt(document("pump " * 50_000, language="en")).sentences[0].terms == {"pump"}
