@@ -277,7 +277,7 @@ async def test_a_search_that_failed_for_want_of_a_kb_stays_on_record(engine: Eng
     with pytest.raises(Exception, match="nowhere"):
         await engine.search("harbour", kb="nowhere")
     await engine.activity.flush()
-    await engine.intake._upkeep.chores("default")
+    await engine.intake._upkeep.maintain("default")
     assert [one.query for one in await engine.activity.searches(kb="nowhere")] == ["harbour"]
 
 
