@@ -9,10 +9,16 @@ PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install -qq
 EDITABLE = $(PIP) --no-deps --no-build-isolation --editable .
 CODE = src tests bench scripts
 RESULTS = .pytest_cache/results.xml
+COVERED = core query
+COMMA = ,
+COVERED_SOURCE = $(subst $(eval) ,$(COMMA),$(COVERED:%=ragstone.%))
+COVERED_RESULTS = .pytest_cache/covered.xml
+COVERED_LOG = .pytest_cache/covered.log
+CHECKS = format lint types layers requirement-ids sizes
 EXTRAS = tables ocr code postgres chroma qdrant milvus agents mcp
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
-.PHONY: help setup demo serve test check shape bench peers requirements lock clean
+.PHONY: help setup demo serve test check $(CHECKS:%=check-%) shape bench peers requirements lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -27,21 +33,45 @@ serve: .venv/.setup ## Serve ./ragstone-data to agents: MCP over HTTP, local con
 
 # The tests start hundreds of processes; without bytecode files each one would compile Ragstone again.
 test: export PYTHONDONTWRITEBYTECODE =
-test: .venv/.setup ## Run the tests; core and query must be covered to 95 % by their own
+ifdef TESTS
+test: .venv/.setup ## Run all tests, or TESTS=tests/unit/query alone; core and query must be covered to 95 % by their own
+	@$(BIN)/python -m pytest -q $(TESTS) $(ARGS)
+else
+# The tests that coverage is measured with run beside the others, in a process of their own.
+test: .venv/.setup
 	@mkdir -p .pytest_cache
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist=worksteal --junit-xml=$(RESULTS)
-	@$(BIN)/coverage run --source=ragstone.core,ragstone.query -m pytest -q tests/unit/core tests/unit/query
+	@$(BIN)/coverage run --source=$(COVERED_SOURCE) -m pytest -q \
+		--junit-xml=$(COVERED_RESULTS) $(COVERED:%=tests/unit/%) > $(COVERED_LOG) 2>&1 & covered=$$!; \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist=worksteal --junit-xml=$(RESULTS) $(COVERED:%=--ignore=tests/unit/%); \
+	ended=$$?; wait $$covered || { ended=$$?; cat $(COVERED_LOG); }; exit $$ended
+	@tail -n 1 $(COVERED_LOG)
 	@$(BIN)/coverage report --skip-covered --show-missing --fail-under=95
+endif
 
 check: .venv/.setup ## Format, lint, types, layers, requirement ids, file sizes
-	@$(BIN)/ruff format --check $(CODE)
-	@$(BIN)/ruff check $(CODE)
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports
-	@$(BIN)/python -m scripts.requirements --check
-	@find src -name '*.py' -exec wc -l {} + | awk \
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(CHECKS:%=check-%)
+
+timed = @started=$$(date +%s); { $(2); } && echo "$(1): $$(($$(date +%s) - started)) s"
+
+check-format:
+	$(call timed,format,$(BIN)/ruff format --quiet --check $(CODE))
+
+check-lint:
+	$(call timed,lint,$(BIN)/ruff check --quiet $(CODE))
+
+check-types:
+	$(call timed,types,$(BIN)/mypy)
+
+check-layers:
+	$(call timed,layers,$(BIN)/lint-imports)
+
+check-requirement-ids:
+	$(call timed,requirement ids,$(BIN)/python -m scripts.requirements --check)
+
+check-sizes:
+	$(call timed,sizes,find src -name '*.py' -exec wc -l {} + | awk \
 		'$$2 != "total" && $$1 > 450 { print $$2 " has " $$1 " lines: split it (450 is the limit)"; long = 1 } \
-		END { exit long }'
+		END { exit long }')
 
 shape: .venv/.setup ## Print the shape of src: sizes, names, docstrings, modules passed by a document and a question
 	@$(BIN)/python -m scripts.shape $(ARGS)
@@ -53,8 +83,8 @@ peers: .venv/.setup ## Install what `make bench` compares the embedder and queri
 	@$(PIP) sentence-transformers torch==2.13.0 txtai==9.14.0
 
 requirements: .venv/.setup ## List the requirements that have no passing test
-	@test -f $(RESULTS) || $(MAKE) test
-	@$(BIN)/python -m scripts.requirements --missing --results $(RESULTS)
+	@test -f $(RESULTS) -a -f $(COVERED_RESULTS) || $(MAKE) test
+	@$(BIN)/python -m scripts.requirements --missing --results $(RESULTS) $(COVERED_RESULTS)
 
 lock: ## Update the pinned requirement files (needs uv; ARGS=--upgrade for newer versions)
 	$(LOCK) pyproject.toml -o requirements/runtime.txt $(ARGS)

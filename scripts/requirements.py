@@ -191,7 +191,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="the requirements",
     )
     parser.add_argument("--tests", type=Path, default=root / "tests", help="the folder with the tests")
-    parser.add_argument("--results", type=Path, help="junit xml of a run: only passing tests count")
+    parser.add_argument(
+        "--results", type=Path, nargs="+", help="junit xml of a run, or several: only passing tests count"
+    )
     parser.add_argument("--missing", action="store_true", help="list the ids without a test")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--check", action="store_true", help="print nothing unless a mark is wrong")
@@ -204,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         groups = read_groups(options.document)
         marks = read_marks(options.tests)
-        passed = read_passed(options.results) if options.results else None
+        passed = {test for path in options.results for test in read_passed(path)} if options.results else None
     except (Problem, OSError, SyntaxError, ET.ParseError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests import sharing
 
 from ragstone import Ragstone
 from ragstone.samples import corpus_path
 from ragstone.testing.fakes import FakeEmbedder
+
+shared_models = sharing.shared_models
+shared_parsers = sharing.shared_parsers
 
 
 @pytest.fixture(autouse=True)

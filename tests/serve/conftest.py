@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests import sharing
 
 from ragstone import Ragstone
 
+shared_models = sharing.shared_models
+shared_parsers = sharing.shared_parsers
 PAGES = {
     "hooks.md": "# Guide\n\n## Modules\n\n### Hooks\n\nHooks react to events of the game server. "
     "A hook has to finish within five seconds.\n",

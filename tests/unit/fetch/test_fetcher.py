@@ -5,6 +5,7 @@ import gzip
 import json
 import socket
 import zlib
+from collections.abc import Callable
 from datetime import timedelta
 from email.utils import format_datetime
 
@@ -132,19 +133,19 @@ async def test_a_damaged_body_is_an_error(
 
 
 @pytest.mark.parametrize(
-    "reply",
+    "make_reply",
     [
-        Reply(b"x" * (1024 * 1024 + 1)),
-        Reply(gzip.compress(b"\0" * 200 * 1024 * 1024, mtime=0), headers={"content-encoding": "gzip"}),
-        Reply(gzip.compress(b"", mtime=0) * 1001, headers={"content-encoding": "gzip"}),
-        Reply(b"x", headers={"content-length": "9" * 15}),
+        lambda: Reply(b"x" * (1024 * 1024 + 1)),
+        lambda: Reply(gzip.compress(bytes(200 * 1024 * 1024), mtime=0), headers={"content-encoding": "gzip"}),
+        lambda: Reply(gzip.compress(b"", mtime=0) * 1001, headers={"content-encoding": "gzip"}),
+        lambda: Reply(b"x", headers={"content-length": "9" * 15}),
     ],
     ids=["large", "bomb", "many", "declared"],
 )
 async def test_too_much_is_refused_and_not_tried_again(
-    web: WebDouble, make_fetcher: MakeFetcher, reply: Reply
+    web: WebDouble, make_fetcher: MakeFetcher, make_reply: Callable[[], Reply]
 ) -> None:
-    web.on("/", reply)
+    web.on("/", make_reply())
     with pytest.raises(FetchError, match="is larger than 1 MB") as refused:
         await make_fetcher(max_mb=1, retries=2).get(web.url())
     assert "fetch.max_mb" in refused.value.hint

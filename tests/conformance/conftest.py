@@ -1,0 +1,8 @@
+"""Models are loaded once for all tests of a suite."""
+
+from __future__ import annotations
+
+from tests import sharing
+
+shared_models = sharing.shared_models
+shared_parsers = sharing.shared_parsers

@@ -1,0 +1,8 @@
+"""The measured models are loaded once."""
+
+from __future__ import annotations
+
+from tests import sharing
+
+shared_models = sharing.shared_models
+shared_parsers = sharing.shared_parsers
