@@ -167,7 +167,7 @@ REPORT = SearchReport(5, 0, 1.5, 2.5, 3.5, None, None, None)
 GOLDEN = GoldenQuery("demo", "dogs", ("d1", "d2"), "manual")
 GAP = Gap(("cats", "kittens"), 3, MOMENT, "nothing found", ("cats",))
 TALK = Conversation("talk", "demo", 2, MOMENT, LATER)
-TURN = Turn(MOMENT, "demo", "talk", "Do dogs pay?", "They do.", ("d1",), ("c1",))
+TURN = Turn(MOMENT, "demo", "talk", "Do dogs pay?", "They do.", ("d1",))
 
 NOT_FOUND = NotFoundError("no document x", hint="list them")
 NO_ROOM = QuotaExceeded("too much", hint="wait", retry_after=1.25)
