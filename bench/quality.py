@@ -20,10 +20,10 @@ import Stemmer
 from bench.data import Collection, load, vectors
 from bench.report import Row
 from ragstone.evaluate.dataset import documents_as_items
+from ragstone.evaluate.experiments import ARMS, MODES, SYSTEMS, SubjectRetriever, kb_name
 from ragstone.evaluate.metrics import ndcg, paired_bootstrap
 from ragstone.evaluate.runner import evaluate
 from ragstone.models.weights.artefacts import cache_folder
-from ragstone.serve.cli.measuring import ARMS, MODES, SYSTEMS, EngineRetriever, kb_name
 from ragstone.settings.load import load_settings
 from ragstone.settings.tree import Settings
 from ragstone.wiring import open_engine
@@ -69,7 +69,7 @@ async def _measured(collection: Collection) -> tuple[dict[str, tuple[float, ...]
     for name in (*ARMS, *MODES):
         print(f"  {name} …", file=sys.stderr)
         async with open_engine(_of_system(settings, name)) as engine:
-            retriever = EngineRetriever(engine, SYSTEMS[name])
+            retriever = SubjectRetriever(engine, SYSTEMS[name])
             row = await evaluate(retriever, collection.dataset, system=name, metrics=("ndcg@10",))
         gains[name] = row.per_query["ndcg@10"]
         skipped = f"; degraded: {', '.join(row.degraded)}" if row.degraded else ""

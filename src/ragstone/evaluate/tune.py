@@ -6,11 +6,14 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import yaml
+
 from ragstone.core.errors import InputError
 from ragstone.core.types import Json
 from ragstone.evaluate.dataset import Dataset, Query
 from ragstone.evaluate.metrics import Interval, paired_bootstrap
 from ragstone.evaluate.runner import Row
+from ragstone.settings.tree import Settings
 
 DECIDING = "ndcg@10"
 FEWEST_QUERIES = 10
@@ -33,6 +36,8 @@ RETRIEVAL_KNOBS = (
     Knob("retrieval.dense_weight", (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)),
     Knob("retrieval.candidates", (50, 100, 200)),
 )
+MODE_MS = {"fast": 200.0, "balanced": 500.0, "thorough": 2000.0}
+"""The p95 that each mode promises."""
 RERANKING_KNOBS = (Knob("reranking.candidates", (10, 20, 50, 100)),)
 
 
@@ -147,3 +152,28 @@ class _Climb:
         p95 = row.latency_ms(95)
         self.trials.append(Trial(changes, row.scores[DECIDING], p95, p95 <= self._budget_ms))
         return self.trials[-1]
+
+
+def knobs_for(settings: Settings, chunk_sizes: Sequence[int] = ()) -> list[Knob]:
+    """Return the settings to try; chunk sizes come first, because they decide what there is to be found."""
+    knobs = [*RETRIEVAL_KNOBS, *(RERANKING_KNOBS if settings.reranking.kind != "none" else ())]
+    if chunk_sizes:
+        fitting = tuple(size for size in chunk_sizes if size > settings.chunking.overlap)
+        knobs.insert(0, Knob("chunking.size", fitting))
+    return knobs
+
+
+def settings_file(tuning: Tuning) -> str:
+    """Return the settings that were found as YAML that says where they come from."""
+    tree: dict[str, dict[str, object]] = {}
+    for key, value in tuning.changes.items():
+        section, name = key.split(".")
+        tree.setdefault(section, {})[name] = value
+    before, after = (row.scores["ndcg@10"] for row in (tuning.before, tuning.after))
+    interval = tuning.interval
+    return (
+        f"# Tuned on {tuning.trained_on} queries of {tuning.dataset!r}.\n"
+        f"# On {tuning.held_out} others nDCG@10 is {after:.3f} instead of {before:.3f}: "
+        f"{interval.difference:+.3f} ({interval.low:+.3f} to {interval.high:+.3f}, {interval.confidence:.0%}).\n"
+        f"{yaml.safe_dump(tree, sort_keys=True)}"
+    )

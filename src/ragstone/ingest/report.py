@@ -212,3 +212,40 @@ def _percent(progress: JobProgress) -> int:
             return 20 + (round(70 * progress.chunks / progress.chunks_total) if progress.chunks_total else 0)
         case _:
             return 90
+
+
+def merge_reports(first: IngestReport, second: IngestReport) -> IngestReport:
+    """Return two runs as one; what the kb holds is what it holds after the second."""
+    return replace(
+        second,
+        added=first.added + second.added,
+        updated=first.updated + second.updated,
+        unchanged=first.unchanged + second.unchanged,
+        failed=(*first.failed, *second.failed),
+        seconds=round(first.seconds + second.seconds, 3),
+        warnings=(*first.warnings, *second.warnings),
+        skipped_chunks=first.skipped_chunks + second.skipped_chunks,
+        degraded=tuple(dict.fromkeys((*first.degraded, *second.degraded))),
+        removed=first.removed + second.removed,
+        moved=first.moved + second.moved,
+        duplicates=first.duplicates + second.duplicates,
+        skipped=first.skipped + second.skipped,
+        stages=_sum_stages(first.stages, second.stages),
+    )
+
+
+def _sum_stages(first: Sequence[Stage], second: Sequence[Stage]) -> tuple[Stage, ...]:
+    stages = {stage.stage: stage for stage in first}
+    for stage in second:
+        before = stages.get(stage.stage)
+        stages[stage.stage] = stage if before is None else _add_stage(before, stage)
+    return tuple(stages.values())
+
+
+def _add_stage(stage: Stage, other: Stage) -> Stage:
+    return replace(
+        stage,
+        ms=round(stage.ms + other.ms, 1),
+        entered=stage.entered + other.entered,
+        left=stage.left + other.left,
+    )

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ragstone.serve.cli.evaluation import chosen_systems
-from ragstone.serve.cli.measuring import ARMS, MODES, kb_name, read_changes
+from ragstone.evaluate.experiments import ARMS, MODES, SYSTEMS, kb_name
+from ragstone.serve.cli import evaluation
+from ragstone.serve.cli.evaluation import chosen_systems, read_changes
 from ragstone.settings.tree import Settings
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -270,3 +271,7 @@ def test_targets_are_held_against_what_was_measured(cli: Cli, rocks: Path, tmp_p
     shown = cli("eval", rocks).out
     assert "Targets of profile default" in shown
     assert "3 documents, 2 queries;" in shown
+
+
+def test_the_command_line_offers_every_system() -> None:
+    assert (ARMS, MODES, tuple(SYSTEMS)) == (evaluation.ARMS, evaluation.MODES, evaluation.SYSTEMS)

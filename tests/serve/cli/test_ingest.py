@@ -14,8 +14,7 @@ from tests.doubles.web import Reply, WebDouble, html
 from ragstone.core.errors import ModelError
 from ragstone.core.jobs import STAGES
 from ragstone.core.types import Failure, IngestReport, Stage
-from ragstone.ingest.report import Progress
-from ragstone.serve.cli.ingest_report import together
+from ragstone.ingest.report import Progress, merge_reports
 from ragstone.serve.cli.progress import IngestBars
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -294,7 +293,7 @@ def test_two_reports_make_one() -> None:
         0,
         (Stage("fetch", 2.5, 1, 1), Stage("chunk", 1.0, 1, 4)),
     )
-    assert together(first, second) == IngestReport(
+    assert merge_reports(first, second) == IngestReport(
         11, 22, 33, (failure,), 12, 99, 3.5, ("w",), 3, ("d",), 3, 1, 1,
         (Stage("fetch", 3.5, 3, 3), Stage("chunk", 1.0, 1, 4)),
     )  # fmt: skip

@@ -9,7 +9,7 @@ import typer
 
 from ragstone.core.errors import InputError
 from ragstone.serve.cli.ingest_queue import queue_files
-from ragstone.serve.cli.ingest_report import draw_counts, draw_report, outcome, remarks, together
+from ragstone.serve.cli.ingest_report import draw_counts, draw_report, outcome, remarks
 from ragstone.serve.cli.ingest_watch import keep_ingesting
 from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.progress import ingest_progress
@@ -113,7 +113,9 @@ async def _ingested(session: Session, settings: Settings, paths: list[Path], url
         if urls:
             with ingest_progress(session, len(urls)) as on_progress:
                 reports.append(await engine.ingest_urls(*urls, on_progress=on_progress))
-    return reports[0] if len(reports) == 1 else together(*reports)
+    from ragstone.ingest.report import merge_reports
+
+    return reports[0] if len(reports) == 1 else merge_reports(*reports)
 
 
 async def _count(session: Session, paths: list[Path]) -> int:

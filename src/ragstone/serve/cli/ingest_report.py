@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
@@ -34,43 +33,6 @@ def remarks(report: IngestReport) -> list[str]:
     if not any((report.added, report.updated, report.unchanged, report.failed, report.removed, report.moved)):
         notes.append("no documents were found there")
     return notes
-
-
-def together(first: IngestReport, second: IngestReport) -> IngestReport:
-    """Two runs as one; what the kb holds is what it holds after the second."""
-    return replace(
-        second,
-        added=first.added + second.added,
-        updated=first.updated + second.updated,
-        unchanged=first.unchanged + second.unchanged,
-        failed=(*first.failed, *second.failed),
-        seconds=round(first.seconds + second.seconds, 3),
-        warnings=(*first.warnings, *second.warnings),
-        skipped_chunks=first.skipped_chunks + second.skipped_chunks,
-        degraded=tuple(dict.fromkeys((*first.degraded, *second.degraded))),
-        removed=first.removed + second.removed,
-        moved=first.moved + second.moved,
-        duplicates=first.duplicates + second.duplicates,
-        skipped=first.skipped + second.skipped,
-        stages=_summed(first.stages, second.stages),
-    )
-
-
-def _summed(first: Sequence[Stage], second: Sequence[Stage]) -> tuple[Stage, ...]:
-    stages = {stage.stage: stage for stage in first}
-    for stage in second:
-        before = stages.get(stage.stage)
-        stages[stage.stage] = stage if before is None else _sum(before, stage)
-    return tuple(stages.values())
-
-
-def _sum(one: Stage, other: Stage) -> Stage:
-    return replace(
-        one,
-        ms=round(one.ms + other.ms, 1),
-        entered=one.entered + other.entered,
-        left=one.left + other.left,
-    )
 
 
 def in_words(report: IngestReport) -> str:

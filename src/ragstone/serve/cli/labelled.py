@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,11 +11,16 @@ import typer
 
 from ragstone.core.errors import InputError
 from ragstone.core.remedies import Action, Remedy
-from ragstone.serve.cli.measuring import Measuring
+from ragstone.serve.cli.ingest_report import remarks
+from ragstone.serve.cli.progress import ingest_progress, query_progress
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
+    from ragstone.core.types import IngestReport
     from ragstone.evaluate.dataset import Dataset
+    from ragstone.evaluate.experiments import Experiment
+    from ragstone.ingest.report import OnProgress
+    from ragstone.serve.cli.progress import Advance
 
 Folder = Annotated[
     Path | None,
@@ -28,11 +34,12 @@ Golden = Annotated[bool, typer.Option("--golden", help="Use the golden queries o
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Only the first N queries.")]
 
 
-async def labelled(
+async def open_experiment(
     session: Session, folder: Path | None, split: str, from_feedback: bool, golden: bool, limit: int | None
-) -> Measuring:
-    """The queries that were asked for, from the one place that was named."""
+) -> Experiment:
+    """Return an experiment with the labelled queries from the one place that was named."""
     from ragstone.evaluate.dataset import load_dataset
+    from ragstone.evaluate.experiments import Experiment
 
     if (folder is not None) + from_feedback + golden != 1:
         raise InputError(
@@ -42,7 +49,35 @@ async def labelled(
     dataset = load_dataset(folder, split) if folder else await _kept(session, golden)
     if limit:
         dataset = replace(dataset, queries=dataset.queries[:limit])
-    return Measuring(session, dataset, own_kb=folder is None)
+    uses_own_kb = folder is None
+    return Experiment(
+        dataset,
+        uses_own_kb=uses_own_kb,
+        load_settings=lambda changes: session.settings(**changes),
+        open_subject=lambda settings: session.engine(settings, create=not uses_own_kb),
+        watcher=SessionWatcher(session),
+        kb=session.options.kb,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWatcher:
+    """Shows an experiment on the terminal."""
+
+    session: Session
+
+    def watch_ingest(self, total: int) -> AbstractContextManager[OnProgress | None]:
+        """Show how far the documents of a data set are."""
+        return ingest_progress(self.session, total)
+
+    def watch_queries(self, label: str) -> AbstractContextManager[Advance | None]:
+        """Show how many queries a system has answered."""
+        return query_progress(self.session, label)
+
+    def report_ingest(self, report: IngestReport) -> None:
+        """Warn of what could not be taken in."""
+        self.session.warn(remarks(report))
+        self.session.warn(f"{failure.uri}: {failure.error}" for failure in report.failed)
 
 
 async def _kept(session: Session, golden: bool) -> Dataset:

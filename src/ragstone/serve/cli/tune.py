@@ -9,21 +9,14 @@ import typer
 
 from ragstone.core.errors import InputError
 from ragstone.serve.cli.exits import FAILURE, OK
-from ragstone.serve.cli.labelled import Folder, FromFeedback, Golden, Limit, Split, labelled
-from ragstone.serve.cli.measuring import Measuring
+from ragstone.serve.cli.labelled import Folder, FromFeedback, Golden, Limit, Split, open_experiment
 from ragstone.serve.cli.output import table, text
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.evaluate.dataset import Dataset
-    from ragstone.evaluate.runner import Row
-    from ragstone.evaluate.tune import Changes, Knob, Tuning
-    from ragstone.settings.tree import Settings
-
-MODE_MS = {"fast": 200.0, "balanced": 500.0, "thorough": 2000.0}
-FROM_INGEST = "chunking.size"
+    from ragstone.evaluate.tune import Tuning
 
 
 async def tune(
@@ -50,18 +43,18 @@ async def tune(
     They are chosen by half of the labelled queries and judged by the other half. Settings that are not certainly
     better there, or too slow, are refused: nothing is written.
     """
+    from ragstone.evaluate.tune import MODE_MS, knobs_for, settings_file
     from ragstone.evaluate.tune import tune as search
     from ragstone.schemas.evaluation import TuningSchema
 
     if output.exists():
         raise InputError(f"{output} exists already", hint="name another file with --output")
-    measuring = await labelled(session, folder, split, from_feedback, golden, limit)
-    settings = measuring.settings()
+    experiment = await open_experiment(session, folder, split, from_feedback, golden, limit)
+    settings = experiment.settings()
     budget = budget_ms or MODE_MS[settings.retrieval.mode]
-    knobs = _knobs(settings, read_sizes(chunk_sizes))
-    trying = _Trying(measuring)
-    await trying.prepare({})
-    tuning = await search(trying.measure, measuring.dataset, knobs, budget)
+    knobs = knobs_for(settings, read_sizes(chunk_sizes))
+    await experiment.ingest(settings)
+    tuning = await search(experiment.try_changes, experiment.dataset, knobs, budget)
     if tuning.is_better:
         output.write_text(settings_file(tuning), encoding="utf-8")
     written = str(output) if tuning.is_better else None
@@ -75,55 +68,6 @@ def read_sizes(sizes: str | None) -> tuple[int, ...]:
     if not all(part.isdecimal() and int(part) >= 8 for part in parts):
         raise InputError(f"--chunk-sizes {sizes!r:.40} are not sizes", hint="such as --chunk-sizes 200,400")
     return tuple(int(part) for part in parts)
-
-
-def settings_file(tuning: Tuning) -> str:
-    """The settings that were found, as YAML that says where they come from."""
-    import yaml
-
-    tree: dict[str, dict[str, object]] = {}
-    for key, value in tuning.changes.items():
-        section, name = key.split(".")
-        tree.setdefault(section, {})[name] = value
-    before, after = (row.scores["ndcg@10"] for row in (tuning.before, tuning.after))
-    interval = tuning.interval
-    return (
-        f"# Found by `ragstone tune` on {tuning.trained_on} queries of {tuning.dataset!r}.\n"
-        f"# On {tuning.held_out} others nDCG@10 is {after:.3f} instead of {before:.3f}: "
-        f"{interval.difference:+.3f} ({interval.low:+.3f} to {interval.high:+.3f}, {interval.confidence:.0%}).\n"
-        f"{yaml.safe_dump(tree, sort_keys=True)}"
-    )
-
-
-class _Trying:
-    """Measures settings in the mode that is set, in kbs that are made as far as they are needed."""
-
-    def __init__(self, measuring: Measuring) -> None:
-        self._measuring = measuring
-        self._ready: set[str] = set()
-
-    async def prepare(self, changes: Changes) -> Settings:
-        settings = self._measuring.settings(changes)
-        if settings.kb not in self._ready:
-            await self._measuring.ingest(settings)
-            self._ready.add(settings.kb)
-        return settings
-
-    async def measure(self, changes: Changes, dataset: Dataset) -> Row:
-        settings = await self.prepare(changes)
-        label = ", ".join(f"{key}={value}" for key, value in changes.items()) or "as set"
-        return await self._measuring.row(settings, settings.retrieval.mode, label, dataset)
-
-
-def _knobs(settings: Settings, sizes: tuple[int, ...]) -> list[Knob]:
-    from ragstone.evaluate.tune import RERANKING_KNOBS, RETRIEVAL_KNOBS, Knob
-
-    knobs = [*RETRIEVAL_KNOBS, *(RERANKING_KNOBS if settings.reranking.kind != "none" else ())]
-    if sizes:
-        # First, because everything else follows what there is to be found.
-        fitting = tuple(size for size in sizes if size > settings.chunking.overlap)
-        knobs.insert(0, Knob(FROM_INGEST, fitting))
-    return knobs
 
 
 def _draw(out: Console, tuning: Tuning, written: str | None) -> None:
