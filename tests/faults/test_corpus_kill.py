@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -68,12 +72,26 @@ def ids(stone: Ragstone) -> set[str]:
     return {one.id for document in stone.documents(kb=NAME) for one in stone.chunks(document.id)}
 
 
-def kill_a_build(point: str, vectors: str) -> None:
-    """Build a collection, then another one over it that does not get beyond a point."""
-    Path("data").mkdir()
-    Path("data/corpus.txt").write_text("\n\n".join(OLD))
-    with corpus_process.engine(vectors) as stone:
-        stone.corpora.build(BuildRequest("corpus.txt"))
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A data folder with a collection in it, built once for each kind of vector index."""
+
+    @cache
+    def build(vectors: str) -> Path:
+        place = tmp_path_factory.mktemp(vectors)
+        with contextlib.chdir(place):
+            Path("data").mkdir()
+            Path("data/corpus.txt").write_text("\n\n".join(OLD))
+            with corpus_process.engine(vectors) as stone:
+                stone.corpora.build(BuildRequest("corpus.txt"))
+        return place / "data"
+
+    return build
+
+
+def kill_a_build(built: Path, point: str, vectors: str) -> None:
+    """Build another collection over the one that there is, which does not get beyond a point."""
+    shutil.copytree(built, "data")
     Path("data/corpus.txt").write_text("\n\n".join(NEW))
     command = [sys.executable, corpus_process.__file__, point, vectors]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -82,8 +100,10 @@ def kill_a_build(point: str, vectors: str) -> None:
 
 @pytest.mark.req("R-REL-24", "R-REL-25")
 @pytest.mark.parametrize(("live", "point", "vectors"), CASES)
-def test_a_build_that_is_killed(live: list[str], point: str, vectors: str) -> None:
-    kill_a_build(point, vectors)
+def test_a_build_that_is_killed(
+    live: list[str], point: str, vectors: str, stock: Callable[[str], Path]
+) -> None:
+    kill_a_build(stock(vectors), point, vectors)
     with corpus_process.engine(vectors) as stone:
         assert found(stone) == [live, live]
         stone.corpora.build(BuildRequest("corpus.txt", overwrite=True))
@@ -95,8 +115,10 @@ def test_a_build_that_is_killed(live: list[str], point: str, vectors: str) -> No
 
 @pytest.mark.req("R-REL-25")
 @pytest.mark.parametrize("point", [AFTER["the swap committed"], AFTER["the index in place"]])
-def test_files_that_were_not_put_in_place_are_by_whoever_comes_next(point: str) -> None:
-    kill_a_build(point, "sqlite")
+def test_files_that_were_not_put_in_place_are_by_whoever_comes_next(
+    point: str, stock: Callable[[str], Path]
+) -> None:
+    kill_a_build(stock("sqlite"), point, "sqlite")
     with corpus_process.engine("sqlite") as stone:
         assert in_files() != [ids(stone)] * 2
         stone.ingest(Path("data/corpus.txt"), kb="other")

@@ -36,8 +36,8 @@ from ragstone import Settings, open_engine
 from ragstone.core.ids import opaque_id
 from ragstone.testing.fakes import FakeEmbedder
 
-EXAMPLES = int(os.environ.get("RAGSTONE_MACHINE_EXAMPLES", "3"))
-STEPS = int(os.environ.get("RAGSTONE_MACHINE_STEPS", "25"))
+EXAMPLES = int(os.environ.get("RAGSTONE_MACHINE_EXAMPLES", "2"))
+STEPS = int(os.environ.get("RAGSTONE_MACHINE_STEPS", "20"))
 LONG = EXAMPLES > 10
 """Look elsewhere every time, and take the time to make a failure small."""
 AT_ONCE = 8
@@ -54,7 +54,7 @@ LIMITS = settings(
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-FEWER = settings(LIMITS, max_examples=max(2, EXAMPLES // 2))
+FEWER = settings(LIMITS, max_examples=EXAMPLES // 2)
 """For what differs from another variant in one part only."""
 postgres_databases = postgres_server.postgres_databases
 Store = dict[str, Any]

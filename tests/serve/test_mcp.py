@@ -19,6 +19,7 @@ from mcp.shared.exceptions import MCPError
 
 from ragstone import Settings, open_engine
 from ragstone.agents.toolbox import Toolbox
+from ragstone.serve.cli.main import main
 from ragstone.serve.mcp import DEFAULT_TOOLS, build_server, serve_http
 
 MODES = ("legacy", "auto")
@@ -214,29 +215,18 @@ def test_stdout_carries_nothing_but_the_protocol(guide: Path) -> None:
     assert process.returncode == 0
 
 
-def test_without_data_there_is_nothing_to_serve(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, *arguments(tmp_path / "none")],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (4, "")
-    assert "there is no data in" in done.stderr
+def test_without_data_there_is_nothing_to_serve(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments(tmp_path / "none")[2:]) == 4
+    written = capfd.readouterr()
+    assert written.out == ""
+    assert "there is no data in" in written.err
 
 
-def test_without_the_kb_there_is_nothing_to_serve(guide: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, *arguments(guide, "--kb", "nope")],
-        cwd=guide.parent,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (4, "")
-    assert "there is no knowledge base 'nope' yet" in done.stderr
+def test_without_the_kb_there_is_nothing_to_serve(guide: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments(guide, "--kb", "nope")[2:]) == 4
+    written = capfd.readouterr()
+    assert written.out == ""
+    assert "there is no knowledge base 'nope' yet" in written.err
 
 
 @pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])

@@ -1,4 +1,4 @@
-"""The real thing: the packaged model, the sample corpus, processes of their own."""
+"""The real thing: the packaged model and the sample corpus; the first run is a process of its own."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.serve.cli.conftest import Ran
 
 from ragstone import samples
 from ragstone.serve.cli.main import main
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
+Program = Callable[..., Ran]
 
 
 @pytest.fixture(scope="module")
@@ -24,20 +25,24 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("demo")
 
 
-@pytest.fixture(scope="module")
-def program(place: Path) -> Program:
-    """Runs the program in a folder where the demo has run."""
+@pytest.fixture
+def program(place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Program:
+    """Runs a command in the folder where the demo has run."""
+    monkeypatch.chdir(place)
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "ragstone", *arguments]
-        return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=120)
+    def run(*arguments: str) -> Ran:
+        capfd.readouterr()
+        code = main(list(arguments))
+        written = capfd.readouterr()
+        return Ran(code, written.out, written.err)
 
     return run
 
 
 @pytest.fixture(scope="module")
-def first_run(program: Program) -> subprocess.CompletedProcess[str]:
-    return program("demo")
+def first_run(place: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ragstone", "demo"]
+    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=120)
 
 
 def test_the_demo_answers_with_sources_and_declines_what_it_cannot_know(
@@ -61,8 +66,8 @@ def test_the_demo_answers_with_sources_and_declines_what_it_cannot_know(
 
 def test_the_demo_as_json_the_second_time(first_run: object, program: Program) -> None:
     again = program("demo", "--json")
-    assert (again.returncode, again.stderr) == (0, "")
-    shape = json.loads(again.stdout)
+    assert (again.code, again.err) == (0, "")
+    shape = again.json
     assert (shape["ingest"]["added"], shape["ingest"]["unchanged"]) == (0, 10)
     assert [answer["status"] for answer in shape["answers"]] == ["answered"] * 3 + ["no_evidence"]
 
@@ -71,15 +76,15 @@ def test_what_the_demo_says_to_type_works(
     first_run: subprocess.CompletedProcess[str], program: Program
 ) -> None:
     search = program("search", "dogs on the ferry", "--kb", "demo", "--json")
-    assert search.returncode == 0
-    assert json.loads(search.stdout)["hits"][0]["uri"] == "corpus/guides/animals-on-board.html"
+    assert search.code == 0
+    assert search.json["hits"][0]["uri"] == "corpus/guides/animals-on-board.html"
     assert 'ragstone search "dogs on the ferry" --kb demo' in first_run.stdout
 
 
 def test_an_answer_leads_back_to_the_words(first_run: object, program: Program) -> None:
     ran = program("ask", samples.QUESTIONS[1], "--kb", "demo", "--json")
-    citation = json.loads(ran.stdout)["citations"][0]
-    shown = json.loads(program("documents", "show", citation["document_id"], "--kb", "demo", "--json").stdout)
+    citation = ran.json["citations"][0]
+    shown = program("documents", "show", citation["document_id"], "--kb", "demo", "--json").json
     assert shown["text"][citation["start"] : citation["end"]] == citation["quote"]
     assert shown["uri"] == "corpus/staff/winter-overhaul-plan.docx"
 
@@ -96,7 +101,7 @@ def test_progress_is_shown_to_who_watches_and_not_on_stdout(program: Program, pl
     assert process.returncode == 0
     assert b"1/1" in shown
     assert out.decode().splitlines()[1].split() == ["1", "0", "0", "0"]
-    assert program("ingest", str(page), "--kb", "unwatched").stderr == ""
+    assert program("ingest", str(page), "--kb", "unwatched").err == ""
 
 
 def _everything(watched: int) -> bytes:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from ragstone.serve.cli.main import main
+
 RAGSTONE = (sys.executable, "-m", "ragstone")
 
 
@@ -27,8 +29,7 @@ def test_a_question_can_be_left(
     tmp_path: Path, leave: Callable[[subprocess.Popen[bytes], int], object]
 ) -> None:
     (tmp_path / "notes").mkdir()
-    add = (*RAGSTONE, "sources", "add", "files", "notes", "path=notes", "--quiet")
-    subprocess.run(add, cwd=tmp_path, check=True, capture_output=True)
+    assert main(["sources", "add", "files", "notes", "path=notes", "--quiet"]) == 0
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         (*RAGSTONE, "sources", "remove", "notes"), cwd=tmp_path, stdin=theirs, stderr=theirs
