@@ -6,6 +6,7 @@ a document that was replaced while the activity files were not told.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import zipfile
 from contextlib import closing
@@ -114,6 +115,13 @@ async def test_what_is_cut_short_starts_over_and_takes_nothing_twice(
     async with open_engine(_settings(folder)) as engine:
         await _check(engine)
         assert await _web_results(engine, "default") == [("ferries", "fixture")]
+
+
+async def test_two_who_open_a_folder_at_once_take_it_over_once(folder: Path) -> None:
+    async with open_engine(_settings(folder)) as first, open_engine(_settings(folder)) as second:
+        await asyncio.gather(*(engine.activity.turns("talk") for engine in (first, second)))
+        await _check(first)
+        await _check(second)
 
 
 async def test_a_file_that_cannot_be_read_keeps_nobody_from_working(

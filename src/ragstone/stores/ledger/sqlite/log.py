@@ -60,29 +60,27 @@ class LogFile:
     def _connect(self) -> SqliteConnection:
         if not self._path.exists():
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))  # never readable by others
-        with closing(sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
-            current = is_current(connection, "log")
-            if not current:
-                write_ahead(connection)
-                current = create(connection, "log")
-        if not current:
-            upgrade(self._path, "log")
-        return self._open()
-
-    def _open(self) -> SqliteConnection:
-        connection = sqlite3.connect(
-            self._path, timeout=BUSY_SECONDS, isolation_level=None, uri=True, factory=SqliteConnection
-        )
+        connection = self._open()
         try:
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA secure_delete = ON")
+            if not is_current(connection, "log"):
+                write_ahead(connection)
+                if not create(connection, "log"):
+                    upgrade(self._path, "log")
+                    connection.close()
+                    connection = self._open()  # it would take tables it has not seen for those of the ledger
             # Read-only, or BEGIN IMMEDIATE would wait for whoever writes to the ledger.
             connection.execute("ATTACH ? AS ledger", (f"{self._ledger.resolve().as_uri()}?mode=ro",))
         except BaseException:
             connection.close()
             raise
+        return connection
+
+    def _open(self) -> SqliteConnection:
+        connection = sqlite3.connect(
+            self._path, timeout=BUSY_SECONDS, isolation_level=None, uri=True, factory=SqliteConnection
+        )
+        for setting in ("synchronous = NORMAL", "foreign_keys = ON", "trusted_schema = OFF", "secure_delete = ON"):
+            connection.execute(f"PRAGMA {setting}")
         return connection
 
     @contextmanager
