@@ -29,7 +29,7 @@ from ragstone.query.request import (
     checked_count,
     checked_query,
 )
-from ragstone.query.routing.federation import Wish, passages_of, source_kind
+from ragstone.query.routing.federation import RoutingOverrides, passages_of, source_kind
 from ragstone.query.transform.decompose import decompose
 from ragstone.searching import SearchableLibrary, Talk
 from ragstone.settings.tree import Settings
@@ -93,9 +93,9 @@ class Engine(SearchableLibrary):
         self, talk: Talk, options: Mapping[str, Any]
     ) -> tuple[SearchResult, tuple[Part, ...]]:
         """What is found for a question, and for each of the questions it is made of."""
-        wish = Wish(options["mode"] is not None, options["web"])
+        overrides = RoutingOverrides(options["mode"] is not None, options["web"])
         how = (options["k"], options["mode"], options["where"])
-        found = await self._remembered("ask", talk, wish, how, options["tenant"], options["kb"])
+        found = await self._remembered("ask", talk, overrides, how, options["tenant"], options["kb"])
         question = talk.question if talk.name else found.query
         parts = split_question(question, decompose(question))
         return found, await look_up(parts, partial(self._step, **options), passages_of, found)

@@ -25,8 +25,8 @@ from ragstone.query.request import (
     require_an_answer,
     search_request,
 )
-from ragstone.query.routing.federation import Searcher, Wish
-from ragstone.query.session import Session, Standing
+from ragstone.query.routing.federation import FederatedSearch, RoutingOverrides
+from ragstone.query.session import KbSnapshot, SearchSession
 from ragstone.settings.retrieval import Fusion
 from ragstone.settings.tree import Settings
 
@@ -63,7 +63,7 @@ class SearchableLibrary(Library):
         )
         self._first_reads = FirstReads(settings.retrieval.timeout)
         web = parts.web.find if parts.web else None
-        self._searcher = Searcher(self._pipeline, cache, web, parts.records)
+        self._federated = FederatedSearch(self._pipeline, cache, web, parts.records)
 
     async def search(
         self,
@@ -89,7 +89,9 @@ class SearchableLibrary(Library):
         """
         talk = await self._talk(query, conversation, tenant, kb)
         how = (k, mode, where, arms, fusion, min_score, strategy)
-        found = await self._remembered("search", talk, Wish(mode is not None, web), how, tenant, kb)
+        found = await self._remembered(
+            "search", talk, RoutingOverrides(mode is not None, web), how, tenant, kb
+        )
         if not talk.name:
             return found
         return replace(found, degraded=(*found.degraded, *await self._kept(talk, "", found.hits, tenant, kb)))
@@ -118,7 +120,7 @@ class SearchableLibrary(Library):
         self,
         action: str,
         talk: Talk,
-        wish: Wish,
+        overrides: RoutingOverrides,
         how: tuple[Any, ...],
         tenant: str | None,
         kb: str | None,
@@ -130,7 +132,7 @@ class SearchableLibrary(Library):
         log = partial(self.activity.note, owner, name, conversation=talk.name)
         started = time.perf_counter()
         try:
-            found = await self._find(settings, request, wish, tenant, kb)
+            found = await self._find(settings, request, overrides, tenant, kb)
         except Exception as error:
             if settings.activity.searches:
                 ms = round((time.perf_counter() - started) * 1000, 3)
@@ -160,7 +162,7 @@ class SearchableLibrary(Library):
         """A search within something longer: nobody made it, so it is not remembered."""
         settings = await self._settings_of(self._tenant(tenant))
         request = search_request(settings, query, k, mode, where)
-        return await self._find(settings, request, Wish(mode is not None, web), tenant, kb)
+        return await self._find(settings, request, RoutingOverrides(mode is not None, web), tenant, kb)
 
     async def _settings_of(self, owner: str) -> Settings:
         async with self._first_reads.within(owner, "settings"):
@@ -172,14 +174,19 @@ class SearchableLibrary(Library):
             return await self._kb(tenant, kb)
 
     async def _find(
-        self, settings: Settings, request: SearchRequest, wish: Wish, tenant: str | None, kb: str | None
+        self,
+        settings: Settings,
+        request: SearchRequest,
+        overrides: RoutingOverrides,
+        tenant: str | None,
+        kb: str | None,
     ) -> SearchResult:
         owner, gate = self._tenant(tenant), self._parts.gate
         await gate.query(owner)
         scope = await self._scope(tenant, kb)
         async with gate.paying(owner):
             sure = partial(self.confidence, tenant=tenant, kb=kb)
-            found = await self._searcher.search(owner, scope, settings.retrieval, request, sure, wish)
+            found = await self._federated.search(owner, scope, settings.retrieval, request, sure, overrides)
         require_an_answer(request.arms, found)
         return found
 
@@ -195,15 +202,15 @@ class SearchableLibrary(Library):
         await self._parts.gate.audit.saw(owner, "web", count=len(found.results))
         return found
 
-    def session(self, *, tenant: str | None = None, kb: str | None = None) -> Session:
+    def session(self, *, tenant: str | None = None, kb: str | None = None) -> SearchSession:
         """Searches that remember: none is made twice while the kb stays as it is."""
-        return Session(partial(self.search, tenant=tenant, kb=kb), partial(self._standing, tenant, kb))
+        return SearchSession(partial(self.search, tenant=tenant, kb=kb), partial(self._snapshot, tenant, kb))
 
-    async def _standing(self, tenant: str | None, kb: str | None) -> Standing:
+    async def _snapshot(self, tenant: str | None, kb: str | None) -> KbSnapshot:
         """What is found now depends on; a tenant that is suspended is refused."""
         scope, owner, gate = await self._scope(tenant, kb), self._tenant(tenant), self._parts.gate
         identity, settings = await gate.identity(owner), await gate.settings_for(owner)
-        return Standing(identity, scope, settings.retrieval, await self._parts.ledger.sequence(owner))
+        return KbSnapshot(identity, scope, settings.retrieval, await self._parts.ledger.sequence(owner))
 
     async def confidence(
         self, found: SearchResult, *, tenant: str | None = None, kb: str | None = None
@@ -233,7 +240,7 @@ class SearchableLibrary(Library):
         await gate.query(owner)
         scope, pipeline = await self._scope(tenant, kb), self._pipeline(settings.retrieval)
         async with gate.paying(owner):
-            taken_for = self._searcher.analysis(settings.retrieval, request)
+            taken_for = self._federated.analysis(settings.retrieval, request)
             try:
                 told = await explain(
                     self._parts.ledger, pipeline, owner, scope, request, document_id, taken_for

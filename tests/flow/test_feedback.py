@@ -89,7 +89,7 @@ def test_a_search_that_fails_is_logged_with_its_error_and_counts_for_nothing(
     with quarry:
         quarry.search("what rock is granite")
         with monkeypatch.context() as patched:
-            patched.setattr(quarry.engine._searcher, "search", full)
+            patched.setattr(quarry.engine._federated, "search", full)
             for ask in (quarry.search, quarry.ask):
                 with pytest.raises(StoreFull):
                     ask("zeppelin timetable")

@@ -70,5 +70,5 @@ def test_the_blocking_engine_has_every_method_of_the_engine_and_no_other() -> No
         given = blocking[name].parameters.values()
         assert [one.name for one in given if one.kind is not one.VAR_KEYWORD] == positional
         returned = signature.return_annotation.replace("AsyncIterator[", "Iterator[")
-        returned = {"Session": "BlockingSession"}.get(returned, returned)
+        returned = {"SearchSession": "BlockingSession"}.get(returned, returned)
         assert blocking[name].return_annotation == returned

@@ -158,7 +158,7 @@ class Toolbox:
 
     async def _standing(self) -> str:
         """What answers depend on beside the call; whoever may not search now gets none that is remembered."""
-        return content_hash(repr((await self._session.standing(), self._desk.mode)))
+        return content_hash(repr((await self._session.snapshot(), self._desk.mode)))
 
     def _bound(self, name: str) -> Tool:
         tool = self._tools.get(name)

@@ -1,4 +1,4 @@
-"""`Session` without async, for the loop of a `Ragstone`."""
+"""`SearchSession` without async, for the loop of a `Ragstone`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from ragstone.blocking.run import Run
 from ragstone.core.types import SearchResult
-from ragstone.query.session import Session
+from ragstone.query.session import SearchSession
 
 T = TypeVar("T")
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 class BlockingSession:
     """Searches that remember: none is made twice while the kb stays as it is."""
 
-    def __init__(self, session: Session, run: Run) -> None:
+    def __init__(self, session: SearchSession, run: Run) -> None:
         self._session = session
         self._run = run
 

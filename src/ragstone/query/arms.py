@@ -1,4 +1,4 @@
-"""The two arms, at the same time: by meaning and by word.
+"""Searching by meaning and by word, at the same time.
 
 No arm is cut for the mode's deadline. One that hangs is given up shortly before the hard limit and named in
 `degraded`; loading a model or an index is not counted.
@@ -17,8 +17,8 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.notes import listening
 from ragstone.core.protocols import Embedder, LexicalIndex, VectorIndex
 from ragstone.core.types import Candidate, Vector
-from ragstone.query.context import Found, Search
-from ragstone.query.deadline import Warm, limited
+from ragstone.query.context import RankedChunk, SearchContext
+from ragstone.query.deadline import WarmNames, degrade_on_timeout
 from ragstone.query.fusion import Fused
 from ragstone.query.transform.proposals import Variants
 
@@ -28,7 +28,7 @@ EmbedderFor = Callable[[str], Awaitable[Embedder]]
 
 
 class Arms:
-    """Finds candidates. Keeps nothing between searches but which models and indexes are warm."""
+    """Finds candidates. Keeps only which models and indexes are warm."""
 
     def __init__(
         self, vectors: VectorIndex, lexical: LexicalIndex, embedder_for: EmbedderFor, min_similarity: float
@@ -37,10 +37,10 @@ class Arms:
         self._lexical = lexical
         self._embedder_for = embedder_for
         self._floor = min_similarity
-        self._warm = Warm()
+        self._warm = WarmNames()
 
-    async def run(self, search: Search, variants: Variants, k: int) -> Mapping[str, list[Candidate]]:
-        """Each arm's k best candidates; an arm that failed is missing and named in `degraded`."""
+    async def run(self, search: SearchContext, variants: Variants, k: int) -> Mapping[str, list[Candidate]]:
+        """Return the k best candidates of each arm; an arm that failed is missing and named in `degraded`."""
         runs: dict[str, Awaitable[list[Candidate] | None]] = {}
         if search.request.arms != "lexical":
             runs["dense"] = self._by_meaning(search, variants.dense, k)
@@ -49,15 +49,17 @@ class Arms:
         lists = await asyncio.gather(*runs.values())
         return {arm: found for arm, found in zip(runs, lists, strict=True) if found is not None}
 
-    async def _by_meaning(self, search: Search, texts: Sequence[str], k: int) -> list[Candidate] | None:
+    async def _by_meaning(
+        self, search: SearchContext, texts: Sequence[str], k: int
+    ) -> list[Candidate] | None:
         record, kb, where = search.record, search.kb, search.request.where
         if kb.space is None:
             record.skip("dense", 0, "nothing is embedded yet")
             return None
         try:
-            vectors = await self._embedded(search, kb.space.model, texts)
+            vectors = await self._embed(search, kb.space.model, texts)
             with record.stage("dense", len(vectors)) as span, listening() as remarks:
-                with self._patience(search, "dense") as seconds:
+                with self._deadline(search, "dense") as seconds:
                     async with asyncio.timeout(seconds):
                         lists = await asyncio.gather(
                             *(self._vectors.search(search.tenant, kb, vector, k, where) for vector in vectors)
@@ -66,11 +68,11 @@ class Arms:
                 if self._floor > 0:
                     found = [candidate for candidate in found if candidate.score >= self._floor]
                 span.left = len(found)
-            for one in remarks:
-                record.degrade(f"dense: {one}")
+            for remark in remarks:
+                record.degrade(f"dense: {remark}")
             return found
         except TimeoutError:
-            logger.warning("dense search of kb '%s' did not come back in time", kb.name)
+            logger.warning("dense search of kb '%s' timed out", kb.name)
             record.degrade("dense: out of time")
         except ModelError as error:
             # C-07: better by word alone than by vectors of another space.
@@ -82,8 +84,8 @@ class Arms:
         return None
 
     @contextmanager
-    def _patience(self, search: Search, arm: str) -> Iterator[float]:
-        """How long an arm may take; what its first search of a kb takes does not count."""
+    def _deadline(self, search: SearchContext, arm: str) -> Iterator[float]:
+        """Yield the seconds that an arm may take; the first search of a kb is not counted."""
         index = f"{arm} {search.tenant} {search.kb.id}"
         if index in self._warm:
             yield search.record.search_seconds
@@ -93,8 +95,8 @@ class Arms:
         self._warm.add(index)
         search.record.excuse((time.perf_counter() - started) * 1000)
 
-    async def _embedded(self, search: Search, model: str, texts: Sequence[str]) -> list[Vector]:
-        """The texts' vectors, made in one call."""
+    async def _embed(self, search: SearchContext, model: str, texts: Sequence[str]) -> list[Vector]:
+        """Return the vectors of the texts, made in one call."""
         with search.record.stage("embed_query", len(texts)) as span:
             started = time.perf_counter()
             embedder = await self._embedder_for(model)
@@ -113,32 +115,32 @@ class Arms:
             span.left = len(vectors)
         return vectors
 
-    async def _by_word(self, search: Search, texts: Sequence[str], k: int) -> list[Candidate] | None:
+    async def _by_word(self, search: SearchContext, texts: Sequence[str], k: int) -> list[Candidate] | None:
         record, kb, where = search.record, search.kb, search.request.where
         try:
             with record.stage("lexical", len(texts)) as span, listening() as remarks:
-                with self._patience(search, "lexical") as seconds:
+                with self._deadline(search, "lexical") as seconds:
                     async with asyncio.timeout(seconds):
                         lists = await asyncio.gather(
                             *(self._lexical.search(search.tenant, kb, text, k, where) for text in texts)
                         )
                 found = best_of(lists, k)
                 span.left = len(found)
-            for one in remarks:
-                record.degrade(f"lexical: {one}")
+            for remark in remarks:
+                record.degrade(f"lexical: {remark}")
             return found
         except TimeoutError:
-            logger.warning("search by word of kb '%s' did not come back in time", kb.name)
+            logger.warning("lexical search of kb '%s' timed out", kb.name)
             record.degrade("lexical: out of time")
         except StoreBusy as error:
-            # It is back in a moment; an index that is broken stays an error that everybody hears of.
-            logger.warning("search by word of kb '%s' is off: %s", kb.name, error)
+            # A busy store recovers; a broken index stays an error.
+            logger.warning("lexical search of kb '%s' is off: %s", kb.name, error)
             record.degrade(f"lexical: {error}")
         return None
 
 
 def best_of(lists: Sequence[list[Candidate]], k: int) -> list[Candidate]:
-    """What several ways to ask found, each chunk once with its best score, as one list of k."""
+    """Merge the results of several wordings into one list of k: each chunk once, with its best score."""
     if len(lists) == 1:
         return lists[0]
     best: dict[str, float] = {}
@@ -148,14 +150,16 @@ def best_of(lists: Sequence[list[Candidate]], k: int) -> list[Candidate]:
     return [Candidate(chunk_id, score) for chunk_id, score in ranked[:k]]
 
 
-async def read_back(ledger: Ledger, search: Search, fused: Sequence[Fused], wanted: int) -> list[Found]:
-    """The first `wanted` candidates that are live; fewer when the store is too slow, which `degraded` says."""
-    found: list[Found] = []
+async def read_back(
+    ledger: Ledger, search: SearchContext, fused: Sequence[Fused], wanted: int
+) -> list[RankedChunk]:
+    """Return the first `wanted` candidates that are live; fewer if the store is too slow, as `degraded` says."""
+    found: list[RankedChunk] = []
     start = 0
-    async with limited(search.record, "read_back", search.record.read_seconds):
+    async with degrade_on_timeout(search.record, "read_back", search.record.read_seconds):
         while len(found) < wanted and start < len(fused):
             part = fused[start : start + wanted - len(found)]
             live = await ledger.chunks(search.tenant, search.kb, [item.chunk_id for item in part])
-            found += [Found(item, live[item.chunk_id]) for item in part if item.chunk_id in live]
+            found += [RankedChunk(item, live[item.chunk_id]) for item in part if item.chunk_id in live]
             start += len(part)
     return found

@@ -1,8 +1,8 @@
-"""Remembers results for a minute, and only while nothing has changed.
+"""Remember results for a minute, and only while nothing has changed.
 
 A result is kept under everything that it depends on: the tenant and its id, the kb, its Space, the last commit's
 place in the change feed, the settings and the whole request. So a deleted passage cannot come back from here, and
-nobody is given what was found for another tenant, nor for one that had the name before.
+no result reaches another tenant, not even one that has the same name later.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ragstone.settings.retrieval import RetrievalSettings
 logger = logging.getLogger(__name__)
 MB = 1024 * 1024
 WORTH = 0.1
-"""Share of a search's time that may go into finding out whether it was made before."""
+"""Share of a search's time that the lookup may take."""
 HIT_BYTES = 2_000
 """What a hit takes beside its texts and metadata: scores, names."""
 RESULT_BYTES = 4_000
 MOST_RESULTS = 1024
 _Key = tuple[str, str, int, str]
 Identity = Callable[[str], Awaitable[str]]
-"""The id of the tenant that has a name now; empty while there is none."""
+"""Returns the id of the tenant that has a name now, or an empty text."""
 
 
 class Sequenced(Protocol):
@@ -42,21 +42,21 @@ class Sequenced(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
-    """A result as it is kept: whoever gets it may change its metadata, and nobody else sees that."""
+class PackedResult:
+    """A result as it is kept: a caller that changes its metadata does not change this copy."""
 
     result: SearchResult
     facts: tuple[str, ...]
     """The metadata of each hit, as JSON text: that cannot be changed, and its size is known."""
 
     @classmethod
-    def of(cls, found: SearchResult) -> Packed:
-        """A result without anything that its owner could change later."""
+    def of(cls, found: SearchResult) -> PackedResult:
+        """Return a result without anything that its owner could change later."""
         bare = tuple(replace(hit, scores=dict(hit.scores), metadata={}) for hit in found.hits)
         return cls(replace(found, hits=bare), tuple(json.dumps(dict(hit.metadata)) for hit in found.hits))
 
-    def unpacked(self) -> SearchResult:
-        """The result again, with mappings of its own."""
+    def unpack(self) -> SearchResult:
+        """Return the result with mappings of its own."""
         hits = tuple(
             replace(hit, scores=dict(hit.scores), metadata=json.loads(facts))
             for hit, facts in zip(self.result.hits, self.facts, strict=True)
@@ -65,14 +65,14 @@ class Packed:
 
     @property
     def bytes(self) -> int:
-        """About how much memory it takes."""
+        """Return about how much memory it takes."""
         texts = sum(HIT_BYTES + 4 * (len(hit.text) + len(hit.context)) for hit in self.result.hits)
         return RESULT_BYTES + texts + sum(map(len, self.facts))
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    packed: Packed
+class _CacheEntry:
+    packed: PackedResult
     until: float
     bytes: int
 
@@ -94,7 +94,7 @@ class SearchCache:
         self._seconds = seconds
         self._room = memory_mb * MB
         self._clock = clock
-        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._kept: OrderedDict[_Key, _CacheEntry] = OrderedDict()
         self._bytes = 0
 
     async def search(
@@ -105,23 +105,23 @@ class SearchCache:
         request: SearchRequest,
         search: Callable[[], Awaitable[SearchResult]],
     ) -> SearchResult:
-        """The result of the same search a moment ago, or that of `search`."""
+        """Return the result of the same search a moment ago, or that of `search`."""
         if not self._seconds:
             return await search()
         started = time.perf_counter()
-        # Read before the search: what is committed meanwhile makes the result one of the past.
+        # Read before the search: a commit during the search makes its result outdated.
         try:
             async with asyncio.timeout(WORTH * settings.timeout):
                 tenant_id = await self._identity(tenant)
                 sequence = await self._ledger.sequence(tenant)
         except (TimeoutError, StoreBusy) as error:
-            logger.info("a search is made without looking whether it was made before: %s", error)
+            logger.info("search cache skipped: %s", error)
             return await search()
         self._tidy(tenant, tenant_id, sequence)
         key = tenant, tenant_id, sequence, _fingerprint(kb, settings, request)
         kept = self._kept.get(key)
         if kept is not None:
-            return _again(kept.packed.unpacked(), (time.perf_counter() - started) * 1000)
+            return _again(kept.packed.unpack(), (time.perf_counter() - started) * 1000)
         found = await search()
         if _is_whole(found):
             self._keep(key, found)
@@ -131,7 +131,7 @@ class SearchCache:
         return len(self._kept)
 
     def _tidy(self, tenant: str, tenant_id: str, sequence: int) -> None:
-        """Let go of what is too old, and of what a tenant found before its last change."""
+        """Drop what is too old, and what a tenant found before its last change."""
         moment = self._clock()
         gone = [
             key
@@ -142,13 +142,13 @@ class SearchCache:
             self._drop(key)
 
     def _keep(self, key: _Key, found: SearchResult) -> None:
-        packed = Packed.of(found)
+        packed = PackedResult.of(found)
         size = packed.bytes
         if size > self._room:
             return
         if key in self._kept:
             self._drop(key)
-        self._kept[key] = _Kept(packed, self._clock() + self._seconds, size)
+        self._kept[key] = _CacheEntry(packed, self._clock() + self._seconds, size)
         self._bytes += size
         while self._bytes > self._room or len(self._kept) > MOST_RESULTS:
             self._drop(next(iter(self._kept)))

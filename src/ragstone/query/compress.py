@@ -1,4 +1,4 @@
-"""Whether a sentence bears on a query: by the words they share, by what they mean, or as a language model says."""
+"""Filter the sentences of passages by a query: by shared words, by meaning, or by a language model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ragstone.core.protocols import LLM, Embedder
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.sentences import sentence_spans
 from ragstone.query.arms import EmbedderFor
-from ragstone.query.context import Found, Search
+from ragstone.query.context import RankedChunk, SearchContext
 from ragstone.settings.retrieval import Compress
 
 ENOUGH = 0.15
@@ -45,7 +45,7 @@ Reply with one JSON list of the numbers of the sentences that help, and nothing 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much of the query a sentence says: all of it, and what the headings above have left to say."""
+    """The share of the query that a sentence covers: of all of it, and of what the headings above leave open."""
 
     own: float
     beyond_headings: float
@@ -55,8 +55,8 @@ class Share:
         return self.own >= ENOUGH or self.beyond_headings >= ENOUGH
 
 
-def by_words(query: str, sentences: Sequence[tuple[str, str]]) -> list[Share]:
-    """What share of the query's terms each sentence has, given with the headings above it; rare ones count more."""
+def measure_shares(query: str, sentences: Sequence[tuple[str, str]]) -> list[Share]:
+    """Return the share of the query's terms in each sentence, given with its headings; rare terms count more."""
     asked = analyze_query(query)[:MOST_TERMS]
     inside = [set(analyze(text)) for text, _ in sentences]
     frequency = Counter(term for found in inside for term in found)
@@ -78,8 +78,8 @@ def _share(weights: dict[str, float], found: set[str], said: set[str] | tuple[()
     return sum(weight for term, weight in left.items() if term in found) / total if total else 1.0
 
 
-async def by_meaning(query: str, sentences: Sequence[str], embedder: Embedder) -> list[bool]:
-    """Which sentences are nearer to the query than the middle one, by a part of the way to the nearest one.
+async def filter_by_meaning(query: str, sentences: Sequence[str], embedder: Embedder) -> list[bool]:
+    """Return which sentences are nearer to the query than the median, by a part of the way to the nearest.
 
     A cosine means something else with every model and query; how a sentence stands among the others does not.
     """
@@ -96,10 +96,10 @@ async def by_meaning(query: str, sentences: Sequence[str], embedder: Embedder) -
     return [n in failed or float(cosine) >= least for n, cosine in enumerate(cosines)]
 
 
-async def by_llm(
+async def filter_by_llm(
     query: str, sentences: Sequence[str], llm: LLM, *, max_tokens: int, seconds: float
 ) -> list[bool]:
-    """Which sentences a model picks by number. Raises `RemoteError` for a reply that is no list of numbers."""
+    """Return which sentences a model picks by number. Raises `RemoteError` for a reply that is no list of numbers."""
     numbered = {str(n): text[:SENTENCE_CHARS] for n, text in enumerate(sentences[:MOST_SENT], start=1)}
     # Escaped to ASCII: no lone surrogate can break the request, no control character can end the value.
     data = json.dumps({"query": query[:QUERY_CHARS], "sentences": numbered})
@@ -117,7 +117,7 @@ def _numbers(reply: str) -> set[int]:
     except (ValueError, RecursionError) as error:
         raise RemoteError("the reply is no list of numbers") from error
     # By type, because JSON's true equals 1.
-    if any(type(one) is not int for one in numbers):
+    if any(type(number) is not int for number in numbers):
         raise RemoteError("the reply is no list of numbers")
     return set(numbers)
 
@@ -130,10 +130,10 @@ _GOES_ON = re.compile(r"(?:it|its|this|that|these|those|they|their|he|his|she|he
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class PassageSentence:
     """A sentence of a passage: `passage.chunk.chunk.text[start:end]`."""
 
-    passage: Found
+    passage: RankedChunk
     start: int
     end: int
 
@@ -143,17 +143,17 @@ class Sentence:
 
     @property
     def contextual(self) -> str:
-        """With what stands before every sentence of the passage."""
+        """Return the sentence with the context of its passage."""
         return self.passage.chunk.chunk.context + self.text
 
     @property
     def headings(self) -> str:
-        """The title and the headings above."""
+        """Return the title and the headings above."""
         return "\n".join((self.passage.chunk.title, *self.passage.chunk.chunk.section))
 
 
 class CompressStage:
-    """Leaves out what does not bear on the query, as one of several ways tells it."""
+    """Leaves out the sentences that do not bear on the query."""
 
     def __init__(
         self, way: Compress, embedder_for: EmbedderFor, llm: LLM | None = None, max_tokens: int = 800
@@ -163,8 +163,8 @@ class CompressStage:
         self._llm = llm
         self._max_tokens = max_tokens
 
-    async def run(self, search: Search, found: Sequence[Found]) -> Sequence[Found]:
-        """The runs of sentences that are left; what was found when there is no time or nobody to tell."""
+    async def run(self, search: SearchContext, found: Sequence[RankedChunk]) -> Sequence[RankedChunk]:
+        """Return the runs of sentences that are left; the passages as they are if there is no time or no model."""
         record = search.record
         if self._way == "off" or not found:
             return found
@@ -181,36 +181,36 @@ class CompressStage:
         except TimeoutError:
             record.degrade("compress: out of time")
         except (ModelError, RemoteError) as error:
-            logger.info("passages are given whole: %s", error)
+            logger.info("compression is off: %s", error)
             record.degrade(f"compress: {error}")
         return found
 
-    def _reason_to_skip(self, search: Search) -> str:
+    def _reason_to_skip(self, search: SearchContext) -> str:
         if self._way == "llm" and search.request.mode != "thorough":
             return "an LLM is asked in thorough mode only"
         return "" if search.record.left_ms > 0 else "out of time"
 
-    async def _runs(self, search: Search, found: Sequence[Found]) -> list[Found]:
+    async def _runs(self, search: SearchContext, found: Sequence[RankedChunk]) -> list[RankedChunk]:
         by_passage = [_sentences(item) for item in found]
-        bearing = iter(await self._bearing(search, [one for own in by_passage for one in own]))
+        bearing = iter(await self._filter(search, [sentence for own in by_passage for sentence in own]))
         runs = (
             _cut(item, own, list(islice(bearing, len(own))))
             for item, own in zip(found, by_passage, strict=True)
         )
         return [run for of_passage in runs for run in of_passage]
 
-    async def _bearing(self, search: Search, sentences: Sequence[Sentence]) -> list[bool]:
-        """Which sentences bear on the query. What shares most of its words does, whatever a model says."""
+    async def _filter(self, search: SearchContext, sentences: Sequence[PassageSentence]) -> list[bool]:
+        """Return which sentences bear on the query; one that shares most of its words always does."""
         query = search.request.query
-        words = by_words(query, [(one.text, one.headings) for one in sentences])
+        words = measure_shares(query, [(sentence.text, sentence.headings) for sentence in sentences])
         if self._way == "words":
             return [share.enough for share in words]
         if self._way == "llm":
             if self._llm is None:
                 raise ModelUnavailable("no LLM", hint="set llm.model")
-            told = await by_llm(
+            told = await filter_by_llm(
                 query,
-                [one.text for one in sentences],
+                [sentence.text for sentence in sentences],
                 self._llm,
                 max_tokens=self._max_tokens,
                 seconds=search.record.left_ms / 1000,
@@ -219,39 +219,42 @@ class CompressStage:
             return [share.enough for share in words]
         else:
             embedder = await self._embedder_for(search.kb.space.model)
-            told = await by_meaning(query, [one.contextual for one in sentences], embedder)
+            told = await filter_by_meaning(query, [sentence.contextual for sentence in sentences], embedder)
         return [said or share.own >= STRONG for said, share in zip(told, words, strict=True)]
 
 
-def _sentences(item: Found) -> list[Sentence]:
+def _sentences(item: RankedChunk) -> list[PassageSentence]:
     chunk = item.chunk.chunk
     spans = [(0, len(chunk.text))] if chunk.kind in _WHOLE else sentence_spans(chunk.text)
-    return [Sentence(item, start, end) for start, end in spans]
+    return [PassageSentence(item, start, end) for start, end in spans]
 
 
-def _cut(item: Found, sentences: Sequence[Sentence], bearing: Sequence[bool]) -> list[Found]:
-    """The runs of a passage, in order; the passage as it is when all of it bears on the query."""
-    kept = _bridged(sentences, bearing)
+def _cut(
+    item: RankedChunk, sentences: Sequence[PassageSentence], bearing: Sequence[bool]
+) -> list[RankedChunk]:
+    """Return the runs of a passage in order; the passage itself if all of it bears on the query."""
+    kept = _bridge_gaps(sentences, bearing)
     if all(kept):
         return [item]
     runs: list[tuple[int, int]] = []
-    for n, (one, keep) in enumerate(zip(sentences, kept, strict=True)):
+    for n, (sentence, keep) in enumerate(zip(sentences, kept, strict=True)):
         if keep:
-            start = runs.pop()[0] if n and kept[n - 1] else one.start
-            runs.append((start, one.end))
+            start = runs.pop()[0] if n and kept[n - 1] else sentence.start
+            runs.append((start, sentence.end))
     return [_part(item, start, end) for start, end in runs]
 
 
-def _bridged(sentences: Sequence[Sentence], bearing: Sequence[bool]) -> list[bool]:
+def _bridge_gaps(sentences: Sequence[PassageSentence], bearing: Sequence[bool]) -> list[bool]:
+    """Keep also short gaps between kept sentences, and sentences that refer to the one before."""
     kept = list(bearing)
-    for n, one in enumerate(sentences):
+    for n, sentence in enumerate(sentences):
         if n and not kept[n] and kept[n - 1]:
             closes = any(bearing[n + 1 : n + 1 + BRIDGED])
-            kept[n] = closes or _GOES_ON.match(one.text) is not None
+            kept[n] = closes or _GOES_ON.match(sentence.text) is not None
     return kept
 
 
-def _part(item: Found, start: int, end: int) -> Found:
+def _part(item: RankedChunk, start: int, end: int) -> RankedChunk:
     chunk = item.chunk.chunk
     part = replace(chunk, text=chunk.text[start:end], start=chunk.start + start, end=chunk.start + end)
-    return Found(item.fused, replace(item.chunk, chunk=part))
+    return RankedChunk(item.fused, replace(item.chunk, chunk=part))

@@ -1,4 +1,4 @@
-"""A search under way: its trace, its stages and what they found."""
+"""The state of one search: its request, its clock and trace, and what the stages pass on."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ COLD_TIMES = 5
 
 
 @dataclass
-class Span:
-    """A stage while it runs: it fills in its counts, and what part of its work it left undone."""
+class StageSpan:
+    """A running stage: its counts, and the part of its work that it skipped."""
 
     entered: int = 0
     left: int = 0
@@ -40,9 +40,9 @@ class Recorder:
         self.degraded: list[str] = []
 
     @contextmanager
-    def stage(self, name: str, entered: int = 0) -> Iterator[Span]:
+    def stage(self, name: str, entered: int = 0) -> Iterator[StageSpan]:
         """Time a stage; it is recorded also when it fails."""
-        span = Span(entered)
+        span = StageSpan(entered)
         started = time.perf_counter()
         try:
             yield span
@@ -54,13 +54,13 @@ class Recorder:
         """Record a stage that did not run, and why."""
         self.stages.append(Stage(name, 0.0, entered, entered, reason))
 
-    def degrade(self, what: str) -> None:
-        """Name what could not be done, once however often it was tried."""
-        if what not in self.degraded:
-            self.degraded.append(what)
+    def degrade(self, note: str) -> None:
+        """Name a thing that could not be done, once."""
+        if note not in self.degraded:
+            self.degraded.append(note)
 
-    def missed(self, stage: str) -> bool:
-        """Whether a stage is named as one that could not be done."""
+    def is_degraded(self, stage: str) -> bool:
+        """Return whether a stage is named in `degraded`."""
         return any(note.startswith(f"{stage}: ") for note in self.degraded)
 
     def excuse(self, ms: float) -> None:
@@ -80,22 +80,22 @@ class Recorder:
 
     @property
     def left_ms(self) -> float:
-        """What remains for optional stages."""
+        """Return the time left for optional stages."""
         return self._limit - self._spent_ms
 
     @property
     def search_seconds(self) -> float:
-        """What remains for an arm before it is given up."""
+        """Return the time left for an arm before it is given up."""
         return max(self._hard * (1 - KEPT_FOR_READING) - self._spent_ms, 0.0) / 1000
 
     @property
     def cold_seconds(self) -> float:
-        """What an arm has whose index may have to be loaded first."""
+        """Return the time for an arm whose index may have to be loaded first."""
         return COLD_TIMES * self._hard / 1000
 
     @property
     def read_seconds(self) -> float:
-        """What remains before the search ends with what it has."""
+        """Return the time left before the search ends with what it has."""
         return max(self._hard - self._spent_ms, 0.0) / 1000
 
     @property
@@ -104,8 +104,8 @@ class Recorder:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """Whose search it is, where it looks, what was asked for, and its clock."""
+class SearchContext:
+    """The tenant, kb, request and clock of one search."""
 
     tenant: str
     kb: KnowledgeBase
@@ -114,7 +114,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RankedChunk:
     """A fused candidate together with the chunk it names."""
 
     fused: Fused

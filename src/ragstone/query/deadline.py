@@ -1,4 +1,4 @@
-"""How long a search waits for what it reads, and what it does when that does not come back."""
+"""Deadlines of the reads of a search: an error for those it cannot do without, a note for the others."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from ragstone.query.context import COLD_TIMES, Recorder
 
 logger = logging.getLogger(__name__)
 MOST_WARM = 10_000
-"""How many things are remembered to have answered."""
 
 
-class Warm:
-    """Remembers who has answered once: the first answer may take longer, a file or an index has to be opened for it."""
+class WarmNames:
+    """Names of stores and models that answered once; the first answer may take longer, to open a file or an index."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
@@ -26,18 +25,18 @@ class Warm:
         return name in self._names
 
     def add(self, name: str) -> None:
-        """Expect it to answer as fast as ever from now on."""
+        """Remember that it has answered."""
         if len(self._names) >= MOST_WARM:
             self._names.clear()
         self._names.add(name)
 
 
 class FirstReads:
-    """What is read before a search can begin: there is no result without it, so giving it up is an error."""
+    """Limits the reads before a search begins: there is no result without them, so a timeout is an error."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._warm = Warm()
+        self._warm = WarmNames()
 
     @asynccontextmanager
     async def within(self, tenant: str, what: str) -> AsyncIterator[None]:
@@ -58,8 +57,8 @@ class FirstReads:
 
 
 @asynccontextmanager
-async def limited(record: Recorder, stage: str, seconds: float) -> AsyncIterator[None]:
-    """Leave a stage undone whose time is over or whose store cannot be read now; `degraded` says which and why."""
+async def degrade_on_timeout(record: Recorder, stage: str, seconds: float) -> AsyncIterator[None]:
+    """End a stage that is out of time or whose store is busy, and name it in `degraded`."""
     try:
         async with asyncio.timeout(seconds):
             yield
@@ -69,5 +68,5 @@ async def limited(record: Recorder, stage: str, seconds: float) -> AsyncIterator
         reason = str(error)
     else:
         return
-    logger.warning("a search goes on without %s: %s", stage, reason)
+    logger.warning("searching without %s: %s", stage, reason)
     record.degrade(f"{stage}: {reason}")

@@ -1,4 +1,4 @@
-"""Why a document was found, or at which stage it was lost."""
+"""Explain why a document was found, or at which stage it was lost."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Candidate, Document, Explanation, Json, KnowledgeBase, LiveChunk
 from ragstone.language.analyzer import analyze, analyze_query
-from ragstone.query.context import Recorder, Search
-from ragstone.query.pipeline import Course, SearchPipeline
+from ragstone.query.context import Recorder, SearchContext
+from ragstone.query.pipeline import SearchPipeline, StageResults
 from ragstone.query.request import SearchRequest
 from ragstone.schemas.search import AnalysisSchema
 
 Step = Mapping[str, Json]
-PATIENCE = 60.0
+DEEP_SECONDS = 60.0
 """Seconds for looking at all that an arm has."""
 
 
@@ -42,56 +42,56 @@ async def explain(
     chunks = await ledger.document_chunks(tenant, document_id)
     own = {chunk.id for chunk in chunks}
     search = pipeline.begin(tenant, kb, request)
-    course = await pipeline.run(search)
+    results = await pipeline.run(search)
     passes = _passes(request, document, chunks)
     steps: list[Step] = [{"stage": "analyse", **AnalysisSchema.of(analysis).as_json()}] if analysis else []
-    steps += await _arm_steps(ledger, pipeline, search, course, chunks, passes=passes)
-    steps += _later_steps(course, own, search.record)
+    steps += await _arm_steps(ledger, pipeline, search, results, chunks, passes=passes)
+    steps += _stage_steps(results, own, search.record)
     lost = None if passes else ("filter", "the filter does not let it through")
     lost = lost or _lost_in_arms(steps, document, search.record)
-    at = _place([item.chunk.id for item in course.chosen], own)
+    at = _place([item.chunk.id for item in results.chosen], own)
     steps.append({"stage": "result", "rank": at, "k": request.k})
     if at:
         return Explanation(
             request.query, document_id, document.title, True, "", f"found at rank {at}", tuple(steps)
         )
-    stage, reason = lost or _lost_after_arms(course, own, request)
+    stage, reason = lost or _lost_after_arms(results, own, request)
     return Explanation(request.query, document_id, document.title, False, stage, reason, tuple(steps))
 
 
 async def _arm_steps(
     ledger: Ledger,
     pipeline: SearchPipeline,
-    search: Search,
-    course: Course,
+    search: SearchContext,
+    results: StageResults,
     chunks: Sequence[LiveChunk],
     *,
     passes: bool,
 ) -> list[Step]:
-    """Where the document stands in each arm when all that the arm has is looked at."""
+    """Return the rank of the document in each arm among all that the arm has."""
     everything = (await ledger.stats(search.tenant, search.kb)).chunks or 1
     request = search.request if passes else replace(search.request, where=None)
     # Looking at everything may take longer than a search.
-    deep = Search(search.tenant, search.kb, request, Recorder(request.mode, PATIENCE))
-    reach = await pipeline.arms(deep, course.variants, everything)
+    deep = SearchContext(search.tenant, search.kb, request, Recorder(request.mode, DEEP_SECONDS))
+    reach = await pipeline.arms(deep, results.variants, everything)
     for note in deep.record.degraded:
         search.record.degrade(note)
     depth = pipeline.depth(search.request)
     own = {chunk.id for chunk in chunks}
-    words = " ".join(course.variants.lexical)
+    words = " ".join(results.variants.lexical)
     return [_arm_step(arm, found, own, depth, chunks, words) for arm, found in reach.items()]
 
 
-def _later_steps(course: Course, own: set[str], record: Recorder) -> list[Step]:
-    """Where the document stands after each stage that put candidates in an order."""
+def _stage_steps(results: StageResults, own: set[str], record: Recorder) -> list[Step]:
+    """Return the rank of the document after each stage that orders candidates."""
     steps: list[Step] = []
-    place = _place([item.chunk_id for item in course.fused], own)
+    place = _place([item.chunk_id for item in results.fused], own)
     if place:
-        steps.append({"stage": "fuse", "rank": place, "score": round(course.fused[place - 1].score, 6)})
+        steps.append({"stage": "fuse", "rank": place, "score": round(results.fused[place - 1].score, 6)})
     reranks = [stage for stage in record.stages if stage.stage.startswith("rerank")]
     if reranks:
-        place = _place([item.chunk.id for item in course.ranked], own)
-        score = round(course.ranked[place - 1].score, 6) if place else None
+        place = _place([item.chunk.id for item in results.ranked], own)
+        score = round(results.ranked[place - 1].score, 6) if place else None
         skipped = [f"{stage.stage}: {stage.skipped}" for stage in reranks if stage.skipped]
         steps.append({"stage": "rerank", "rank": place, "score": score, "skipped": skipped})
     return steps
@@ -119,12 +119,12 @@ def _passes(request: SearchRequest, document: Document, chunks: Sequence[LiveChu
             {
                 **document.metadata,
                 **facts,
-                "page": one.chunk.page,
-                "level": one.chunk.level,
-                "kind": one.chunk.kind,
+                "page": chunk.chunk.page,
+                "level": chunk.chunk.level,
+                "kind": chunk.chunk.kind,
             },
         )
-        for one in chunks
+        for chunk in chunks
     )
 
 
@@ -169,23 +169,23 @@ def _lost_in_arms(steps: Sequence[Step], document: Document, record: Recorder) -
     return "arms", "; ".join(reasons + record.degraded)
 
 
-def _lost_after_arms(course: Course, own: set[str], request: SearchRequest) -> tuple[str, str]:
-    place = _place([item.chunk_id for item in course.fused], own)
+def _lost_after_arms(results: StageResults, own: set[str], request: SearchRequest) -> tuple[str, str]:
+    place = _place([item.chunk_id for item in results.fused], own)
     if place is None:
         return "fuse", "the index changed while this was looked at: ask again"
-    found = _place([item.chunk.id for item in course.found], own)
+    found = _place([item.chunk.id for item in results.found], own)
     if found is None:
-        read = f"{len(course.found)} were read" if course.ranked is not course.found else ""
+        read = f"{len(results.found)} were read" if results.ranked is not results.found else ""
         return "pack", f"rank {place} after fusion; {read or f'{request.k} were asked for'}"
-    ranked = _place([item.chunk.id for item in course.ranked], own)
+    ranked = _place([item.chunk.id for item in results.ranked], own)
     if ranked is None:
         return "rerank", "the reranker scored it under its threshold"
-    if _place([item.chunk.id for item in course.selected], own):
+    if _place([item.chunk.id for item in results.selected], own):
         return "compress", "no sentence of it bears on the query enough to be among the first"
-    if course.ranked[ranked - 1].score < request.min_score:
+    if results.ranked[ranked - 1].score < request.min_score:
         return "pack", f"its score is under min_score {request.min_score}"
-    if len(course.chosen) < request.k or ranked <= request.k:
+    if len(results.chosen) < request.k or ranked <= request.k:
         return "select", "it is too much like a better passage"
-    if course.ranked is course.found:
+    if results.ranked is results.found:
         return "pack", f"rank {place} after fusion; {request.k} were asked for"
     return "rerank", f"rank {place} after fusion, {ranked} after reranking; {request.k} were asked for"

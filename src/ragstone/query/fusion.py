@@ -1,4 +1,4 @@
-"""Putting the arms' lists together. Pure functions: the same lists always give the same order.
+"""Fuse the lists of the arms. Pure functions: the same lists always give the same order.
 
 Every strategy gives `score` between 0 and 1. RRF is divided by the most it could be for the arms used, so that
 a chunk found by one of two arms reaches at most 0.5; z-scores go through the logistic function; min-max scores
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ragstone.core.types import Candidate
 from ragstone.settings.retrieval import Fusion
 
-Arms = Mapping[str, Sequence[Candidate]]
+ArmLists = Mapping[str, Sequence[Candidate]]
 Weights = Mapping[str, float]
 
 
@@ -27,8 +27,8 @@ class Fused:
     scores: Mapping[str, float]
 
 
-def fuse(strategy: Fusion, arms: Arms, weights: Weights, rrf_k: int) -> list[Fused]:
-    """One list, best first, ties by id. Each arm's candidates must be in order of rank."""
+def fuse(strategy: Fusion, arms: ArmLists, weights: Weights, rrf_k: int) -> list[Fused]:
+    """Return one list, best first, ties by id. Each arm's candidates must be in order of rank."""
     combine = STRATEGIES[strategy]
     combined = combine(arms, weights, rrf_k)
     evidence: dict[str, dict[str, float]] = {chunk_id: {} for chunk_id in combined}
@@ -40,17 +40,17 @@ def fuse(strategy: Fusion, arms: Arms, weights: Weights, rrf_k: int) -> list[Fus
     return sorted(fused, key=lambda item: (-item.score, item.chunk_id))
 
 
-def reciprocal_rank(arms: Arms, weights: Weights, rrf_k: int) -> dict[str, float]:
-    """Sum over the arms of 1 / (k + rank), each arm with the same say."""
+def reciprocal_rank(arms: ArmLists, weights: Weights, rrf_k: int) -> dict[str, float]:
+    """Sum over the arms of 1 / (k + rank), each arm with the same weight."""
     return _reciprocal_rank(arms, dict.fromkeys(arms, 1.0), rrf_k)
 
 
-def weighted_reciprocal_rank(arms: Arms, weights: Weights, rrf_k: int) -> dict[str, float]:
+def weighted_reciprocal_rank(arms: ArmLists, weights: Weights, rrf_k: int) -> dict[str, float]:
     """Sum over the arms of weight / (k + rank)."""
     return _reciprocal_rank(arms, weights, rrf_k)
 
 
-def weighted_min_max(arms: Arms, weights: Weights, rrf_k: int) -> dict[str, float]:
+def weighted_min_max(arms: ArmLists, weights: Weights, rrf_k: int) -> dict[str, float]:
     """Each arm scaled to 0–1, times its weight; a chunk that only one arm found gets only that part."""
     total = sum(weights[arm] for arm in arms) or 1.0
     combined: dict[str, float] = {}
@@ -64,7 +64,7 @@ def weighted_min_max(arms: Arms, weights: Weights, rrf_k: int) -> dict[str, floa
     return combined
 
 
-def weighted_z_score(arms: Arms, weights: Weights, rrf_k: int) -> dict[str, float]:
+def weighted_z_score(arms: ArmLists, weights: Weights, rrf_k: int) -> dict[str, float]:
     """Standard scores over the union of the arms, weighted, then the logistic function.
 
     A chunk that an arm did not bring counts as that arm's weakest: it scored no better than the last one kept.
@@ -84,14 +84,14 @@ def weighted_z_score(arms: Arms, weights: Weights, rrf_k: int) -> dict[str, floa
         if variance <= 0:
             continue
         share = weights[arm] / total / math.sqrt(variance)
-        # Everybody starts as the arm's weakest; who was found gets the rest.
+        # Every chunk starts as the arm's weakest; those found get the rest.
         base += share * (weakest - mean)
         for candidate in candidates:
             combined[candidate.chunk_id] += share * (candidate.score - weakest)
     return {chunk_id: _logistic(base + value) for chunk_id, value in combined.items()}
 
 
-STRATEGIES: Mapping[Fusion, Callable[[Arms, Weights, int], dict[str, float]]] = {
+STRATEGIES: Mapping[Fusion, Callable[[ArmLists, Weights, int], dict[str, float]]] = {
     "rrf": reciprocal_rank,
     "weighted_rrf": weighted_reciprocal_rank,
     "weighted": weighted_min_max,
@@ -99,7 +99,7 @@ STRATEGIES: Mapping[Fusion, Callable[[Arms, Weights, int], dict[str, float]]] = 
 }
 
 
-def _reciprocal_rank(arms: Arms, weights: Weights, rrf_k: int) -> dict[str, float]:
+def _reciprocal_rank(arms: ArmLists, weights: Weights, rrf_k: int) -> dict[str, float]:
     most = sum(weights[arm] for arm in arms) / (rrf_k + 1) or 1.0
     combined: dict[str, float] = {}
     for arm, candidates in arms.items():

@@ -15,13 +15,13 @@ from ragstone.core.protocols import LexicalIndex, Reranker, VectorIndex
 from ragstone.core.types import Candidate, Hit, KnowledgeBase, SearchResult
 from ragstone.query.arms import Arms, EmbedderFor, read_back
 from ragstone.query.compress import CompressStage
-from ragstone.query.context import Found, Recorder, Search
-from ragstone.query.deadline import limited
+from ragstone.query.context import RankedChunk, Recorder, SearchContext
+from ragstone.query.deadline import degrade_on_timeout
 from ragstone.query.fusion import Fused, fuse
 from ragstone.query.request import SearchRequest
 from ragstone.query.rerank import RerankStage
 from ragstone.query.routing.kind import dense_weight
-from ragstone.query.select import contexts, diversified, packed, without_copies
+from ragstone.query.select import diversify, drop_copies, load_contexts, pack_hit
 from ragstone.query.transform.proposals import Variants
 from ragstone.query.transform.rephrase import RephraseStage
 from ragstone.query.transform.transformer import Transformer
@@ -32,20 +32,20 @@ POOL = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
-    """What was left after each stage of a search."""
+class StageResults:
+    """The results of each stage of a search."""
 
     variants: Variants
     fused: Sequence[Fused]
-    found: Sequence[Found]
-    ranked: Sequence[Found]
-    selected: Sequence[Found]
-    chosen: Sequence[Found]
+    found: Sequence[RankedChunk]
+    ranked: Sequence[RankedChunk]
+    selected: Sequence[RankedChunk]
+    chosen: Sequence[RankedChunk]
     hits: tuple[Hit, ...]
 
 
 class SearchPipeline:
-    """Searches one kb of one tenant at a time. Holds no state between searches but what is warm and how fast it is."""
+    """Searches one kb of one tenant at a time. Keeps only what is warm, and how fast."""
 
     def __init__(
         self,
@@ -70,25 +70,25 @@ class SearchPipeline:
         self._rerank = [RerankStage(name, model, own) for name, model, own in stages if model is not None]
 
     async def search(self, tenant: str, kb: KnowledgeBase, request: SearchRequest) -> SearchResult:
-        """The k best passages, and how they were found."""
+        """Return the k best passages and a trace of the search."""
         search = self.begin(tenant, kb, request)
-        course = await self.run(search)
+        results = await self.run(search)
         return SearchResult(
             query=request.query,
-            rewritten_query=course.variants.rewritten,
+            rewritten_query=results.variants.rewritten,
             mode=request.mode,
-            hits=course.hits,
+            hits=results.hits,
             trace=tuple(search.record.stages),
             degraded=tuple(search.record.degraded),
             took_ms=round(search.record.elapsed_ms, 3),
         )
 
-    def begin(self, tenant: str, kb: KnowledgeBase, request: SearchRequest) -> Search:
-        """A search whose clock runs from now on."""
-        return Search(tenant, kb, request, Recorder(request.mode, self._retrieval.timeout))
+    def begin(self, tenant: str, kb: KnowledgeBase, request: SearchRequest) -> SearchContext:
+        """Start the clock of a search."""
+        return SearchContext(tenant, kb, request, Recorder(request.mode, self._retrieval.timeout))
 
-    async def run(self, search: Search) -> Course:
-        """Every stage in turn, and what each of them left."""
+    async def run(self, search: SearchContext) -> StageResults:
+        """Run every stage in turn and return their results."""
         variants = await self._rephrase.run(search)
         fused, found = await self._retrieve(search, variants)
         ranked = found
@@ -99,76 +99,83 @@ class SearchPipeline:
         chosen = (await self._compress.run(search, selected))[: search.request.k]
         around = await self._expand(search, chosen)
         with search.record.stage("pack", len(ranked)) as span:
-            hits = tuple(packed(item, around.get(item.chunk.id, "")) for item in chosen)
+            hits = tuple(pack_hit(item, around.get(item.chunk.id, "")) for item in chosen)
             span.left = len(hits)
-        return Course(variants, fused, found, ranked, selected, chosen, hits)
+        return StageResults(variants, fused, found, ranked, selected, chosen, hits)
 
-    async def arms(self, search: Search, variants: Variants, k: int) -> Mapping[str, list[Candidate]]:
-        """Each arm's candidates; an arm that failed is missing and named in `degraded`."""
+    async def arms(self, search: SearchContext, variants: Variants, k: int) -> Mapping[str, list[Candidate]]:
+        """Return the candidates of each arm; an arm that failed is missing and named in `degraded`."""
         return await self._arms.run(search, variants, k)
 
     def depth(self, request: SearchRequest) -> int:
-        """How many candidates each arm is asked for at first."""
-        return max(request.candidates, self._wanted(request))
+        """Return the number of candidates that each arm is asked for at first."""
+        return max(request.candidates, self._pool_size(request))
 
-    def _wanted(self, request: SearchRequest) -> int:
-        """How many passages have to be read for k of them to be returned."""
+    def _pool_size(self, request: SearchRequest) -> int:
+        """Return the number of passages to read so that k of them can be returned."""
         thinned = self._retrieval.collapse is not None or self._retrieval.diversity > 0
         reranked = max((stage.candidates(request.mode) for stage in self._rerank), default=0)
         return max(request.k * (POOL if thinned else 1), reranked)
 
-    async def _retrieve(self, search: Search, variants: Variants) -> tuple[list[Fused], list[Found]]:
+    async def _retrieve(
+        self, search: SearchContext, variants: Variants
+    ) -> tuple[list[Fused], list[RankedChunk]]:
         """Fuse and read back; when reading back drops candidates, fetch further until there are enough."""
-        record, wanted, depth = search.record, self._wanted(search.request), self.depth(search.request)
+        record, wanted, depth = search.record, self._pool_size(search.request), self.depth(search.request)
         while True:
             arms = await self.arms(search, variants, depth)
             with record.stage("fuse", sum(map(len, arms.values()))) as span:
-                fused = self._fused(search.request, arms)
+                fused = self._fuse(search.request, arms)
                 span.left = len(fused)
             with record.stage("read_back", len(fused)) as span:
                 found = await read_back(self._ledger, search, fused, wanted)
                 span.left = len(found)
             exhausted = all(len(candidates) < depth for candidates in arms.values())
-            if len(found) >= wanted or exhausted or not record.search_seconds or record.missed("read_back"):
+            if (
+                len(found) >= wanted
+                or exhausted
+                or not record.search_seconds
+                or record.is_degraded("read_back")
+            ):
                 return fused, found
             depth *= 4
 
-    def _fused(self, request: SearchRequest, arms: Mapping[str, Sequence[Candidate]]) -> list[Fused]:
-        """The arms' lists as one; names lean on their spelling, questions on their meaning."""
+    def _fuse(self, request: SearchRequest, arms: Mapping[str, Sequence[Candidate]]) -> list[Fused]:
+        """Fuse the lists of the arms; names lean on spelling, questions on meaning."""
         dense = dense_weight(request.query, self._retrieval.dense_weight)
         weights = {"dense": dense, "lexical": 1 - dense}
         return fuse(request.fusion, arms, weights, self._retrieval.rrf_k)
 
-    async def _select(self, search: Search, ranked: Sequence[Found]) -> Sequence[Found]:
-        """The k passages to return: none too weak, and no copies or likenesses where the settings say so."""
+    async def _select(self, search: SearchContext, ranked: Sequence[RankedChunk]) -> Sequence[RankedChunk]:
+        """Return the k passages that are strong enough, without copies and near copies where the settings say so."""
         record, own = search.record, self._retrieval
-        chosen: Sequence[Found] = [item for item in ranked if item.score >= search.request.min_score]
+        chosen: Sequence[RankedChunk] = [item for item in ranked if item.score >= search.request.min_score]
         if own.collapse is not None:
             with record.stage("collapse", len(chosen)) as span:
-                chosen = without_copies(chosen, own.collapse)
+                chosen = drop_copies(chosen, own.collapse)
                 span.left = len(chosen)
         if own.diversity > 0:
             chosen = await self._diversify(search, chosen)
         return chosen[: search.request.k]
 
-    async def _diversify(self, search: Search, chosen: Sequence[Found]) -> Sequence[Found]:
+    async def _diversify(self, search: SearchContext, chosen: Sequence[RankedChunk]) -> Sequence[RankedChunk]:
         record, texts = search.record, [item.chunk.chunk.contextual for item in chosen]
         with record.stage("diversify", len(chosen)) as span:
-            async with limited(record, "diversify", max(record.left_ms, 0.0) / 1000):
+            async with degrade_on_timeout(record, "diversify", max(record.left_ms, 0.0) / 1000):
                 vectors = await self._ledger.known_vectors(search.tenant, search.kb, texts)
-                chosen = diversified(chosen, search.request.k, self._retrieval.diversity, vectors)
+                chosen = diversify(chosen, search.request.k, self._retrieval.diversity, vectors)
             span.left = len(chosen)
         return chosen
 
-    async def _expand(self, search: Search, chosen: Sequence[Found]) -> Mapping[str, str]:
-        """The text around each passage, where the settings ask for it and there is time."""
+    async def _expand(self, search: SearchContext, chosen: Sequence[RankedChunk]) -> Mapping[str, str]:
+        """Return the text around each passage, where the settings ask for it and there is time."""
         own, record = self._retrieval, search.record
         if not (own.neighbours or own.parents) or not chosen:
             return {}
         around: Mapping[str, str] = {}
         with record.stage("expand", len(chosen)) as span:
-            async with limited(record, "expand", max(record.left_ms, 0.0) / 1000):
-                around = await contexts(
+            async with degrade_on_timeout(record, "expand", max(record.left_ms, 0.0) / 1000):
+                around = await load_contexts(
                     self._ledger, search, chosen, neighbours=own.neighbours, parents=own.parents
                 )
             span.left = len(around)

@@ -1,4 +1,4 @@
-"""What is asked of a search."""
+"""A checked search request, and the checks of its parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ragstone.settings.tree import Settings
 
 Arm = Literal["hybrid", "dense", "lexical"]
 Asked = Literal["query", "question", "topic", "claim"]
-"""What somebody's words are called."""
+"""Kinds of text that a caller asks with."""
 MOST_HITS = 1000
 EXAMPLES: dict[Asked, Remedy] = {
     "query": Remedy(Action.SEARCH, query="opening hours"),
@@ -53,7 +53,7 @@ def search_request(
     min_score: float | None = None,
     strategy: str | None = None,
 ) -> SearchRequest:
-    """What was asked for, checked; the settings say the rest."""
+    """Return a checked request; the settings fill in what is not given."""
     retrieval = settings.retrieval
     return SearchRequest(
         query=checked_query(query, settings.limits.query_chars),
@@ -69,7 +69,7 @@ def search_request(
 
 
 def checked_query(query: object, limit: int | None, what: Asked = "query") -> str:
-    """The words without surrounding white space, or an error that says what is wrong with them."""
+    """Return the text without surrounding white space, or raise an error that names the problem."""
     if not isinstance(query, str):
         raise InputError(f"the {what} is no text but {type(query).__name__}", remedy=EXAMPLES[what])
     text = query.replace("\x00", " ").encode("utf-8", "replace").decode().strip()
@@ -81,19 +81,19 @@ def checked_query(query: object, limit: int | None, what: Asked = "query") -> st
 
 
 def checked_strategy(name: str | None) -> Transform | None:
-    """A transform by name, or an error that lists them; None for none in particular."""
+    """Return a transform by name, or raise an error that lists them; None stays None."""
     return None if name is None else cast("Transform", checked_choice("strategy", name, get_args(Transform)))
 
 
 def checked_count(name: str, value: int, most: int = MOST_HITS) -> int:
-    """A number of things to return, or an error that says what is allowed."""
+    """Return a number of results to return, or raise an error that gives the range."""
     if not 1 <= value <= most:
         raise InputError(f"{name} is {value}; it must be from 1 to {most}")
     return value
 
 
 def checked_choice(name: str, value: T, allowed: tuple[str, ...]) -> T:
-    """One of a few words, or an error that lists them."""
+    """Return the value, or raise an error that lists the allowed ones."""
     if value not in allowed:
         raise InputError(f"{name} is {value!r:.40}; it must be one of: {', '.join(allowed)}")
     return value
@@ -103,7 +103,7 @@ BOTH: tuple[Arm, ...] = ("dense", "lexical")
 
 
 def require_an_answer(arms: Arm, result: SearchResult) -> SearchResult:
-    """The result, unless every arm that was asked has failed and nobody else found anything."""
+    """Return the result; raise `SearchFailed` if every arm failed and no other source found anything."""
     asked = BOTH if arms == "hybrid" else (arms,)
     said = dict(note.split(": ", 1) for note in result.degraded if ": " in note)
     if result.hits or result.web or result.records or not all(arm in said for arm in asked):

@@ -1,4 +1,4 @@
-"""Reading the best candidates again, closer: one stage of a reranker, cut by the deadline.
+"""Score the best candidates with a reranker, as many as the deadline allows.
 
 The reranker only scores. What was scored comes first, in the order of its scores; what was not comes after it in
 the order it had, so that the order is sound however much of the work was done.
@@ -15,7 +15,7 @@ from dataclasses import replace
 from ragstone.core.errors import RagstoneError
 from ragstone.core.protocols import Reranker
 from ragstone.core.types import Mode
-from ragstone.query.context import Found, Recorder, Search, Span
+from ragstone.query.context import RankedChunk, Recorder, SearchContext, StageSpan
 from ragstone.settings.retrieval import RerankingStage
 
 logger = logging.getLogger(__name__)
@@ -37,11 +37,11 @@ class RerankStage:
         self._ms_each = 0.0
 
     def candidates(self, mode: Mode) -> int:
-        """How many candidates are read in a mode; an LLM is asked in thorough mode only."""
+        """Return the number of candidates to score in a mode; an LLM scores in thorough mode only."""
         return 0 if self._by_llm and mode != "thorough" else self._settings.candidates
 
-    async def run(self, search: Search, found: list[Found]) -> list[Found]:
-        """The candidates in their new order, without those under the threshold."""
+    async def run(self, search: SearchContext, found: list[RankedChunk]) -> list[RankedChunk]:
+        """Return the candidates in their new order, without those under the threshold."""
         head = found[: self._settings.candidates]
         if not head:
             return found
@@ -54,13 +54,13 @@ class RerankStage:
             if not scores:
                 span.left = len(head)
                 return found
-            ranked = self._reordered(head, scores)
+            ranked = self._reorder(head, scores)
             span.left = len(ranked)
         if self._settings.threshold:
             return ranked
-        return ranked + _below(found[len(scores) :], ranked)
+        return ranked + _rank_below(found[len(scores) :], ranked)
 
-    def _reason_to_skip(self, search: Search, count: int) -> str:
+    def _reason_to_skip(self, search: SearchContext, count: int) -> str:
         if not self.candidates(search.request.mode):
             return "an LLM reranks in thorough mode only"
         needed = self._ms_each * min(count, self._batch(count))
@@ -73,8 +73,8 @@ class RerankStage:
         # An LLM compares passages with each other, so it has to see all of them at once.
         return count if self._by_llm else BATCH
 
-    async def _scores(self, search: Search, texts: Sequence[str], span: Span) -> list[float]:
-        """The scores of the first texts, as many as there was time for."""
+    async def _scores(self, search: SearchContext, texts: Sequence[str], span: StageSpan) -> list[float]:
+        """Return the scores of the first texts, as many as there was time for."""
         scores: list[float] = []
         record, size = search.record, self._batch(len(texts))
         while len(scores) < len(texts):
@@ -82,7 +82,7 @@ class RerankStage:
             if scores and self._ms_each * len(batch) > record.left_ms:
                 break
             try:
-                scores += await self._timed(search.request.query, batch, record)
+                scores += await self._score_batch(search.request.query, batch, record)
             except TimeoutError:
                 record.degrade(f"{self._name}: out of time")
                 break
@@ -94,7 +94,7 @@ class RerankStage:
             span.skipped = f"{len(texts) - len(scores)} of {len(texts)} were not scored"
         return scores
 
-    async def _timed(self, query: str, batch: Sequence[str], record: Recorder) -> Sequence[float]:
+    async def _score_batch(self, query: str, batch: Sequence[str], record: Recorder) -> Sequence[float]:
         started, limit_ms = time.perf_counter(), max(record.left_ms, 1.0)
         try:
             async with asyncio.timeout(limit_ms / 1000 if self._warm else None):
@@ -111,9 +111,9 @@ class RerankStage:
             record.excuse(spent)
         return scores
 
-    def _reordered(self, head: Sequence[Found], scores: Sequence[float]) -> list[Found]:
+    def _reorder(self, head: Sequence[RankedChunk], scores: Sequence[float]) -> list[RankedChunk]:
         scored = [
-            _rescored(item, score, {"fused": item.score, **item.fused.scores, self._name: score})
+            _rescore(item, score, {"fused": item.score, **item.fused.scores, self._name: score})
             for item, score in zip(head, scores, strict=False)
             if score >= self._settings.threshold
         ]
@@ -121,11 +121,11 @@ class RerankStage:
         return sorted(scored, key=lambda item: -item.score)
 
 
-def _rescored(item: Found, score: float, scores: dict[str, float]) -> Found:
-    return Found(replace(item.fused, score=score, scores=scores), item.chunk)
+def _rescore(item: RankedChunk, score: float, scores: dict[str, float]) -> RankedChunk:
+    return RankedChunk(replace(item.fused, score=score, scores=scores), item.chunk)
 
 
-def _below(rest: Sequence[Found], ranked: Sequence[Found]) -> list[Found]:
-    """What was not scored comes after what was, and its score says so."""
+def _rank_below(rest: Sequence[RankedChunk], ranked: Sequence[RankedChunk]) -> list[RankedChunk]:
+    """Return the rest with scores no higher than the last that was scored."""
     least = ranked[-1].score if ranked else 1.0
-    return [_rescored(item, min(item.score, least), dict(item.fused.scores)) for item in rest]
+    return [_rescore(item, min(item.score, least), dict(item.fused.scores)) for item in rest]

@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from ragstone.core.documents import page_starts, placement, table_head, without_places
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import Chunk, Hit, Vector
-from ragstone.query.context import Found, Search
+from ragstone.query.context import RankedChunk, SearchContext
 
 RUN = 3
 _WORD = re.compile(r"\w+")
 
 
-def without_copies(ranked: Sequence[Found], share: float) -> list[Found]:
+def drop_copies(ranked: Sequence[RankedChunk], share: float) -> list[RankedChunk]:
     """Leave out a passage when this share of its runs of words, or of those of a better one, is common to both."""
-    kept: list[Found] = []
+    kept: list[RankedChunk] = []
     sizes: list[int] = []
     holders: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for item in ranked:
@@ -32,9 +32,9 @@ def without_copies(ranked: Sequence[Found], share: float) -> list[Found]:
     return kept
 
 
-def diversified(
-    ranked: Sequence[Found], k: int, diversity: float, vectors: Mapping[str, Vector]
-) -> list[Found]:
+def diversify(
+    ranked: Sequence[RankedChunk], k: int, diversity: float, vectors: Mapping[str, Vector]
+) -> list[RankedChunk]:
     """Pick k by maximal marginal relevance; a passage without a vector counts as unlike all others.
 
     A passage keeps its own score, so that scores need not fall from one to the next.
@@ -59,7 +59,7 @@ def diversified(
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:
-    """Each run of three words once; all words together when there are fewer."""
+    """Return each run of three words once; all words together if there are fewer."""
     words = _WORD.findall(text.casefold())
     size = min(RUN, len(words))
     return {tuple(words[n : n + size]) for n in range(len(words) - size + 1)} if words else set()
@@ -69,10 +69,10 @@ LONGEST = 20_000
 """Characters of context: more than that is a document, not a surrounding."""
 
 
-async def contexts(
-    ledger: Ledger, search: Search, found: Sequence[Found], *, neighbours: int, parents: bool
+async def load_contexts(
+    ledger: Ledger, search: SearchContext, found: Sequence[RankedChunk], *, neighbours: int, parents: bool
 ) -> Mapping[str, str]:
-    """By chunk id, the text around each passage, the passage itself included."""
+    """Return the text around each passage, itself included, by chunk id."""
     around: dict[str, str] = {}
     chunks: dict[str, Sequence[Chunk]] = {}
     for item in found:
@@ -80,18 +80,18 @@ async def contexts(
         if live.document_id not in chunks:
             read = await ledger.document_chunks(search.tenant, live.document_id)
             # Of another version the offsets would not fit.
-            chunks[live.document_id] = [one.chunk for one in read if one.version == live.version]
+            chunks[live.document_id] = [other.chunk for other in read if other.version == live.version]
         own = chunks[live.document_id]
         wanted = _section(own, live.chunk) if parents else set()
         wanted.update(range(live.chunk.index - neighbours, live.chunk.index + neighbours + 1))
-        around[live.id] = joined([one for one in own if one.index in wanted], live.chunk)
+        around[live.id] = join_chunks([chunk for chunk in own if chunk.index in wanted], live.chunk)
     return around
 
 
-def joined(chunks: Sequence[Chunk], hit: Chunk) -> str:
-    """The text that the chunks cover, in order, each part once; cut to the part around the hit when it is long."""
+def join_chunks(chunks: Sequence[Chunk], hit: Chunk) -> str:
+    """Return the text that the chunks cover, each part once; cut to the part around the hit if it is long."""
     text, end, hit_at = "", -1, 0
-    for chunk in sorted(chunks, key=lambda one: (one.start, one.end)):
+    for chunk in sorted(chunks, key=lambda chunk: (chunk.start, chunk.end)):
         if chunk.end <= end:
             continue
         if text and chunk.start > end:
@@ -107,13 +107,13 @@ def joined(chunks: Sequence[Chunk], hit: Chunk) -> str:
 
 
 def _section(chunks: Sequence[Chunk], hit: Chunk) -> set[int]:
-    """The chunks under the hit's own heading, and the chunk that holds that heading."""
+    """Return the indexes of the chunks under the hit's heading, and of the chunk that holds the heading."""
     same = {chunk.index for chunk in chunks if chunk.section == hit.section and chunk.parent == hit.parent}
     return same | ({hit.parent} if hit.parent is not None else set())
 
 
-def packed(item: Found, context: str = "") -> Hit:
-    """A hit: the passage, where it stands, and how each stage scored it."""
+def pack_hit(item: RankedChunk, context: str = "") -> Hit:
+    """Return a passage as a hit, with its place and its score of each stage."""
     live = item.chunk
     return Hit(
         chunk_id=live.id,

@@ -1,4 +1,4 @@
-"""A session's memory: within one conversation or article no search is made twice."""
+"""Remember searches within one conversation or article, so that none is made twice."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 
 from ragstone.core.errors import InputError
 from ragstone.core.types import KnowledgeBase, SearchResult
-from ragstone.query.cache import Packed
+from ragstone.query.cache import PackedResult
 from ragstone.settings.retrieval import RetrievalSettings
 
 MOST_SEARCHES = 1000
-Search = Callable[..., Awaitable[SearchResult]]
+RunSearch = Callable[..., Awaitable[SearchResult]]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What is found depends on this and on what is asked: while both stay, so does the result.
+class KbSnapshot:
+    """The state that results depend on: while it stays, the same search has the same result.
 
-    The tenant goes by its id, because its name may be another one's tomorrow.
+    The tenant goes by its id, because a name can pass to another tenant.
     """
 
     tenant_id: str
@@ -31,50 +31,50 @@ class Standing:
     """The last commit's place in the change feed."""
 
 
-class Session:
+class SearchSession:
     """Searches one kb of one tenant and remembers what it found until the kb changes."""
 
-    def __init__(self, search: Search, standing: Callable[[], Awaitable[Standing]]) -> None:
+    def __init__(self, search: RunSearch, snapshot: Callable[[], Awaitable[KbSnapshot]]) -> None:
         self._search = search
-        self._standing = standing
-        self._made: dict[str, asyncio.Future[Packed]] = {}
-        self._at: Standing | None = None
+        self._take_snapshot = snapshot
+        self._made: dict[str, asyncio.Future[PackedResult]] = {}
+        self._at: KbSnapshot | None = None
 
-    async def standing(self) -> Standing:
-        """What everything found now depends on. A tenant that may not search now is refused, as in a search."""
-        return await self._standing()
+    async def snapshot(self) -> KbSnapshot:
+        """Return the state that results depend on now. Refuses a tenant that may not search, as a search does."""
+        return await self._take_snapshot()
 
     async def search(self, query: str, **options: Any) -> SearchResult:
         """As the engine's `search`; the same query with the same options is answered from memory.
 
-        White space makes no other query. Of two that ask at once, one searches and both get the result.
-        A failure is not remembered, nor a result that is degraded.
+        White space does not count. Two callers that ask at once share one search. Failures and degraded results are
+        not remembered.
         """
         if options.keys() & {"tenant", "kb"}:
             raise InputError("a session keeps to its tenant and kb", hint="make another session for others")
-        standing = await self.standing()
-        if standing != self._at:
-            # Something was added or deleted: what was found before may not be there any more.
+        snapshot = await self.snapshot()
+        if snapshot != self._at:
+            # Passages found before may be gone.
             self._made.clear()
-            self._at = standing
+            self._at = snapshot
         key = _key(query, options)
         made = self._made.get(key)
         if made is None:
-            made = asyncio.ensure_future(self._packed(query, options))
+            made = asyncio.ensure_future(self._search_and_pack(query, options))
             self._made[key] = made
             made.add_done_callback(partial(self._settle, key))
             if len(self._made) > MOST_SEARCHES:
                 self._made.pop(next(iter(self._made)))
-        return (await asyncio.shield(made)).unpacked()
+        return (await asyncio.shield(made)).unpack()
 
     def __len__(self) -> int:
         return len(self._made)
 
-    async def _packed(self, query: str, options: Mapping[str, Any]) -> Packed:
-        return Packed.of(await self._search(query, **options))
+    async def _search_and_pack(self, query: str, options: Mapping[str, Any]) -> PackedResult:
+        return PackedResult.of(await self._search(query, **options))
 
-    def _settle(self, key: str, made: asyncio.Future[Packed]) -> None:
-        """Forget what is not worth remembering; a failure that nobody waits for is not one to complain about."""
+    def _settle(self, key: str, made: asyncio.Future[PackedResult]) -> None:
+        """Forget failures and degraded results; a failure without a caller is not reported."""
         failed = made.cancelled() or made.exception() is not None
         if (failed or made.result().result.degraded) and self._made.get(key) is made:
             del self._made[key]

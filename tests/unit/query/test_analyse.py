@@ -8,8 +8,8 @@ from tests.unit.query.doubles import KB, Index, Shelf, ask, candidates, make_pip
 
 from ragstone.core.types import SearchResult
 from ragstone.query.explain import explain
-from ragstone.query.routing.analyse import analyse, with_names
-from ragstone.query.routing.names import MOST_NAMES, dates_of, names_of, spelt_as_names
+from ragstone.query.routing.analyse import add_names, analyse
+from ragstone.query.routing.names import MOST_NAMES, find_dates, find_names, find_spelt_names
 from ragstone.schemas.search import SearchSchema
 from ragstone.settings.retrieval import VocabularySettings
 
@@ -91,14 +91,14 @@ def test_names_are_known_by_the_kb_s_own_spelling() -> None:
     analysis = analyse(query, VocabularySettings())
     assert analysis.entities == ()
     passages = ["Our best: The Midnight Harbour, with oud.", "Midnight harbours are many."]
-    assert with_names(analysis, query, passages).entities == ("Midnight Harbour",)
-    assert with_names(analysis, query, ["midnight harbour", "Harbour"]) is analysis
+    assert add_names(analysis, query, passages).entities == ("Midnight Harbour",)
+    assert add_names(analysis, query, ["midnight harbour", "Harbour"]) is analysis
 
 
 def test_a_longer_name_takes_the_place_of_its_parts() -> None:
     analysis = analyse("is the Harbour of Oriental Spice open", SHOP)
     assert analysis.entities == ("Oriental Spice", "Harbour")
-    named = with_names(analysis, "is the harbour view open at Harbour View", ["Harbour View is open."])
+    named = add_names(analysis, "is the harbour view open at Harbour View", ["Harbour View is open."])
     assert named.entities == ("Harbour View", "Oriental Spice")
 
 
@@ -107,13 +107,13 @@ def test_hostile_queries_cost_little_and_name_little() -> None:
         analysis = analyse(query, SHOP, web=True, database=("product",))
         assert len(analysis.entities) <= MOST_NAMES
         assert len(analysis.dates) <= MOST_NAMES
-    assert spelt_as_names("a b", ["A " * 50_000]) == ()
+    assert find_spelt_names("a b", ["A " * 50_000]) == ()
 
 
 def test_words_that_begin_sentences_are_no_names() -> None:
-    assert names_of("Compare Berlin and Paris. The Hague too") == ("Berlin", "Paris", "Hague")
-    assert names_of("Please. I. Do.") == ()
-    assert dates_of("may I come at 25:00 or 13:30, 1.2.2026") == ("13:30", "1.2.2026")
+    assert find_names("Compare Berlin and Paris. The Hague too") == ("Berlin", "Paris", "Hague")
+    assert find_names("Please. I. Do.") == ()
+    assert find_dates("may I come at 25:00 or 13:30, 1.2.2026") == ("13:30", "1.2.2026")
 
 
 @pytest.mark.parametrize("names", [("x",), ("y" * 81,), ("some name",) * 1001])

@@ -23,7 +23,7 @@ from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import KnowledgeBase, Role, SearchResult
 from ragstone.query import context as trace_module
-from ragstone.query.compress import MOST_SENT, CompressStage, by_llm, by_meaning, by_words
+from ragstone.query.compress import MOST_SENT, CompressStage, filter_by_llm, filter_by_meaning, measure_shares
 from ragstone.query.explain import explain
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.settings.retrieval import Compress, RetrievalSettings
@@ -188,19 +188,21 @@ async def test_explain_says_that_a_document_was_left_out() -> None:
 
 
 async def test_few_sentences_are_not_told_apart_by_meaning() -> None:
-    assert await by_meaning("x", ["a", "b", "c"], FakeEmbedder()) == [True] * 3
+    assert await filter_by_meaning("x", ["a", "b", "c"], FakeEmbedder()) == [True] * 3
     refusing = FakeEmbedder(refuse=["odd"])
-    told = await by_meaning("ferry", ["ferry", "bread", "fish", "odd", "wine"], refusing)
+    told = await filter_by_meaning("ferry", ["ferry", "bread", "fish", "odd", "wine"], refusing)
     assert told == [True, False, False, True, False]
 
 
 async def test_what_an_llm_is_not_given_is_kept() -> None:
-    told = await by_llm("x", ["a"] * (MOST_SENT + 2), FakeLLM(["[1, 900]"]), max_tokens=50, seconds=1)
+    told = await filter_by_llm("x", ["a"] * (MOST_SENT + 2), FakeLLM(["[1, 900]"]), max_tokens=50, seconds=1)
     assert [n for n, said in enumerate(told, start=1) if said] == [1, MOST_SENT + 1, MOST_SENT + 2]
 
 
 def test_rare_words_count_more() -> None:
-    shares = by_words("ferry timetable", [("The ferry.", ""), ("A ferry.", ""), ("Ferry timetable.", "")])
+    shares = measure_shares(
+        "ferry timetable", [("The ferry.", ""), ("A ferry.", ""), ("Ferry timetable.", "")]
+    )
     assert [share.own for share in shares][2] == 1.0
     assert shares[0].own < 0.5
-    assert by_words("ferry", [("", "Ferry")])[0].enough
+    assert measure_shares("ferry", [("", "Ferry")])[0].enough

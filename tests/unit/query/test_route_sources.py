@@ -15,7 +15,7 @@ from ragstone.core.types import Hit, KnowledgeBase, SearchResult, Stage
 from ragstone.core.web import WebFindings, WebResult
 from ragstone.query.cache import SearchCache
 from ragstone.query.request import SearchRequest
-from ragstone.query.routing.federation import Searcher, Wish
+from ragstone.query.routing.federation import FederatedSearch, RoutingOverrides
 from ragstone.settings.retrieval import RetrievalSettings
 
 HIT = Hit("c", "d", "Ferry", "uri", "", None, "It leaves at nine.", 0.5, {}, {}, 0, 18)
@@ -87,16 +87,20 @@ async def look(
     *,
     web: bool = True,
     rows: bool = False,
-    wish: Wish | None = None,
+    overrides: RoutingOverrides | None = None,
     where: dict[str, Any] | None = None,
     **settings: Any,
 ) -> SearchResult:
     pipeline: Any = world
     cache = SearchCache(world, world.identity, seconds=0)
-    searcher = Searcher(lambda _: pipeline, cache, world.find if web else None, Rows(world) if rows else None)
+    federated = FederatedSearch(
+        lambda _: pipeline, cache, world.find if web else None, Rows(world) if rows else None
+    )
     retrieval = RetrievalSettings(**{"routing": "auto"} | settings)
     request = SearchRequest(query, 10, "balanced", "hybrid", "rrf", 100, where=parse_filter(where))
-    return await searcher.search("acme", KB, retrieval, request, world.confidence, wish or Wish())
+    return await federated.search(
+        "acme", KB, retrieval, request, world.confidence, overrides or RoutingOverrides()
+    )
 
 
 @pytest.mark.req("R-MOD-18")
@@ -132,7 +136,7 @@ async def test_small_talk_is_looked_for_nowhere_and_depth_follows_the_query() ->
     assert (found.route, found.hits, found.trace[0].skipped) == ("none", (), "small talk")
     await look(world, "opening hours")
     await look(world, "compare the two ferries")
-    await look(world, "opening hours", wish=Wish(mode=True))
+    await look(world, "opening hours", overrides=RoutingOverrides(mode=True))
     assert world.asked == ["kb:fast", "kb:thorough", "kb:balanced"]
 
 
@@ -146,19 +150,19 @@ async def test_without_routing_a_search_is_a_search(query: str) -> None:
 @pytest.mark.parametrize("query", ["hello!", PLAIN])
 @pytest.mark.parametrize("routing", ["auto", "off"])
 async def test_who_asks_for_the_web_gets_it(query: str, routing: str) -> None:
-    found = await look(World(), query, routing=routing, wish=Wish(web=True))
+    found = await look(World(), query, routing=routing, overrides=RoutingOverrides(web=True))
     assert (found.route, found.web) == ("web", (PAGE,))
 
 
 async def test_who_does_not_want_it_does_not() -> None:
     world = World(sure=0)
-    assert (await look(world, TIMELY, wish=Wish(web=False))).web == ()
+    assert (await look(world, TIMELY, overrides=RoutingOverrides(web=False))).web == ()
     assert world.asked == ["kb:fast"]
 
 
 async def test_asking_for_a_web_that_is_not_set_up() -> None:
     with pytest.raises(InputError, match=r"^no web search is set up$"):
-        await look(World(), PLAIN, web=False, wish=Wish(web=True))
+        await look(World(), PLAIN, web=False, overrides=RoutingOverrides(web=True))
 
 
 @pytest.mark.req("R-REL-04")
@@ -252,7 +256,7 @@ async def test_rows_answer_where_the_kb_cannot() -> None:
 async def test_asked_for_the_web_is_asked_at_once_and_databases_too() -> None:
     world = World()
     world.together = asyncio.Barrier(3)
-    found = await asyncio.wait_for(look(world, PRICE, rows=True, wish=Wish(web=True)), 30)
+    found = await asyncio.wait_for(look(world, PRICE, rows=True, overrides=RoutingOverrides(web=True)), 30)
     assert (found.hits, found.records, found.web) == ((HIT,), (ROW,), (PAGE,))
     assert found.analysis is not None
     assert found.analysis.sources == ("documents", "database", "internet")

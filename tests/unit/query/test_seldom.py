@@ -11,7 +11,7 @@ from ragstone.core.errors import SettingsError
 from ragstone.core.types import Chunk
 from ragstone.query import context as trace
 from ragstone.query.explain import explain
-from ragstone.query.select import diversified, joined
+from ragstone.query.select import diversify, join_chunks
 from ragstone.query.transform import Transformer
 from ragstone.query.transform.entities import other_names
 from ragstone.query.transform.synonyms import MOST_BYTES, read_dictionary
@@ -43,8 +43,8 @@ async def test_transforms_are_left_out_when_the_time_is_up(
     )
     begun = search.begin("default", KB, ask("ferries and bridges", strategy=strategy))
     clock.seconds = 1000.0
-    course = await search.run(begun)
-    assert (course.variants.lexical, course.variants.dense) == (
+    results = await search.run(begun)
+    assert (results.variants.lexical, results.variants.dense) == (
         ("ferries and bridges",),
         ("ferries and bridges",),
     )
@@ -73,11 +73,11 @@ async def test_a_document_is_read_once_for_all_its_hits(monkeypatch: pytest.Monk
 def test_a_chunk_inside_another_adds_nothing() -> None:
     text = "the quick brown fox"
     whole, inside = Chunk(0, text, 0, len(text)), Chunk(1, "quick", 4, 9)
-    assert joined([inside, whole], inside) == text
+    assert join_chunks([inside, whole], inside) == text
 
 
 def test_nothing_is_diverse_among_nothing() -> None:
-    assert diversified([], 5, 0.5, {}) == []
+    assert diversify([], 5, 0.5, {}) == []
 
 
 async def test_lost_at_the_cut_though_it_was_read() -> None:

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.query.doubles import KB, Index, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.types import Chunk, SearchResult
-from ragstone.query.select import LONGEST, joined
+from ragstone.query.select import LONGEST, join_chunks
 from ragstone.settings.retrieval import RetrievalSettings
 
 FERRY = "the ferry leaves the harbour at nine in the morning"
@@ -79,12 +79,12 @@ async def test_the_text_around_a_hit_comes_with_it_and_its_place_stays(
 def test_what_chunks_share_is_said_once() -> None:
     text = "the quick brown fox jumps"
     parts = [Chunk(0, text[:15], 0, 15), Chunk(1, text[10:19], 10, 19), Chunk(2, text[16:], 16, len(text))]
-    assert joined(parts[::-1], parts[1]) == text
-    assert joined([parts[1]], parts[1]) == "brown fox"
+    assert join_chunks(parts[::-1], parts[1]) == text
+    assert join_chunks([parts[1]], parts[1]) == "brown fox"
 
 
 def test_a_long_section_is_cut_around_the_hit() -> None:
     parts = [Chunk(n, f"{n:06}" * 1000, n * 7000, n * 7000 + 6000) for n in range(20)]
-    around = joined(parts, parts[10])
+    around = join_chunks(parts, parts[10])
     assert len(around) == LONGEST
     assert parts[10].text in around

@@ -9,17 +9,17 @@ import pytest
 from ragstone.core.errors import InputError, StoreBusy, TenantSuspended
 from ragstone.core.types import Hit, KnowledgeBase, SearchResult
 from ragstone.query import session as session_module
-from ragstone.query.session import Session, Standing
+from ragstone.query.session import KbSnapshot, SearchSession
 from ragstone.settings.retrieval import RetrievalSettings
 
-STANDING = Standing("id 1", KnowledgeBase(1, "default", None), RetrievalSettings(), 1)
+SNAPSHOT = KbSnapshot("id 1", KnowledgeBase(1, "default", None), RetrievalSettings(), 1)
 
 
 class Kb:
     """Counts searches; `errors` are raised by the next ones."""
 
     def __init__(self) -> None:
-        self.at = STANDING
+        self.at = SNAPSHOT
         self.suspended = False
         self.degraded: tuple[str, ...] = ()
         self.made: list[tuple[str, dict[str, Any]]] = []
@@ -33,7 +33,7 @@ class Kb:
         hit = Hit("c", "d", "Ferry", "uri", "", None, query, 0.5, {}, {"tags": ["boat"]}, 0, len(query))
         return SearchResult(query, query, "fast", (hit,), (), self.degraded, float(len(self.made)))
 
-    async def standing(self) -> Standing:
+    async def snapshot(self) -> KbSnapshot:
         if self.suspended:
             raise TenantSuspended("suspended")
         return self.at
@@ -45,18 +45,18 @@ def kb() -> Kb:
 
 
 @pytest.fixture
-def session(kb: Kb) -> Session:
-    return Session(kb.search, kb.standing)
+def session(kb: Kb) -> SearchSession:
+    return SearchSession(kb.search, kb.snapshot)
 
 
 @pytest.mark.req("R-MOD-17")
-async def test_no_search_is_made_twice(kb: Kb, session: Session) -> None:
+async def test_no_search_is_made_twice(kb: Kb, session: SearchSession) -> None:
     first = await session.search("ferry  times", k=3)
     assert await session.search(" ferry times ", k=3, mode=None) == first
     assert kb.made == [("ferry  times", {"k": 3})]
 
 
-async def test_other_options_are_another_search(kb: Kb, session: Session) -> None:
+async def test_other_options_are_another_search(kb: Kb, session: SearchSession) -> None:
     for options in (
         {},
         {"k": 3},
@@ -69,7 +69,7 @@ async def test_other_options_are_another_search(kb: Kb, session: Session) -> Non
     assert len(kb.made) == 6
 
 
-async def test_of_two_that_ask_at_once_one_searches(kb: Kb, session: Session) -> None:
+async def test_of_two_that_ask_at_once_one_searches(kb: Kb, session: SearchSession) -> None:
     first, second = await asyncio.gather(session.search("ferry"), session.search("ferry"))
     assert first == second
     assert len(kb.made) == 1
@@ -78,21 +78,21 @@ async def test_of_two_that_ask_at_once_one_searches(kb: Kb, session: Session) ->
 @pytest.mark.parametrize(
     "changed",
     [
-        replace(STANDING, sequence=2),
-        replace(STANDING, tenant_id="id 2"),
-        replace(STANDING, kb=KnowledgeBase(2, "default", None)),
-        replace(STANDING, settings=RetrievalSettings(k=3)),
+        replace(SNAPSHOT, sequence=2),
+        replace(SNAPSHOT, tenant_id="id 2"),
+        replace(SNAPSHOT, kb=KnowledgeBase(2, "default", None)),
+        replace(SNAPSHOT, settings=RetrievalSettings(k=3)),
     ],
     ids=["commit", "tenant", "kb", "settings"],
 )
-async def test_whatever_changed_is_searched_anew(kb: Kb, session: Session, changed: Standing) -> None:
+async def test_whatever_changed_is_searched_anew(kb: Kb, session: SearchSession, changed: KbSnapshot) -> None:
     await session.search("ferry")
     kb.at = changed
     assert (await session.search("ferry")).took_ms == 2
     assert len(session) == 1
 
 
-async def test_a_suspended_tenant_is_told_nothing_that_is_remembered(kb: Kb, session: Session) -> None:
+async def test_a_suspended_tenant_is_told_nothing_that_is_remembered(kb: Kb, session: SearchSession) -> None:
     await session.search("ferry")
     kb.suspended = True
     with pytest.raises(TenantSuspended):
@@ -100,13 +100,13 @@ async def test_a_suspended_tenant_is_told_nothing_that_is_remembered(kb: Kb, ses
 
 
 @pytest.mark.parametrize("option", ["tenant", "kb"])
-async def test_a_session_keeps_to_its_tenant_and_kb(kb: Kb, session: Session, option: str) -> None:
+async def test_a_session_keeps_to_its_tenant_and_kb(kb: Kb, session: SearchSession, option: str) -> None:
     with pytest.raises(InputError, match="keeps to its tenant and kb"):
         await session.search("ferry", **{option: "other"})
     assert kb.made == []
 
 
-async def test_a_degraded_result_is_not_remembered(kb: Kb, session: Session) -> None:
+async def test_a_degraded_result_is_not_remembered(kb: Kb, session: SearchSession) -> None:
     kb.degraded = ("dense: down",)
     assert (await session.search("ferry")).degraded == ("dense: down",)
     kb.degraded = ()
@@ -114,7 +114,7 @@ async def test_a_degraded_result_is_not_remembered(kb: Kb, session: Session) -> 
     assert (len(session), len(kb.made)) == (1, 2)
 
 
-async def test_what_one_caller_changes_is_not_given_to_the_next(kb: Kb, session: Session) -> None:
+async def test_what_one_caller_changes_is_not_given_to_the_next(kb: Kb, session: SearchSession) -> None:
     for _ in range(3):
         facts: Any = (await session.search("ferry")).hits[0].metadata
         assert facts == {"tags": ["boat"]}
@@ -122,7 +122,7 @@ async def test_what_one_caller_changes_is_not_given_to_the_next(kb: Kb, session:
     assert len(kb.made) == 1
 
 
-async def test_a_failure_is_not_remembered(kb: Kb, session: Session) -> None:
+async def test_a_failure_is_not_remembered(kb: Kb, session: SearchSession) -> None:
     kb.errors.append(StoreBusy("busy"))
     with pytest.raises(StoreBusy):
         await session.search("ferry")
@@ -130,7 +130,9 @@ async def test_a_failure_is_not_remembered(kb: Kb, session: Session) -> None:
     assert len(session) == 1
 
 
-async def test_a_failure_is_not_remembered_either_when_nobody_waited_for_it(kb: Kb, session: Session) -> None:
+async def test_a_failure_is_not_remembered_either_when_nobody_waited_for_it(
+    kb: Kb, session: SearchSession
+) -> None:
     kb.errors.append(StoreBusy("busy"))
     leaving = asyncio.ensure_future(session.search("ferry"))
     await asyncio.sleep(0)
@@ -141,7 +143,7 @@ async def test_a_failure_is_not_remembered_either_when_nobody_waited_for_it(kb: 
     assert (await session.search("ferry")).took_ms == 2
 
 
-async def test_who_leaves_early_does_not_spoil_it_for_others(kb: Kb, session: Session) -> None:
+async def test_who_leaves_early_does_not_spoil_it_for_others(kb: Kb, session: SearchSession) -> None:
     leaving = asyncio.ensure_future(session.search("ferry"))
     staying = asyncio.ensure_future(session.search("ferry"))
     await asyncio.sleep(0)
@@ -151,7 +153,7 @@ async def test_who_leaves_early_does_not_spoil_it_for_others(kb: Kb, session: Se
 
 
 async def test_a_session_has_an_end_to_its_memory(
-    kb: Kb, session: Session, monkeypatch: pytest.MonkeyPatch
+    kb: Kb, session: SearchSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session_module, "MOST_SEARCHES", 2)
     for query in ("one", "two", "three", "one"):

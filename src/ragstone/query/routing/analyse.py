@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ragstone.core.analysis import QueryAnalysis, QueryType, SourceKind
 from ragstone.core.types import Mode, RouteKind
 from ragstone.language.analyzer import analyze
-from ragstone.query.routing.names import MOST_NAMES, dates_of, names_of, spelt_as_names
+from ragstone.query.routing.names import MOST_NAMES, find_dates, find_names, find_spelt_names
 from ragstone.settings.retrieval import VocabularySettings
 
 _PRODUCT = re.compile(
@@ -25,17 +25,17 @@ _SERVICE = re.compile(
 )
 
 
-class Wants(NamedTuple):
-    """How many words of each kind a query has."""
+class Intent(NamedTuple):
+    """The number of words in a query that ask for products and for services."""
 
     product: int
     service: int
 
 
-def wants(query: str) -> Wants:
+def find_intent(query: str) -> Intent:
     """Count the words that ask for products and for services."""
     words = " ".join(query.casefold().split())
-    return Wants(len(set(_PRODUCT.findall(words))), len(set(_SERVICE.findall(words))))
+    return Intent(len(set(_PRODUCT.findall(words))), len(set(_SERVICE.findall(words))))
 
 
 LONGEST_READ = 1000
@@ -80,7 +80,7 @@ QUESTION_WORD = re.compile(r"\b(?:how|what|when|where|why|who|which)\b")
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where to look, in which mode (None leaves it as it is), and why."""
+    """The sources and the mode for a query (None leaves the mode as it is), with the reason."""
 
     kind: RouteKind
     mode: Mode | None = None
@@ -90,14 +90,14 @@ class Route:
 def route(query: str, *, web: bool = False) -> Route:
     """Decide by the words; `web` says whether the web can be asked."""
     words = " ".join(query.casefold().replace("’", "'").split())[:LONGEST_READ]
-    if reason := _needs_nothing(words):
+    if reason := _reason_to_skip(words):
         return Route("none", reason=reason)
     if web and TIMELY.search(words):
         return Route("web", reason="it asks for what changes from day to day")
     return Route("retrieve", *_depth(words))
 
 
-def _needs_nothing(words: str) -> str:
+def _reason_to_skip(words: str) -> str:
     if len(words) > LONGEST_TALK:
         return ""
     bare = " ".join(re.sub(r"[!?.,;:…\"()]+", " ", words).split())
@@ -130,9 +130,9 @@ def analyse(
     """Decide by the words; `web` says whether the web can be asked, `database` what databases know about."""
     chosen = route(query, web=web)
     text = query[:LONGEST_READ]
-    dates = dates_of(text)
+    dates = find_dates(text)
     own = list(_own_names(text, vocabulary))
-    names = names_of(text)
+    names = find_names(text)
     kind = _type(text, [of for of, _ in own], names)
     sources: list[SourceKind] = []
     if chosen.kind != "none":
@@ -143,14 +143,14 @@ def analyse(
     return QueryAnalysis(kind, entities, dates, tuple(sources), chosen.mode, chosen.reason)
 
 
-def with_names(analysis: QueryAnalysis, query: str, passages: Iterable[str]) -> QueryAnalysis:
-    """The analysis together with what the passages spell like a name and the query says in whatever spelling."""
-    found = spelt_as_names(query[:LONGEST_READ], passages)
+def add_names(analysis: QueryAnalysis, query: str, passages: Iterable[str]) -> QueryAnalysis:
+    """Return the analysis with the names that passages spell with capitals and the query has in any spelling."""
+    found = find_spelt_names(query[:LONGEST_READ], passages)
     return replace(analysis, entities=_distinct(found, analysis.entities)) if found else analysis
 
 
 def _type(text: str, own: Sequence[QueryType], names: Sequence[str]) -> QueryType:
-    asked = wants(text)
+    asked = find_intent(text)
     has_code = any(any(map(str.isdigit, name)) for name in names)  # such as SKU-12345 or iPhone 15
     product = OWN_NAME * own.count("product") + asked.product + has_code
     service = OWN_NAME * own.count("service") + asked.service
@@ -160,7 +160,7 @@ def _type(text: str, own: Sequence[QueryType], names: Sequence[str]) -> QueryTyp
 
 
 def _own_names(text: str, vocabulary: VocabularySettings) -> Iterator[tuple[QueryType, str]]:
-    """Names of the tenant's list that the query says, in any form of its words."""
+    """Yield the names of the tenant's list that the query has, in any form of its words."""
     said = f" {' '.join(analyze(text))} "
     for of, name, terms in _terms_of(vocabulary):
         if terms in said:
@@ -177,7 +177,7 @@ def _terms_of(vocabulary: VocabularySettings) -> _Terms:
 
 
 def _distinct(first: Iterable[str], then: Iterable[str]) -> tuple[str, ...]:
-    """Each name once, and none that is only a part of another."""
+    """Return each name once, and none that is only a part of another."""
     kept: list[str] = []
     for name in sorted((*first, *then), key=len, reverse=True):
         if not any(f" {name.casefold()} " in f" {other.casefold()} " for other in kept):

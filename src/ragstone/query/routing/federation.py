@@ -20,51 +20,51 @@ from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.query.cache import SearchCache
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest
-from ragstone.query.routing.analyse import analyse, with_names
+from ragstone.query.routing.analyse import add_names, analyse
 from ragstone.settings.retrieval import RetrievalSettings
 
 logger = logging.getLogger(__name__)
-Confidence = Callable[[SearchResult], Awaitable[float]]
-"""How far the best passage is about the query, from 0 to 1."""
-Web = Callable[[], Awaitable[WebFindings]]
-Database = Callable[[], Awaitable[RecordFindings]]
+JudgeConfidence = Callable[[SearchResult], Awaitable[float]]
+"""Judges how relevant the best passage is to the query, from 0 to 1."""
+AskWeb = Callable[[], Awaitable[WebFindings]]
+AskRecords = Callable[[], Awaitable[RecordFindings]]
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """Where one query is looked for. A source that is None is not asked."""
+class SourceSearches:
+    """The searches of one query in each source; None leaves a source out."""
 
     kb: Callable[[], Awaitable[SearchResult]]
-    confidence: Confidence
+    confidence: JudgeConfidence
     sufficient: float
-    web: Web | None = None
+    web: AskWeb | None = None
     web_at_once: bool = False
-    """Whether the web is asked together with the others, not only when they do not suffice."""
-    database: Database | None = None
+    """True asks the web together with the others, not only if they do not suffice."""
+    database: AskRecords | None = None
 
 
-async def search_sources(request: SearchRequest, sources: Sources) -> SearchResult:
-    """What the sources have: the kb's passages, rows and pages of the web, each apart."""
+async def search_all(request: SearchRequest, sources: SourceSearches) -> SearchResult:
+    """Return the passages of the kb, the rows and the pages that the sources find, each apart."""
     if sources.web is None and sources.database is None:
         return await sources.kb()
     started = time.perf_counter()
     at_once = sources.web if sources.web_at_once else None
     found, rows, pages = await asyncio.gather(
-        _kb(request, sources), _database(sources.database), _asked(at_once)
+        _search_kb(request, sources), _search_records(sources.database), _search_web(at_once)
     )
-    found = _with_rows(found, *rows) if rows else found
+    found = _add_rows(found, *rows) if rows else found
     if sources.web and not at_once:
         pages = await _web_if_needed(found, sources, sources.web)
-    joined = _with_pages(found, *pages) if pages else found
+    joined = _add_pages(found, *pages) if pages else found
     return replace(joined, took_ms=_ms_since(started))
 
 
-async def _kb(request: SearchRequest, sources: Sources) -> SearchResult:
+async def _search_kb(request: SearchRequest, sources: SourceSearches) -> SearchResult:
     try:
         return await sources.kb()
     except (StoreError, RemoteError, ModelError) as error:
         # R-REL-03: with several sources, one that is down must not keep the others from answering.
-        logger.warning("the knowledge base cannot be searched: %s", error)
+        logger.warning("cannot search the knowledge base: %s", error)
         return SearchResult(request.query, request.query, request.mode, (), (), (f"documents: {error}",), 0.0)
 
 
@@ -72,7 +72,7 @@ _Rows = tuple[RecordFindings, Stage]
 _Pages = tuple[WebFindings, Stage]
 
 
-async def _database(find: Database | None) -> _Rows | None:
+async def _search_records(find: AskRecords | None) -> _Rows | None:
     if find is None:
         return None
     started = time.perf_counter()
@@ -85,7 +85,7 @@ async def _database(find: Database | None) -> _Rows | None:
     return findings, Stage("database", _ms_since(started), 1, len(findings.rows))
 
 
-async def _asked(find: Web | None) -> _Pages | None:
+async def _search_web(find: AskWeb | None) -> _Pages | None:
     if find is None:
         return None
     started = time.perf_counter()
@@ -93,22 +93,22 @@ async def _asked(find: Web | None) -> _Pages | None:
     return findings, Stage("web", _ms_since(started), 1, len(findings.results))
 
 
-async def _web_if_needed(found: SearchResult, sources: Sources, web: Web) -> _Pages | None:
+async def _web_if_needed(found: SearchResult, sources: SourceSearches, web: AskWeb) -> _Pages | None:
     """Ask the web, unless what was found without it suffices."""
     known = replace(found, hits=found.hits + found.records)
     if known.hits and await sources.confidence(known) >= sources.sufficient:
         return WebFindings(found.query, ()), Stage("web", 0.0, 0, 0, "the passages suffice")
-    return await _asked(web)
+    return await _search_web(web)
 
 
-def _with_rows(found: SearchResult, findings: RecordFindings, stage: Stage) -> SearchResult:
+def _add_rows(found: SearchResult, findings: RecordFindings, stage: Stage) -> SearchResult:
     noted = (f"database: {findings.problem}",) if findings.problem else ()
     return replace(
         found, records=findings.rows, trace=(*found.trace, stage), degraded=(*found.degraded, *noted)
     )
 
 
-def _with_pages(found: SearchResult, findings: WebFindings, stage: Stage) -> SearchResult:
+def _add_pages(found: SearchResult, findings: WebFindings, stage: Stage) -> SearchResult:
     noted = (f"web: {findings.problem}",) if findings.problem else ()
     return replace(
         found,
@@ -124,21 +124,21 @@ def _ms_since(started: float) -> float:
 
 
 CONFIDENCE: Mapping[SourceKind, float] = {"documents": 1.0, "database": 1.0, "internet": 0.7}
-"""What a source is worth: the tenant's own words come before anybody else's."""
+"""Weight of a source: the tenant's own words come first."""
 OWN_SCORE = 0.5
 """How much of its relevance is what its own source made of it."""
 MOST_TERMS = 64
 
 
 def passages_of(found: SearchResult) -> tuple[Hit, ...]:
-    """All that was found, best first, whatever the source; the kb's order stays where it is the only one."""
+    """Return all that was found, best first; results of the kb alone keep their order."""
     if not found.records and not found.web:
         return found.hits
     return rank_results((*found.hits, *found.records, *web_hits(found.web)), found.query)
 
 
 def rank_results(results: Sequence[Hit], query: str) -> tuple[Hit, ...]:
-    """The results by relevance times confidence, both added to their scores; equals stay in the order they came."""
+    """Return the results by relevance times confidence, both added to their scores; ties keep their order."""
     asked = analyze_query(query)[:MOST_TERMS]
     inside = [set(analyze(f"{hit.title}\n{hit.section}\n{hit.text}")) for hit in results]
     frequency = Counter(term for found in inside for term in found)
@@ -152,7 +152,7 @@ def rank_results(results: Sequence[Hit], query: str) -> tuple[Hit, ...]:
 
 
 def source_kind(hit: Hit) -> SourceKind:
-    """Which kind of source a result is of."""
+    """Return the kind of source that a result is from."""
     match hit.scores:
         case {"web": _}:
             return "internet"
@@ -168,28 +168,28 @@ def _with_scores(hit: Hit, coverage: float) -> Hit:
     return replace(hit, scores={**hit.scores, **added})
 
 
-Find = Callable[[str, str], Awaitable[WebFindings]]
-"""What the web has for a tenant's query."""
+SearchWeb = Callable[[str, str], Awaitable[WebFindings]]
+"""Searches the web for a tenant's query."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a caller left to the analysis and what not."""
+class RoutingOverrides:
+    """Choices of the caller that the analysis must not change."""
 
     mode: bool = False
-    """Whether the mode is the caller's own."""
+    """True if the caller chose the mode."""
     web: bool | None = None
-    """Whether to ask the web; None leaves it to the analysis."""
+    """True asks the web, False does not; None leaves it to the analysis."""
 
 
-class Searcher:
+class FederatedSearch:
     """Searches as the settings and the query's analysis say, through the cache."""
 
     def __init__(
         self,
         pipeline: Callable[[RetrievalSettings], SearchPipeline],
         cache: SearchCache,
-        web: Find | None,
+        web: SearchWeb | None,
         records: RecordSearch | None = None,
     ) -> None:
         self._pipeline = pipeline
@@ -203,34 +203,34 @@ class Searcher:
         kb: KnowledgeBase,
         settings: RetrievalSettings,
         request: SearchRequest,
-        confidence: Confidence,
-        wish: Wish,
+        confidence: JudgeConfidence,
+        overrides: RoutingOverrides,
     ) -> SearchResult:
-        """One search over the sources that it is for."""
-        if wish.web and self._web is None:
+        """Search the sources that the analysis and the overrides choose."""
+        if overrides.web and self._web is None:
             raise no_web_search()
         started = time.perf_counter()
-        analysis = self.analysis(settings, request, wish.web)
+        analysis = self.analysis(settings, request, overrides.web)
         ms = round((time.perf_counter() - started) * 1000, 3)
         if analysis and not analysis.sources:
-            return _nothing(request, analysis)
-        if analysis and analysis.mode and not wish.mode:
+            return _empty_result(request, analysis)
+        if analysis and analysis.mode and not overrides.mode:
             request = replace(request, mode=analysis.mode)
         search = partial(self._pipeline(settings).search, tenant, kb, request)
         kb_search = partial(self._cache.search, tenant, kb, settings, request, search)
         sources = self._others(
-            tenant, request, Sources(kb_search, confidence, settings.sufficient), wish, analysis
+            tenant, request, SourceSearches(kb_search, confidence, settings.sufficient), overrides, analysis
         )
-        found = await search_sources(request, sources)
-        return _analysed(found, analysis, ms) if analysis else found
+        found = await search_all(request, sources)
+        return _add_analysis(found, analysis, ms) if analysis else found
 
     def analysis(
         self, settings: RetrievalSettings, request: SearchRequest, web: bool | None = None
     ) -> QueryAnalysis | None:
-        """What the query is taken for; None where the settings do not let it decide anything."""
+        """Return the analysis of the query; None if the settings turn routing off."""
         if settings.routing == "off":
             return None
-        # A filter may be a restriction, and no row can show that it fits: whoever filters is given none.
+        # A filter may be a restriction, and no row can show that it fits: a filtered search gets no rows.
         about = self._records.about if self._records and request.where is None else ()
         may_ask = bool(self._web) and web is None
         analysis = analyse(request.query, settings.vocabulary, web=may_ask, database=about)
@@ -240,10 +240,15 @@ class Searcher:
         return replace(analysis, sources=sources, mode=None, reason="the web was asked for")
 
     def _others(
-        self, tenant: str, request: SearchRequest, kb: Sources, wish: Wish, analysis: QueryAnalysis | None
-    ) -> Sources:
-        """The kb together with whoever else may be asked."""
-        if self._web and (wish.web or (analysis and wish.web is None)):
+        self,
+        tenant: str,
+        request: SearchRequest,
+        kb: SourceSearches,
+        overrides: RoutingOverrides,
+        analysis: QueryAnalysis | None,
+    ) -> SourceSearches:
+        """Return the search of the kb together with those of the other sources."""
+        if self._web and (overrides.web or (analysis and overrides.web is None)):
             at_once = analysis is None or "internet" in analysis.sources
             kb = replace(kb, web=partial(self._web, tenant, request.query), web_at_once=at_once)
         if self._records and analysis and "database" in analysis.sources:
@@ -251,15 +256,15 @@ class Searcher:
         return kb
 
 
-def _nothing(request: SearchRequest, analysis: QueryAnalysis) -> SearchResult:
+def _empty_result(request: SearchRequest, analysis: QueryAnalysis) -> SearchResult:
     stage = Stage("route", 0.0, 1, 0, analysis.reason)
     nothing = SearchResult(request.query, request.query, request.mode, (), (stage,), (), 0.0)
     return replace(nothing, route="none", analysis=analysis)
 
 
-def _analysed(found: SearchResult, analysis: QueryAnalysis, ms: float) -> SearchResult:
-    """The result, with what the passages say of the query's names."""
+def _add_analysis(found: SearchResult, analysis: QueryAnalysis, ms: float) -> SearchResult:
+    """Return the result with its analysis, and the query's names as the passages spell them."""
     stage = Stage("analyse", ms, 1, len(analysis.sources))
     texts = (hit.text for hit in (*found.hits, *found.records))
-    named = with_names(analysis, found.query, texts)
+    named = add_names(analysis, found.query, texts)
     return replace(found, trace=(stage, *found.trace), analysis=named)

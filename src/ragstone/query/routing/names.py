@@ -41,13 +41,13 @@ _NOT_A_NAME = ASKS | STOP_WORDS | STARTERS | frozenset(_OPENING_WORDS.split())
 _RUN = re.compile(r"[A-Z][\w'’-]{0,30}(?: (?:[A-Z][\w'’-]{0,30}|\d{1,6}[A-Za-z]{0,3})){0,5}")
 
 
-def dates_of(text: str) -> tuple[str, ...]:
+def find_dates(text: str) -> tuple[str, ...]:
     """Days and times of a query, as it spells them, in order."""
     found = (" ".join(match.group().split()) for match in _DATE.finditer(text))
     return tuple(dict.fromkeys(islice(found, MOST_NAMES)))
 
 
-def names_of(text: str) -> tuple[str, ...]:
+def find_names(text: str) -> tuple[str, ...]:
     """Quoted phrases, identifiers and runs of capitalised words; dates are none, nor is how a sentence begins."""
     bare = _DATE.sub(lambda match: "," * len(match.group()), text)
     quoted = [" ".join(match[1].split()) for match in _QUOTED.finditer(bare)]
@@ -55,7 +55,7 @@ def names_of(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(islice((*quoted, *runs), MOST_NAMES)))
 
 
-def spelt_as_names(query: str, passages: Iterable[str]) -> tuple[str, ...]:
+def find_spelt_names(query: str, passages: Iterable[str]) -> tuple[str, ...]:
     """Names of two words and more that passages write with capitals and the query says, as the passages spell them."""
     words = [match.group().rstrip(".").casefold() for match in _WORD.finditer(query)]
     said = {" ".join(part) for part in _parts(words)}
@@ -75,8 +75,8 @@ def _runs(text: str) -> Iterator[str]:
     end = -1
     for match in _WORD.finditer(text):
         word = match.group().rstrip(".").removesuffix("'s").removesuffix("’s")
-        joined = run and text[end : match.start()] == " " and len(run) < LONGEST_NAME
-        if run and not (joined and _belongs(word)):
+        goes_on = run and text[end : match.start()] == " " and len(run) < LONGEST_NAME
+        if run and not (goes_on and _belongs(word)):
             yield from _closed(run)
             run = []
         if run or _begins(word):

@@ -1,4 +1,4 @@
-"""What is searched for in place of the words that were typed."""
+"""Transforms of a query: other words, parts and passages to search for in its place."""
 
 from __future__ import annotations
 

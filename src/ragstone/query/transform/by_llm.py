@@ -44,7 +44,7 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\
 
 
 async def propose(name: Transform, query: str, llm: LLM, *, max_tokens: int, seconds: float) -> Proposal:
-    """What the model makes of a query. Raises `RemoteError` when it gives nothing that can stand for the query."""
+    """Return the model's proposal for a query. Raises `RemoteError` if the reply cannot stand for the query."""
     messages = [
         Message("system", f"{_DATA}\n{TASKS[name]}"),
         Message("user", json.dumps(query, ensure_ascii=False)),
@@ -55,7 +55,7 @@ async def propose(name: Transform, query: str, llm: LLM, *, max_tokens: int, sec
     return READERS[name](query, reply)
 
 
-def _rewritten(query: str, reply: str) -> Proposal:
+def _read_rewrite(query: str, reply: str) -> Proposal:
     lines = _queries(query, reply)
     if not lines:
         raise RemoteError("the reply has no query")
@@ -64,14 +64,14 @@ def _rewritten(query: str, reply: str) -> Proposal:
     return Proposal(instead=_about(query, lines[0]))
 
 
-def _expanded(query: str, reply: str) -> Proposal:
+def _read_variants(query: str, reply: str) -> Proposal:
     others = [line for line in _queries(query, reply) if line.casefold() != query.casefold()]
     if not others:
         raise RemoteError("the reply has no other query")
     return Proposal(also=tuple(others[:VARIANTS]))
 
 
-def _imagined(query: str, reply: str) -> Proposal:
+def _read_passage(query: str, reply: str) -> Proposal:
     text = _LABEL.sub("", _line(reply))
     passage = " ".join(text[start:end] for start, end in sentence_spans(text)[:SENTENCES])
     if not passage or len(passage) > LONGEST_PASSAGE or _leads_elsewhere(query, passage):
@@ -79,7 +79,7 @@ def _imagined(query: str, reply: str) -> Proposal:
     return Proposal(meaning=(_about(query, passage),))
 
 
-def _split(query: str, reply: str) -> Proposal:
+def _read_parts(query: str, reply: str) -> Proposal:
     parts = _queries(query, reply)
     if len(parts) < 2:
         raise RemoteError("the reply has fewer than two queries")
@@ -87,15 +87,15 @@ def _split(query: str, reply: str) -> Proposal:
 
 
 READERS: Mapping[Transform, Callable[[str, str], Proposal]] = {
-    "rewrite": _rewritten,
-    "expand": _expanded,
-    "hyde": _imagined,
-    "subqueries": _split,
+    "rewrite": _read_rewrite,
+    "expand": _read_variants,
+    "hyde": _read_passage,
+    "subqueries": _read_parts,
 }
 
 
 def _queries(query: str, reply: str) -> list[str]:
-    """The lines of a reply that may be searched for, without list marks, labels and quotes, each once."""
+    """Return the lines of a reply that may be searched for, without list marks, labels and quotes, each once."""
     lines = [_LABEL.sub("", _MARK.sub("", _line(line))).strip("\"'`“” ") for line in reply.splitlines()]
     return list(dict.fromkeys(line for line in lines if _is_query(query, line)))
 
@@ -106,7 +106,7 @@ def _is_query(query: str, line: str) -> bool:
 
 
 def _about(query: str, text: str) -> str:
-    """The text, if it shares a word with the query: a refusal or a chat does not."""
+    """Return the text if it shares a word with the query: a refusal or a chat does not."""
     asked = set(analyze_query(query))
     if asked and asked.isdisjoint(analyze_query(text)):
         raise RemoteError("the reply has nothing to do with the query")
@@ -114,7 +114,7 @@ def _about(query: str, text: str) -> str:
 
 
 def _leads_elsewhere(query: str, text: str) -> bool:
-    """Whether it names an address or markup: these are shown to people, and the query asked for none."""
+    """Return whether it has an address or markup, which people would be shown though the query asked for none."""
     return _ADDRESS.search(text) is not None and _ADDRESS.search(query) is None
 
 

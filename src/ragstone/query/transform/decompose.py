@@ -20,22 +20,22 @@ _AND = re.compile(r"\s(?:and|with|to)\s", re.I)
 
 
 def decompose(query: str) -> tuple[str, ...]:
-    """The parts of a compound query, two to four of them, or nothing when it asks for one thing."""
+    """Return the two to four parts of a compound query, or nothing if it asks for one thing."""
     if len(query) > _LONGEST:
         return ()
-    parts = _questions(query) or _compared(query)
-    kept = tuple(dict.fromkeys(part for part in map(_trimmed, parts) if _says_something(part)))
+    parts = _questions(query) or _split_comparison(query)
+    kept = tuple(dict.fromkeys(part for part in map(_trim, parts) if _says_something(part)))
     return kept[:MOST_PARTS] if len(kept) > 1 else ()
 
 
 def _questions(query: str) -> list[str]:
-    """Several questions one after another, or joined by "and how", "; "."""
+    """Split several questions one after another, or joined by "and how", "; "."""
     parts = [part for whole in _QUESTIONS.split(query) for part in _JOINED.split(whole)]
     return parts if len(parts) > 1 else []
 
 
-def _compared(query: str) -> list[str]:
-    """The two sides of a comparison."""
+def _split_comparison(query: str) -> list[str]:
+    """Return the two sides of a comparison."""
     sides = _VERSUS.split(query, maxsplit=1)
     if len(sides) == 2:
         return sides
@@ -43,7 +43,7 @@ def _compared(query: str) -> list[str]:
     return _AND.split(query[frame.end() :], maxsplit=1) if frame else []
 
 
-def _trimmed(part: str) -> str:
+def _trim(part: str) -> str:
     return part.strip(" \t\r\n,;:.?!")
 
 

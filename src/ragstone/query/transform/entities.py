@@ -29,7 +29,7 @@ _SMALL = STOP_WORDS | {"the", "of", "and", "for", "in", "to", "a"}
 
 
 def other_names(query: str, passages: Sequence[str]) -> Proposal:
-    """Long forms of the query's acronyms, acronyms of its phrases, and the full forms of its names."""
+    """Propose long forms of the query's acronyms, acronyms of its phrases, and the full forms of its names."""
     texts = [passage[:_READ] for passage in passages]
     phrasings: list[str] = []
     words: list[str] = []
@@ -46,17 +46,17 @@ def other_names(query: str, passages: Sequence[str]) -> Proposal:
 
 
 def _pairs(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Short forms with what they stand for, the most often given first."""
+    """Yield short forms with their long forms, the most frequent first."""
     found: Counter[tuple[str, str]] = Counter()
     spelling: dict[tuple[str, str], tuple[str, str]] = {}
-    for short, long in (pair for text in texts for pair in _defined(text)):
+    for short, long in (pair for text in texts for pair in _find_definitions(text)):
         key = (short, long.casefold())
         found[key] += 1
         spelling.setdefault(key, (short, long))
     yield from (spelling[key] for key, _ in found.most_common())
 
 
-def _defined(text: str) -> Iterator[tuple[str, str]]:
+def _find_definitions(text: str) -> Iterator[tuple[str, str]]:
     for match in islice(_IN_BRACKETS.finditer(text), _MOST_BRACKETS):
         before = text[max(0, match.start() - 120) : match.start()].rstrip()
         if long := _spelt_out(match[1], before):
@@ -68,7 +68,7 @@ def _defined(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _spelt_out(short: str, before: str) -> str:
-    """The last words before a bracket whose initials are the letters inside it, or nothing."""
+    """Return the last words before a bracket whose initials are the letters inside it, or ""."""
     words = list(_WORD.finditer(before))
     for count in range(2, min(len(words), 2 * len(short)) + 1):
         long = before[words[-count].start() :]
@@ -88,7 +88,7 @@ def _initials_fit(short: str, words: Sequence[str]) -> bool:
 
 
 def _full_names(query: str, texts: Sequence[str]) -> list[str]:
-    """Capitalised phrases that at least two passages have and that hold a name of the query."""
+    """Return capitalised phrases that at least two passages have and that hold a name of the query."""
     names = {word for word in _WORD.findall(query) if word[0].isupper() and word.casefold() not in _SMALL}
     if not names:
         return []
@@ -101,7 +101,7 @@ def _full_names(query: str, texts: Sequence[str]) -> list[str]:
 
 
 def _without_starters(phrase: str) -> str:
-    """Without the words in front that have a capital only because a sentence begins there."""
+    """Return the phrase without first words that have a capital only because a sentence begins there."""
     words = phrase.split()
     while words and words[0].casefold() in STARTERS:
         words.pop(0)
@@ -117,5 +117,5 @@ def _has(text: str, part: str, *, ignore_case: bool = False) -> bool:
 
 
 def _spelling(part: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
-    """The words as they are, or as a plural."""
+    """Return a pattern of the words as they are, or as a plural."""
     return re.compile(rf"\b{re.escape(part)}s?\b", flags)

@@ -1,4 +1,4 @@
-"""Words of the first passages found, added to the query: relevance feedback that nobody had to give."""
+"""Pseudo-relevance feedback: add words of the first passages found to the query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORD = re.compile(r"[^\W\d_]{3,40}+")
 
 
 def feedback(query: str, passages: Sequence[str]) -> Proposal:
-    """The words that the first passages have in common beyond the query's own, the most telling first.
+    """Return the words that the first passages share beyond the query's own, the most telling first.
 
     A word's weight is its share of a passage, summed over the passages, each with less say than the one before
     it, as in a relevance model; a word of a single passage says more about that passage than about the query.
@@ -38,7 +38,7 @@ def feedback(query: str, passages: Sequence[str]) -> Proposal:
 
 
 def _stems(passage: str, spelling: dict[str, str]) -> Counter[str]:
-    """How often each stem occurs; `spelling` keeps the first word of each."""
+    """Count the stems of a passage; `spelling` keeps the first word of each."""
     stems: Counter[str] = Counter()
     for word in _WORD.findall(passage.lower()):
         if word not in STOP_WORDS:

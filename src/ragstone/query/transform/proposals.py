@@ -35,7 +35,7 @@ MOST_WORDS = 16
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What one transform would search for instead, or as well."""
+    """Texts that one transform adds to a query or puts in its place."""
 
     instead: str = ""
     """Takes the place of the query in both arms."""
@@ -53,11 +53,11 @@ def combine(
     notes: Sequence[str] = (),
     clean: Callable[[str], str] = str,
 ) -> Variants:
-    """All proposals as one set of texts; `clean` acts on what is embedded."""
-    main = next((one.instead for one in reversed(proposals) if one.instead), query)
-    words = _unheard(main, (word for one in proposals for word in one.words))
-    also = [text for one in proposals for text in one.also]
-    meaning = [text for one in proposals for text in one.meaning]
+    """Return all proposals as one set of texts; `clean` acts on those that are embedded."""
+    main = next((proposal.instead for proposal in reversed(proposals) if proposal.instead), query)
+    words = _select_new(main, (word for proposal in proposals for word in proposal.words))
+    also = [text for proposal in proposals for text in proposal.also]
+    meaning = [text for proposal in proposals for text in proposal.meaning]
     by_word = " ".join((main, *words))
     return Variants(
         query=query,
@@ -73,8 +73,8 @@ def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(reversed(seen.values()))[:MOST_VARIANTS]
 
 
-def _unheard(main: str, words: Iterable[str]) -> tuple[str, ...]:
-    """Words that the text does not have yet, each once."""
+def _select_new(main: str, words: Iterable[str]) -> tuple[str, ...]:
+    """Return the words that the text does not have yet, each once."""
     said = f" {main.casefold()} "
     kept = {word.casefold(): word for word in words if f" {word.casefold()} " not in said}
     return tuple(kept.values())[:MOST_WORDS]

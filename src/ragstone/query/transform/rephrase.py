@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
-from ragstone.query.context import Search
+from ragstone.query.context import SearchContext
 from ragstone.query.transform.proposals import Variants, unchanged
 from ragstone.query.transform.transformer import LLM_TRANSFORMS, Transformer
 from ragstone.settings.retrieval import Transform
@@ -25,8 +25,8 @@ class RephraseStage:
         self._ledger = ledger
         self._lexical = lexical
 
-    async def run(self, search: Search) -> Variants:
-        """The query as it will be searched for; unchanged when nothing is to be done."""
+    async def run(self, search: SearchContext) -> Variants:
+        """Return the texts to search for; the query itself if no transform applies."""
         request, record = search.request, search.record
         names = self._names(search)
         if not names:
@@ -52,7 +52,7 @@ class RephraseStage:
             record.degrade(note)
         return variants
 
-    def _names(self, search: Search) -> tuple[Transform, ...]:
+    def _names(self, search: SearchContext) -> tuple[Transform, ...]:
         strategy = search.request.strategy
         if strategy:
             return (strategy,)
@@ -63,9 +63,11 @@ class RephraseStage:
             search.record.skip("transform", 1, f"{name}: an LLM is asked in thorough mode only")
         return tuple(name for name in names if name not in LLM_TRANSFORMS)
 
-    async def _first_passages(self, search: Search, query: str) -> Sequence[str]:
+    async def _first_passages(self, search: SearchContext, query: str) -> Sequence[str]:
         found = await self._lexical.search(
             search.tenant, search.kb, query, FIRST_PASSAGES, search.request.where
         )
-        live = await self._ledger.chunks(search.tenant, search.kb, [one.chunk_id for one in found])
-        return [live[one.chunk_id].chunk.contextual for one in found if one.chunk_id in live]
+        live = await self._ledger.chunks(
+            search.tenant, search.kb, [candidate.chunk_id for candidate in found]
+        )
+        return [live[chunk_id].chunk.contextual for chunk_id, _ in found if chunk_id in live]

@@ -1,4 +1,4 @@
-"""What else the words of a query are called."""
+"""Synonyms of the words of a query, from dictionaries."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Thesaurus(Protocol):
     """Knows other words for a term."""
 
     def others(self, term: str) -> Sequence[str]:
-        """Other words for a term in lower case, the nearest first; none when it is not known."""
+        """Return other words for a term in lower case, the nearest first; none for an unknown term."""
         ...
 
 
 def synonyms(query: str, thesauri: Sequence[Thesaurus]) -> Proposal:
-    """Other words for the terms of a query; the longest term that is known wins over its parts."""
+    """Return other words for the terms of a query; the longest known term wins over its parts."""
     found = [
         other
         for thesaurus in thesauri
@@ -62,7 +62,7 @@ class Dictionary:
         self._entries = {_key(term): tuple(others) for term, others in entries.items()}
 
     def others(self, term: str) -> Sequence[str]:
-        """The names that the dictionary lists for a term."""
+        """Return the names that the dictionary lists for a term."""
         return self._entries.get(_key(term), ())
 
 
@@ -79,13 +79,13 @@ def read_dictionary(path: Path) -> Dictionary:
         ) from error
     except UnicodeDecodeError as error:
         raise SettingsError(f"{name} is not UTF-8", hint="save it as UTF-8") from error
-    values = _parsed(path, text, name)
+    values = _parse(path, text, name)
     if not isinstance(values, dict):
         raise SettingsError(f"{name} is not a mapping", hint=f"write {EXAMPLE}")
     return Dictionary({_term(name, term): _names(name, term, others) for term, others in values.items()})
 
 
-def _parsed(path: Path, text: str, name: str) -> Any:
+def _parse(path: Path, text: str, name: str) -> Any:
     import yaml
 
     try:

@@ -1,4 +1,4 @@
-"""Applies the transforms that the settings or a request name: all at once, each on what was asked.
+"""Apply the transforms that the settings or a request name, all at once, each to the query itself.
 
 A transform that cannot do its work leaves the query as it is and says so in a note; a search never fails by one.
 """
@@ -17,7 +17,7 @@ from ragstone.query.transform.entities import other_names
 from ragstone.query.transform.feedback import feedback
 from ragstone.query.transform.proposals import Proposal, Variants, combine, unchanged
 from ragstone.query.transform.synonyms import Thesaurus, read_dictionary, synonyms
-from ragstone.query.transform.wording import CLEANING, cleaner
+from ragstone.query.transform.wording import CLEANING, build_cleaner
 from ragstone.query.transform.wordnet import WordNet
 from ragstone.settings.retrieval import RetrievalSettings, Transform
 from ragstone.settings.tree import LLMSettings
@@ -44,7 +44,7 @@ class Transformer:
         self.names = tuple(names)
         self._llm = llm
         self._max_tokens = (llm_settings or LLMSettings()).max_tokens
-        self._thesauri = [one for one in (dictionary, vocabulary) if one is not None]
+        self._thesauri = [thesaurus for thesaurus in (dictionary, vocabulary) if thesaurus is not None]
 
     async def apply(
         self,
@@ -54,7 +54,7 @@ class Transformer:
         passages: Passages | None = None,
         names: Sequence[Transform] | None = None,
     ) -> Variants:
-        """What to search for, within `seconds`; `names` are used in place of the settings' own."""
+        """Return the texts to search for, within `seconds`; `names` replace those of the settings."""
         wanted = tuple(dict.fromkeys(self.names if names is None else names))
         if not wanted:
             return unchanged(query)
@@ -68,12 +68,12 @@ class Transformer:
             except TimeoutError:
                 notes.append(f"{name}: out of time")
             except (RemoteError, ModelError, StoreError) as error:
-                logger.info("a query is searched for without %s: %s", name, error)
+                logger.info("searching without the transform %s: %s", name, error)
                 notes.append(f"{name}: {error}")
             return Proposal()
 
         proposals = await asyncio.gather(*(attempt(name) for name in wanted if name not in CLEANING))
-        return combine(query, proposals, notes, cleaner(frozenset(wanted)))
+        return combine(query, proposals, notes, build_cleaner(frozenset(wanted)))
 
     async def _proposal(
         self, name: Transform, query: str, seconds: float, passages: Passages | None
@@ -97,7 +97,7 @@ class Transformer:
 
 
 def build_transformer(settings: RetrievalSettings, llm: LLM | None, llm_settings: LLMSettings) -> Transformer:
-    """The transformer that the settings ask for. Raises `SettingsError` when a file they name cannot be used."""
+    """Return the transformer that the settings ask for. Raises `SettingsError` when a file they name cannot be used."""
     return Transformer(
         settings.transforms,
         llm=llm,

@@ -13,18 +13,18 @@ _AROUND = ".,;:!?\"'()[]"
 
 
 def normalize(text: str) -> str:
-    """In lower case, without accents, compatibility forms, repeated white space and marks at the end."""
+    """Return the text in lower case, without accents, compatibility forms, repeated white space and marks at the end."""
     return " ".join(fold(text).lower().split()).rstrip(".?!,;: ") or text
 
 
 def without_stop_words(text: str) -> str:
-    """Without English function words, unless nothing else is there."""
+    """Return the text without English function words, unless it has no others."""
     kept = [word for word in text.split() if word.strip(_AROUND).lower() not in STOP_WORDS]
     return " ".join(kept) or text
 
 
-def stemmed(text: str) -> str:
-    """Each word as its stem; what is spelt like an identifier stays whole."""
+def stem_words(text: str) -> str:
+    """Return each word as its stem; identifiers stay whole."""
     return _WORD.sub(lambda match: _stem(match.group()), text)
 
 
@@ -38,12 +38,12 @@ def _stem(word: str) -> str:
 CLEANING: Mapping[Transform, Callable[[str], str]] = {
     "normalize": normalize,
     "stop_words": without_stop_words,
-    "stem": stemmed,
+    "stem": stem_words,
 }
 
 
-def cleaner(names: frozenset[str]) -> Callable[[str], str]:
-    """Every cleaning among these names, in a fixed order."""
+def build_cleaner(names: frozenset[str]) -> Callable[[str], str]:
+    """Return a function that applies the cleanings of these names in a fixed order."""
     steps = [clean for name, clean in CLEANING.items() if name in names]
 
     def clean(text: str) -> str:

@@ -41,12 +41,12 @@ class WordNet:
     """Synonyms of a term's most frequent sense in each part of speech."""
 
     def __init__(self, folder: Path) -> None:
-        self._indexes = {part: _mapped(folder, f"index.{part}") for part in PARTS_OF_SPEECH}
-        self._data = {part: _mapped(folder, f"data.{part}") for part in PARTS_OF_SPEECH}
+        self._indexes = {part: _map_file(folder, f"index.{part}") for part in PARTS_OF_SPEECH}
+        self._data = {part: _map_file(folder, f"data.{part}") for part in PARTS_OF_SPEECH}
         self._remembered = lru_cache(CACHED_TERMS)(self._others)
 
     def others(self, term: str) -> Sequence[str]:
-        """The other words of the term's synsets, those of nouns first."""
+        """Return the other words of the term's synsets, those of nouns first."""
         return self._remembered(term)
 
     def _others(self, term: str) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ class WordNet:
                 return
 
 
-def _mapped(folder: Path, name: str) -> mmap.mmap:
+def _map_file(folder: Path, name: str) -> mmap.mmap:
     try:
         with (folder / name).open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -76,7 +76,7 @@ def _mapped(folder: Path, name: str) -> mmap.mmap:
 
 
 def _bases(part: str, term: str) -> Iterator[str]:
-    """The term itself, then what it may be an inflected form of."""
+    """Yield the term itself, then the base forms that it may come from."""
     yield term
     for ending, base in _ENDINGS[part]:
         if term.endswith(ending) and len(term) - len(ending) > 1:
@@ -84,7 +84,7 @@ def _bases(part: str, term: str) -> Iterator[str]:
 
 
 def _line_of(index: mmap.mmap, lemma: bytes) -> bytes:
-    """The line that begins with the lemma, found by halving; the licence at the top sorts before every word."""
+    """Return the line that begins with the lemma, found by bisection; the licence at the top sorts before every word."""
     low, high = 0, len(index)
     while low < high:
         middle = (low + high) // 2
@@ -103,7 +103,7 @@ def _line_of(index: mmap.mmap, lemma: bytes) -> bytes:
 
 
 def _offsets(line: bytes) -> list[int]:
-    """The last fields of an index line: as many as its third field says."""
+    """Return the last fields of an index line, as many as its third field says."""
     fields = line.split()
     try:
         return [int(field) for field in fields[len(fields) - int(fields[2]) :]]
@@ -112,7 +112,7 @@ def _offsets(line: bytes) -> list[int]:
 
 
 def _words(data: mmap.mmap, offset: int) -> list[str]:
-    """The words of a synset: their number is the fourth field in hexadecimal, then word and id take turns."""
+    """Return the words of a synset: their number is the fourth field in hexadecimal, then word and id take turns."""
     fields = data[offset : max(data.find(b"\n", offset), offset)].split()
     try:
         words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
@@ -122,5 +122,5 @@ def _words(data: mmap.mmap, offset: int) -> list[str]:
 
 
 def _spelt(word: str) -> str:
-    """Without the mark of where an adjective stands, such as `(p)`."""
+    """Return a word without the mark of an adjective's position, such as `(p)`."""
     return word.partition("(")[0].replace("_", " ")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.query.transform.wording import cleaner, normalize, stemmed, without_stop_words
+from ragstone.query.transform.wording import build_cleaner, normalize, stem_words, without_stop_words
 
 
 @pytest.mark.req("R-QRY-12")
@@ -29,10 +29,10 @@ def test_stop_words_go_only_when_asked_to_and_something_is_left() -> None:
 
 @pytest.mark.req("R-QRY-12")
 def test_stems_stand_for_words_and_names_stay_whole() -> None:
-    assert stemmed("installing modules of SKU-12345, please") == "instal modul of SKU-12345, pleas"
+    assert stem_words("installing modules of SKU-12345, please") == "instal modul of SKU-12345, pleas"
 
 
 def test_cleanings_act_together() -> None:
-    clean = cleaner(frozenset({"stem", "normalize", "stop_words", "hyde"}))
+    clean = build_cleaner(frozenset({"stem", "normalize", "stop_words", "hyde"}))
     assert clean("How are the Modules INSTALLED?") == "modul instal"
-    assert cleaner(frozenset({"hyde"}))("How?") == "How?"
+    assert build_cleaner(frozenset({"hyde"}))("How?") == "How?"

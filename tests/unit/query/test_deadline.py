@@ -12,9 +12,9 @@ from ragstone.core.errors import StoreBusy
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.query import arms, rerank
 from ragstone.query import context as trace
-from ragstone.query import deadline as patience
+from ragstone.query import deadline
 from ragstone.query.context import COLD_TIMES, Recorder
-from ragstone.query.deadline import FirstReads, Warm, limited
+from ragstone.query.deadline import FirstReads, WarmNames, degrade_on_timeout
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 
 BUSY = StoreBusy("5 reads of acme.db have not come back")
@@ -119,8 +119,8 @@ def test_what_two_arms_load_at_the_same_time_is_excused_once(clock: Clock) -> No
 
 
 def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "MOST_WARM", 2)
-    warm = Warm()
+    monkeypatch.setattr(deadline, "MOST_WARM", 2)
+    warm = WarmNames()
     for name in "abc":
         warm.add(name)
     assert [name in warm for name in "abc"] == [False, False, True]
@@ -208,7 +208,7 @@ async def test_an_optional_read_that_hangs_is_given_up(
 
 async def test_limited_lets_other_errors_through() -> None:
     with pytest.raises(ValueError, match="mine"):
-        async with limited(Recorder("fast"), "stage", 1.0):
+        async with degrade_on_timeout(Recorder("fast"), "stage", 1.0):
             raise ValueError("mine")
 
 
