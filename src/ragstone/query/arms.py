@@ -17,10 +17,9 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.notes import listening
 from ragstone.core.protocols import Embedder, LexicalIndex, VectorIndex
 from ragstone.core.types import Candidate, Vector
-from ragstone.query.context import RankedChunk, SearchContext
+from ragstone.query.context import RankedChunk, SearchContext, Variants
 from ragstone.query.deadline import WarmNames, degrade_on_timeout
 from ragstone.query.fusion import Fused
-from ragstone.query.transform.proposals import Variants
 
 logger = logging.getLogger(__name__)
 EmbedderFor = Callable[[str], Awaitable[Embedder]]

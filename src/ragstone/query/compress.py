@@ -156,9 +156,9 @@ class CompressStage:
     """Leaves out the sentences that do not bear on the query."""
 
     def __init__(
-        self, way: Compress, embedder_for: EmbedderFor, llm: LLM | None = None, max_tokens: int = 800
+        self, method: Compress, embedder_for: EmbedderFor, llm: LLM | None = None, max_tokens: int = 800
     ) -> None:
-        self._way = way
+        self.method = method
         self._embedder_for = embedder_for
         self._llm = llm
         self._max_tokens = max_tokens
@@ -166,7 +166,7 @@ class CompressStage:
     async def run(self, search: SearchContext, found: Sequence[RankedChunk]) -> Sequence[RankedChunk]:
         """Return the runs of sentences that are left; the passages as they are if there is no time or no model."""
         record = search.record
-        if self._way == "off" or not found:
+        if not found:
             return found
         if reason := self._reason_to_skip(search):
             record.skip("compress", len(found), reason)
@@ -186,7 +186,7 @@ class CompressStage:
         return found
 
     def _reason_to_skip(self, search: SearchContext) -> str:
-        if self._way == "llm" and search.request.mode != "thorough":
+        if self.method == "llm" and search.request.mode != "thorough":
             return "an LLM is asked in thorough mode only"
         return "" if search.record.left_ms > 0 else "out of time"
 
@@ -203,9 +203,9 @@ class CompressStage:
         """Return which sentences bear on the query; one that shares most of its words always does."""
         query = search.request.query
         words = measure_shares(query, [(sentence.text, sentence.headings) for sentence in sentences])
-        if self._way == "words":
+        if self.method == "words":
             return [share.enough for share in words]
-        if self._way == "llm":
+        if self.method == "llm":
             if self._llm is None:
                 raise ModelUnavailable("no LLM", hint="set llm.model")
             told = await filter_by_llm(

@@ -123,3 +123,24 @@ class RankedChunk:
     @property
     def score(self) -> float:
         return self.fused.score
+
+
+@dataclass(frozen=True, slots=True)
+class Variants:
+    """The texts that are searched for in place of a query."""
+
+    query: str
+    """The query itself; passages are always reranked against this."""
+    rewritten: str
+    """The text that the result shows as `rewritten_query`."""
+    dense: tuple[str, ...]
+    """Texts whose vectors are searched with, the main one first."""
+    lexical: tuple[str, ...]
+    """Texts that are matched by word, the main one first."""
+    notes: tuple[str, ...] = ()
+    """Transforms that failed, such as "rewrite: no LLM"."""
+
+    @classmethod
+    def of(cls, query: str) -> Variants:
+        """Return the query alone, as it was asked."""
+        return cls(query, query, (query,), (query,))

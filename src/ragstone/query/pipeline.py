@@ -15,16 +15,13 @@ from ragstone.core.protocols import LexicalIndex, Reranker, VectorIndex
 from ragstone.core.types import Candidate, Hit, KnowledgeBase, SearchResult
 from ragstone.query.arms import Arms, EmbedderFor, read_back
 from ragstone.query.compress import CompressStage
-from ragstone.query.context import RankedChunk, Recorder, SearchContext
+from ragstone.query.context import RankedChunk, Recorder, SearchContext, Variants
 from ragstone.query.deadline import degrade_on_timeout
-from ragstone.query.fusion import Fused, fuse
+from ragstone.query.fusion import Fused, dense_weight, fuse
 from ragstone.query.request import SearchRequest
 from ragstone.query.rerank import RerankStage
-from ragstone.query.routing.kind import dense_weight
 from ragstone.query.select import diversify, drop_copies, load_contexts, pack_hit
-from ragstone.query.transform.proposals import Variants
-from ragstone.query.transform.rephrase import RephraseStage
-from ragstone.query.transform.transformer import Transformer
+from ragstone.query.transform.transformer import RephraseStage, Transformer
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 
 POOL = 3
@@ -64,7 +61,7 @@ class SearchPipeline:
         self._ledger = ledger
         self._retrieval = retrieval
         self._rephrase = RephraseStage(transformer or Transformer(()), ledger, lexical)
-        self._compress = compress or CompressStage("off", embedder_for)
+        self._compress = compress if compress and compress.method != "off" else None
         self._arms = Arms(vectors, lexical, embedder_for, retrieval.min_similarity)
         stages = (("rerank", reranker, reranking), ("rerank_2", second_reranker, reranking.then))
         self._rerank = [RerankStage(name, model, own) for name, model, own in stages if model is not None]
@@ -96,7 +93,8 @@ class SearchPipeline:
             ranked = await stage.run(search, ranked)
         selected = await self._select(search, ranked)
         # A passage may have several runs of sentences to give; k is still k.
-        chosen = (await self._compress.run(search, selected))[: search.request.k]
+        runs = await self._compress.run(search, selected) if self._compress else selected
+        chosen = runs[: search.request.k]
         around = await self._expand(search, chosen)
         with search.record.stage("pack", len(ranked)) as span:
             hits = tuple(pack_hit(item, around.get(item.chunk.id, "")) for item in chosen)

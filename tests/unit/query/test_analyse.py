@@ -7,9 +7,9 @@ from pydantic import ValidationError
 from tests.unit.query.doubles import KB, Index, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.types import SearchResult
+from ragstone.language.names import MOST_NAMES, find_names, find_spelt_dates, find_spelt_names
 from ragstone.query.explain import explain
 from ragstone.query.routing.analyse import add_names, analyse
-from ragstone.query.routing.names import MOST_NAMES, find_dates, find_names, find_spelt_names
 from ragstone.schemas.search import SearchSchema
 from ragstone.settings.retrieval import VocabularySettings
 
@@ -113,7 +113,7 @@ def test_hostile_queries_cost_little_and_name_little() -> None:
 def test_words_that_begin_sentences_are_no_names() -> None:
     assert find_names("Compare Berlin and Paris. The Hague too") == ("Berlin", "Paris", "Hague")
     assert find_names("Please. I. Do.") == ()
-    assert find_dates("may I come at 25:00 or 13:30, 1.2.2026") == ("13:30", "1.2.2026")
+    assert find_spelt_dates("may I come at 25:00 or 13:30, 1.2.2026") == ("13:30", "1.2.2026")
 
 
 @pytest.mark.parametrize("names", [("x",), ("y" * 81,), ("some name",) * 1001])

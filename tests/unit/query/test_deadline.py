@@ -10,9 +10,8 @@ from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candid
 
 from ragstone.core.errors import StoreBusy
 from ragstone.core.types import Candidate, KnowledgeBase
-from ragstone.query import arms, rerank
+from ragstone.query import arms, deadline, rerank
 from ragstone.query import context as trace
-from ragstone.query import deadline
 from ragstone.query.context import COLD_TIMES, Recorder
 from ragstone.query.deadline import FirstReads, WarmNames, degrade_on_timeout
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ragstone.core.analysis import QueryAnalysis, QueryType, SourceKind
 from ragstone.core.types import Mode, RouteKind
 from ragstone.language.analyzer import analyze
-from ragstone.query.routing.names import MOST_NAMES, find_dates, find_names, find_spelt_names
+from ragstone.language.names import MOST_NAMES, find_names, find_spelt_dates, find_spelt_names
 from ragstone.settings.retrieval import VocabularySettings
 
 _PRODUCT = re.compile(
@@ -130,7 +130,7 @@ def analyse(
     """Decide by the words; `web` says whether the web can be asked, `database` what databases know about."""
     chosen = route(query, web=web)
     text = query[:LONGEST_READ]
-    dates = find_dates(text)
+    dates = find_spelt_dates(text)
     own = list(_own_names(text, vocabulary))
     names = find_names(text)
     kind = _type(text, [of for of, _ in own], names)

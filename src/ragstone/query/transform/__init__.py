@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragstone.query.transform.proposals import Variants, unchanged
-from ragstone.query.transform.transformer import LLM_TRANSFORMS, Transformer, build_transformer
+from ragstone.query.context import Variants
+from ragstone.query.transform.transformer import LLM_TRANSFORMS, RephraseStage, Transformer, build_transformer
 
-__all__ = ["LLM_TRANSFORMS", "Transformer", "Variants", "build_transformer", "unchanged"]
+__all__ = ["LLM_TRANSFORMS", "RephraseStage", "Transformer", "Variants", "build_transformer"]

@@ -10,12 +10,14 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from ragstone.core.errors import ModelError, ModelUnavailable, RemoteError, StoreError
-from ragstone.core.protocols import LLM
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import LLM, LexicalIndex
+from ragstone.query.context import SearchContext, Variants
 from ragstone.query.transform.by_llm import TASKS, propose
 from ragstone.query.transform.decompose import decompose
 from ragstone.query.transform.entities import other_names
 from ragstone.query.transform.feedback import feedback
-from ragstone.query.transform.proposals import Proposal, Variants, combine, unchanged
+from ragstone.query.transform.proposals import Proposal, combine
 from ragstone.query.transform.synonyms import Thesaurus, read_dictionary, synonyms
 from ragstone.query.transform.wording import CLEANING, build_cleaner
 from ragstone.query.transform.wordnet import WordNet
@@ -27,6 +29,11 @@ LLM_TRANSFORMS: frozenset[Transform] = frozenset(TASKS)
 """Those that wait for a language model."""
 Passages = Callable[[str], Awaitable[Sequence[str]]]
 """Gives the texts of the first passages that a query finds by word."""
+
+FIRST_PASSAGES = 10
+"""Passages that transforms may read of the kb's own text."""
+KEPT_FOR_SEARCH_MS = 300.0
+"""What an LLM must leave of the time for the search that follows it."""
 
 
 class Transformer:
@@ -57,7 +64,7 @@ class Transformer:
         """Return the texts to search for, within `seconds`; `names` replace those of the settings."""
         wanted = tuple(dict.fromkeys(self.names if names is None else names))
         if not wanted:
-            return unchanged(query)
+            return Variants.of(query)
         notes: list[str] = []
         deadline = asyncio.get_running_loop().time() + seconds
 
@@ -94,6 +101,62 @@ class Transformer:
                 if self._llm is None:
                     raise ModelUnavailable("no LLM", hint="set llm.model")
                 return await propose(name, query, self._llm, max_tokens=self._max_tokens, seconds=seconds)
+
+
+class RephraseStage:
+    """Applies transforms. An LLM is asked in thorough mode, or when the request itself names the strategy."""
+
+    def __init__(self, transformer: Transformer, ledger: Ledger, lexical: LexicalIndex) -> None:
+        self._transformer = transformer
+        self._ledger = ledger
+        self._lexical = lexical
+
+    async def run(self, search: SearchContext) -> Variants:
+        """Return the texts to search for; the query itself if no transform applies."""
+        request, record = search.request, search.record
+        names = self._names(search)
+        if not names:
+            return Variants.of(request.query)
+        if request.strategy:
+            seconds = record.search_seconds - KEPT_FOR_SEARCH_MS / 1000
+        else:
+            kept = KEPT_FOR_SEARCH_MS if LLM_TRANSFORMS.intersection(names) else 0.0
+            seconds = (record.left_ms - kept) / 1000
+        if seconds <= 0:
+            record.skip("transform", 1, "out of time")
+            return Variants.of(request.query)
+
+        async def passages(query: str) -> Sequence[str]:
+            return await self._first_passages(search, query)
+
+        with record.stage("transform", 1) as span:
+            variants = await self._transformer.apply(
+                request.query, seconds=seconds, passages=passages, names=names
+            )
+            span.left = len(set(variants.dense + variants.lexical))
+        for note in variants.notes:
+            record.degrade(note)
+        return variants
+
+    def _names(self, search: SearchContext) -> tuple[Transform, ...]:
+        strategy = search.request.strategy
+        if strategy:
+            return (strategy,)
+        names = self._transformer.names
+        if search.request.mode == "thorough":
+            return names
+        for name in LLM_TRANSFORMS.intersection(names):
+            search.record.skip("transform", 1, f"{name}: an LLM is asked in thorough mode only")
+        return tuple(name for name in names if name not in LLM_TRANSFORMS)
+
+    async def _first_passages(self, search: SearchContext, query: str) -> Sequence[str]:
+        found = await self._lexical.search(
+            search.tenant, search.kb, query, FIRST_PASSAGES, search.request.where
+        )
+        live = await self._ledger.chunks(
+            search.tenant, search.kb, [candidate.chunk_id for candidate in found]
+        )
+        return [live[chunk_id].chunk.contextual for chunk_id, _ in found if chunk_id in live]
 
 
 def build_transformer(settings: RetrievalSettings, llm: LLM | None, llm_settings: LLMSettings) -> Transformer:

@@ -13,7 +13,7 @@ _AROUND = ".,;:!?\"'()[]"
 
 
 def normalize(text: str) -> str:
-    """Return the text in lower case, without accents, compatibility forms, repeated white space and marks at the end."""
+    """Return the text in lower case, without accents, compatibility forms, repeated spaces and end marks."""
     return " ".join(fold(text).lower().split()).rstrip(".?!,;: ") or text
 
 

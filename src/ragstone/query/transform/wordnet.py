@@ -84,7 +84,7 @@ def _bases(part: str, term: str) -> Iterator[str]:
 
 
 def _line_of(index: mmap.mmap, lemma: bytes) -> bytes:
-    """Return the line that begins with the lemma, found by bisection; the licence at the top sorts before every word."""
+    """Return the line that begins with the lemma, found by bisection; the licence on top sorts before every word."""
     low, high = 0, len(index)
     while low < high:
         middle = (low + high) // 2

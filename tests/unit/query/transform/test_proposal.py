@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.query.transform import unchanged
-from ragstone.query.transform.proposals import MOST_VARIANTS, MOST_WORDS, Proposal, Variants, combine
+from ragstone.query.context import Variants
+from ragstone.query.transform.proposals import MOST_VARIANTS, MOST_WORDS, Proposal, combine
 
 
 def test_without_a_proposal_the_query_stays_as_it_is() -> None:
-    assert combine("Some Query?", []) == unchanged("Some Query?")
+    assert combine("Some Query?", []) == Variants.of("Some Query?")
 
 
 def test_every_kind_of_proposal_has_its_place() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.core.errors import RemoteError, SettingsError, StoreError
 from ragstone.core.model_types import Message
-from ragstone.query.transform import LLM_TRANSFORMS, Transformer, build_transformer, unchanged
+from ragstone.query.transform import LLM_TRANSFORMS, Transformer, Variants, build_transformer
 from ragstone.query.transform.synonyms import Dictionary
 from ragstone.settings.retrieval import RetrievalSettings, Transform
 from ragstone.settings.tree import LLMSettings
@@ -40,7 +40,7 @@ async def passages(query: str) -> Sequence[str]:
 
 
 async def test_no_names_no_change() -> None:
-    assert await Transformer(()).apply("Some query?", seconds=1) == unchanged("Some query?")
+    assert await Transformer(()).apply("Some query?", seconds=1) == Variants.of("Some query?")
 
 
 @pytest.mark.req("R-QRY-17")
@@ -68,7 +68,7 @@ async def test_each_strategy_searches_for_what_its_name_says() -> None:
 async def test_a_request_names_its_own_transforms() -> None:
     transformer = Transformer(["normalize"])
     assert (await transformer.apply("Query", seconds=1)).dense == ("query",)
-    assert await transformer.apply("Query", seconds=1, names=()) == unchanged("Query")
+    assert await transformer.apply("Query", seconds=1, names=()) == Variants.of("Query")
 
 
 @pytest.mark.parametrize("name", sorted(LLM_TRANSFORMS))
