@@ -25,7 +25,6 @@ from ragstone.stores.activity import removal
 from ragstone.stores.activity.removal import Removed
 from ragstone.stores.health.abandoned_indexes import left_stores
 from ragstone.stores.ledger import erasure
-from ragstone.stores.ledger import erasure as erasure_counts
 from ragstone.stores.ledger.erasure import Sample, Traces
 from ragstone.stores.vectors.partitions import count_points, places
 
@@ -113,7 +112,7 @@ class Eraser:
             raise NotFoundError(f"there is no tenant '{name}'", remedy=Remedy(Action.LIST_TENANTS))
         case, samples = _Case(Target("tenant", name)), []
         if tenant.state != "deleting":
-            case.before[LEDGER] = await self._ledger.read(name, erasure_counts.count_tenant)
+            case.before[LEDGER] = await self._ledger.read(name, erasure.count_tenant)
             samples = await self._ledger.read(name, erasure.tenant_samples)
             case.places = await self._places(name, ())
             case.left_behind = [
@@ -202,7 +201,7 @@ class Eraser:
     async def _verify(self, tenant: str, case: _Case) -> None:
         traces = case.traces
         assert traces is not None
-        case.after[LEDGER] = await self._ledger.read(tenant, erasure_counts.count, traces)
+        case.after[LEDGER] = await self._ledger.read(tenant, erasure.count, traces)
         files = await self._count_files(tenant, traces.document_ids)
         case.after[FILES] = {"originals": files}
         with case.unless(ACTIVITY, ASKED):

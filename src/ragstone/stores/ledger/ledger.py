@@ -20,11 +20,7 @@ from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
 from ragstone.stores.activity.removal import Removed, count_logged
 from ragstone.stores.blobs import Blobs
-from ragstone.stores.ledger import documents, job_reads, originals, reads
-from ragstone.stores.ledger import documents as chunk_rows
-from ragstone.stores.ledger import reads as status
-from ragstone.stores.ledger import unfinished as checkpoints
-from ragstone.stores.ledger import unfinished as leftovers
+from ragstone.stores.ledger import documents, job_reads, originals, reads, unfinished
 from ragstone.stores.ledger.documents import count_by_source_type
 from ragstone.stores.ledger.originals import Weighed
 from ragstone.stores.ledger.transaction import SqlTransaction, UnitOfWork
@@ -206,7 +202,7 @@ class SqlLedger(ABC):
         return await self.read(tenant, reads.read_document_chunks, document_id)
 
     async def chunk_records(self, tenant: str, document_id: str) -> list[ChunkRecord]:
-        return await self.read(tenant, chunk_rows.read_chunk_records, document_id)
+        return await self.read(tenant, documents.read_chunk_records, document_id)
 
     async def known_vectors(
         self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]
@@ -225,14 +221,14 @@ class SqlLedger(ABC):
 
     async def status(self, tenant: str, document_id: str) -> DocumentStatus | None:
         try:
-            return await self.read(tenant, status.read_status, document_id)
+            return await self.read(tenant, reads.read_status, document_id)
         except UnknownTenant:
             return None
 
     async def belongings(
         self, tenant: str, kb: KnowledgeBase, source: str, under: str = ""
     ) -> Mapping[str, tuple[str, str]]:
-        return await self.read(tenant, status.belongings, kb, source, under)
+        return await self.read(tenant, reads.belongings, kb, source, under)
 
     async def identities(
         self, tenant: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
@@ -249,15 +245,15 @@ class SqlLedger(ABC):
         return await self.read(tenant, documents.live_chunks, chunk_ids)
 
     async def children(self, tenant: str, document_id: str) -> list[str]:
-        return await self.read(tenant, status.children, document_id)
+        return await self.read(tenant, reads.children, document_id)
 
     async def part(self, tenant: str, document_id: str, made_from: str, part: str) -> bytes | None:
-        return await self.read(tenant, checkpoints.load, document_id, made_from, part)
+        return await self.read(tenant, unfinished.load, document_id, made_from, part)
 
     async def resembling(
         self, tenant: str, kb: KnowledgeBase, bands: Mapping[str, Sequence[int]]
     ) -> Mapping[str, Mapping[str, bytes]]:
-        return await self.read(tenant, checkpoints.resembling, kb.id, bands)
+        return await self.read(tenant, unfinished.resembling, kb.id, bands)
 
     async def newest_jobs(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, Job]:
         return await self.read(tenant, job_reads.newest_jobs, document_ids)
@@ -293,7 +289,7 @@ class SqlLedger(ABC):
         Of some documents, only the files are looked at; else the indexes are seen to as well.
         """
         blobs = await self.blobs(tenant)
-        staged = await self.read(tenant, leftovers.staged_leftovers, now()) if document_ids is None else []
+        staged = await self.read(tenant, unfinished.staged_leftovers, now()) if document_ids is None else []
         if staged:
             async with self.transaction(tenant) as tx:
                 await tx.discard_leftovers(now())

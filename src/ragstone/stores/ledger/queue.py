@@ -10,7 +10,6 @@ from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Notice
 from ragstone.core.remedies import Remedy
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.ledger import claims, job_reads, jobs, originals
-from ragstone.stores.ledger import job_reads as notices
 from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
 
 
@@ -138,19 +137,19 @@ class SqlQueue:
 
     async def notices(self, tenant: str, *, unread: bool = False, limit: int = 100) -> list[Notice]:
         try:
-            return await self._ledger.read(tenant, notices.read_notices, unread, limit)
+            return await self._ledger.read(tenant, job_reads.read_notices, unread, limit)
         except UnknownTenant:
             return []
 
     async def mark_read(self, tenant: str, notices_read: Sequence[int]) -> None:
-        await self._ledger.write(tenant, notices.mark_read, notices_read)
+        await self._ledger.write(tenant, job_reads.mark_read, notices_read)
 
     async def warn(self, tenant: str, uri: str, message: str, *, quiet_since: datetime) -> bool:
         moments = canonical(now()), canonical(quiet_since)
-        return await self._ledger.write(tenant, notices.warn, uri, message, *moments)
+        return await self._ledger.write(tenant, job_reads.warn, uri, message, *moments)
 
     async def unsent(self, tenant: str, limit: int = 100) -> list[Notice]:
-        return await self._ledger.read(tenant, notices.unsent, limit)
+        return await self._ledger.read(tenant, job_reads.unsent, limit)
 
     async def mark_sent(self, tenant: str, notice: int) -> None:
-        await self._ledger.write(tenant, notices.mark_sent, notice)
+        await self._ledger.write(tenant, job_reads.mark_sent, notice)

@@ -29,13 +29,9 @@ from ragstone.stores.ledger import (
     reads,
     sources,
     spaces,
+    unfinished,
     writes,
 )
-from ragstone.stores.ledger import erasure as erasure_counts
-from ragstone.stores.ledger import reads as status
-from ragstone.stores.ledger import unfinished as checkpoints
-from ragstone.stores.ledger import unfinished as leftovers
-from ragstone.stores.ledger import writes as batches
 from ragstone.stores.sql.database import Connection
 
 P = ParamSpec("P")
@@ -124,7 +120,7 @@ class SqlTransaction:
         return bool(gone)
 
     async def withdraw(self, document_id: str) -> bool:
-        for child in await self._run(status.children, document_id):
+        for child in await self._run(reads.children, document_id):
             await self.delete(child)
         self.changed = True
         return await self._run(writes.withdraw, self._unit.indexes, document_id)
@@ -163,7 +159,7 @@ class SqlTransaction:
         traces = await self._run(erasure.survey, target)
         if traces is None:
             return None
-        counts = await self._run(erasure_counts.count, traces)
+        counts = await self._run(erasure.count, traces)
         whole_kb = traces.kb.id if traces.whole_kb else None
         activity = await self._run(removal.count_rows, traces.document_ids, whole_kb)
         await self._run(removal.erase_questions, traces.document_ids)
@@ -180,7 +176,7 @@ class SqlTransaction:
     async def discard_leftovers(self, moment: datetime) -> int:
         """Remove what was staged long ago and nobody works on; how many versions."""
         self.changed = True
-        return await self._run(leftovers.discard_leftovers, self._unit.indexes, moment)
+        return await self._run(unfinished.discard_leftovers, self._unit.indexes, moment)
 
     async def has_document(self, document_id: str) -> bool:
         return await self._run(documents.has_document, document_id)
@@ -214,7 +210,7 @@ class SqlTransaction:
         await self._run(jobs.complete, ticket, progress, "; ".join(progress.remarks[:3]))
 
     async def identify(self, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
-        return await self._run(status.identify, kb, source, external_id)
+        return await self._run(reads.identify, kb, source, external_id)
 
     async def set_recipe(self, document_id: str, content_hash: str, recipe: str) -> None:
         await self._run(documents.set_recipe, document_id, content_hash, recipe)
@@ -229,18 +225,18 @@ class SqlTransaction:
         return await self._run(sources.reschedule, source_id, due, next_run_at)
 
     async def save_part(self, document_id: str, made_from: str, part: str, data: bytes) -> None:
-        await self._run(checkpoints.save, document_id, made_from, part, data)
+        await self._run(unfinished.save, document_id, made_from, part, data)
 
     async def stage_all(self, kb: KnowledgeBase, versions: Sequence[NewVersion]) -> list[int]:
-        return await self._run(batches.stage_all, kb, versions)
+        return await self._run(writes.stage_all, kb, versions)
 
     async def activate_all(self, kb: KnowledgeBase, versions: Sequence[tuple[str, int]]) -> None:
         self.changed = True
-        await self._run(batches.activate_all, self._unit.indexes, kb, versions)
+        await self._run(writes.activate_all, self._unit.indexes, kb, versions)
 
     async def discard_all(self, kb: KnowledgeBase, versions: Sequence[tuple[str, int]]) -> None:
         self.changed = True
-        await self._run(batches.discard_all, self._unit.indexes, kb, versions)
+        await self._run(writes.discard_all, self._unit.indexes, kb, versions)
 
     async def existing(self, document_ids: Sequence[str]) -> set[str]:
         return await self._run(documents.existing, document_ids)
@@ -249,10 +245,10 @@ class SqlTransaction:
         return await self._run(jobs.holding, tickets)
 
     async def enqueue_all(self, kb: KnowledgeBase, jobs: Sequence[NewJob]) -> list[Job]:
-        return await self._run(batches.enqueue_all, kb, jobs, self._weigh)
+        return await self._run(writes.enqueue_all, kb, jobs, self._weigh)
 
     async def complete_all(self, finished: Mapping[Ticket, JobProgress]) -> None:
-        await self._run(batches.complete_all, finished)
+        await self._run(writes.complete_all, finished)
 
     async def keep_vectors(
         self,

@@ -17,7 +17,6 @@ from ragstone.ingest.jobs.schedule import next_run
 from ragstone.language.analyzer import analyze
 from ragstone.stores.factory import Stores
 from ragstone.stores.ledger import restore
-from ragstone.stores.ledger import restore as restore_facts
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.originals import mark_origin
 from ragstone.stores.ledger.restore import Arriving, Existing, restore_source
@@ -101,7 +100,7 @@ class Restorer:
         """The kb of that name with its Spaces, made if it does not exist."""
         async with self._ledger.transaction(self._tenant) as tx:
             kb = await tx.open_kb(facts.name, draft=True)
-            await tx.run(restore_facts.date_kb, kb, facts.created_at)
+            await tx.run(restore.date_kb, kb, facts.created_at)
             opened = OpenedKb(*await tx.run(restore_spaces, kb, facts.spaces, follow=bool(self._origin)))
             await self._sign(tx)
         return opened
@@ -138,7 +137,7 @@ class Restorer:
     async def look_around(self) -> None:
         """Have the database see how much there is by now: it plans what follows by that."""
         if self.done.chunks > self._counted:
-            await self._ledger.write(self._tenant, restore_facts.look_around)
+            await self._ledger.write(self._tenant, restore.look_around)
             self._counted = self.done.chunks
 
     async def remove(self, document_ids: Sequence[str]) -> None:
@@ -269,13 +268,13 @@ def _finish(
 ) -> None:
     """What a document has besides its versions."""
     for document, (identity, _) in staged:
-        restore_facts.date_document(connection, tenant_id, identity, document)
+        restore.date_document(connection, tenant_id, identity, document)
         place, name = kept.get(document.id, ("", ""))
         if document.file and place == identity:
-            restore_facts.keep_file(connection, tenant_id, opened.kb, identity, document, document.file, name)
+            restore.keep_file(connection, tenant_id, opened.kb, identity, document, document.file, name)
     for known, document in batch.amended:
         restore.amend(connection, tenant_id, *opened, known, document)
-        restore_facts.date_document(connection, tenant_id, known.id, document)
+        restore.date_document(connection, tenant_id, known.id, document)
 
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)")
