@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 from ragstone import Settings, open_engine
 from ragstone.agents.toolbox import Toolbox
 from ragstone.serve.cli.main import main
-from ragstone.serve.mcp import DEFAULT_TOOLS, build_server, serve_http
+from ragstone.serve.mcp.server import DEFAULT_TOOLS, build_server, serve_http
 
 MODES = ("legacy", "auto")
 """The protocol with a handshake, and the one without."""

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from ragstone.agents.toolbox import Toolbox
-from ragstone.serve.mcp_sessions import MOST_SESSIONS, QUIET_SECONDS, Sessions, session_key
+from ragstone.serve.mcp.sessions import MOST_SESSIONS, QUIET_SECONDS, Sessions, session_key
 
 
 class Clock:

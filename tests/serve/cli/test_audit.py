@@ -13,7 +13,7 @@ import pytest
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError
 from ragstone.serve.cli import command
-from ragstone.serve.cli.audit import read_since
+from ragstone.serve.cli.commands.audit import read_since
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli

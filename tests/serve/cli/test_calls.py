@@ -17,8 +17,8 @@ from ragstone.core.types import Mode
 from ragstone.serve.cli import options
 from ragstone.serve.cli.exits import exit_code
 from ragstone.serve.cli.main import app
-from ragstone.serve.cli.output import clean, place
 from ragstone.serve.cli.reference import reference
+from ragstone.serve.cli.render.output import clean, place
 from ragstone.settings.retrieval import Fusion, RetrievalSettings
 
 if TYPE_CHECKING:

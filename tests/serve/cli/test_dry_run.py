@@ -12,7 +12,7 @@ from rich.progress import Progress as Bars
 
 from ragstone.ingest.report import Progress
 from ragstone.ingest.sources.files.source import count_files
-from ragstone.serve.cli.progress import IngestBars
+from ragstone.serve.cli.render.progress import IngestBars
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli

@@ -13,7 +13,7 @@ from tests.serve.cli.conftest import Cli
 
 from ragstone.schemas.errors import ErrorSchema
 from ragstone.serve.cli.main import app
-from ragstone.serve.cli.output import write_json
+from ragstone.serve.cli.render.output import write_json
 from ragstone.settings.tree import EmbeddingSettings
 from ragstone.testing.fakes import FakeEmbedder
 

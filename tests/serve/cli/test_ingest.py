@@ -15,7 +15,7 @@ from ragstone.core.errors import ModelError
 from ragstone.core.jobs import STAGES
 from ragstone.core.types import Failure, IngestReport, Stage
 from ragstone.ingest.report import Progress, merge_reports
-from ragstone.serve.cli.progress import IngestBars
+from ragstone.serve.cli.render.progress import IngestBars
 from ragstone.testing.fakes import FakeEmbedder
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from rich.progress import Progress, TextColumn
 
 from ragstone.core.errors import ModelUnavailable
 from ragstone.core.jobs import Job, JobProgress
-from ragstone.serve.cli.job_progress import QueueBars
+from ragstone.serve.cli.render.jobs import QueueBars
 from ragstone.testing.fakes import FakeEmbedder
 
 if TYPE_CHECKING:

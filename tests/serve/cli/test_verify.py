@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from ragstone.core.answers import Status, Verdict
-from ragstone.serve.cli.verify import draw_verdict
+from ragstone.serve.cli.commands.verify import draw_verdict
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli

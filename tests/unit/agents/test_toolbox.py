@@ -406,7 +406,7 @@ async def test_another_tenant_finds_nothing_of_this_one(engine: Engine, name: st
 def test_the_tools_work_where_langchain_is_not_installed() -> None:
     code = (
         "import sys; sys.modules.update(langchain_core=None, langgraph=None, mcp=None)\n"
-        "import ragstone.agents.toolbox, ragstone.agents.agent, ragstone.serve.mcp\n"
+        "import ragstone.agents.toolbox, ragstone.agents.agent, ragstone.serve.mcp.server\n"
         "try:\n    import ragstone.serve.langchain\n"
         "except ImportError as error:\n    print(error)"
     )

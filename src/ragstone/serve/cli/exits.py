@@ -61,7 +61,7 @@ def _tell_error(error: RagstoneError, *, as_json: bool) -> None:
         tell_words(error.code, str(error), error.advice, as_json=False)
         return
     from ragstone.schemas.errors import ErrorSchema
-    from ragstone.serve.cli.output import write_json
+    from ragstone.serve.cli.render.output import write_json
 
     write_json(ErrorSchema.of_error(error))
 
@@ -70,11 +70,11 @@ def tell_words(code: str, message: str, hint: str, *, as_json: bool) -> None:
     """Write an error: an object on stdout for programs, a line and a hint on stderr for people."""
     if as_json:
         from ragstone.schemas.errors import ErrorSchema
-        from ragstone.serve.cli.output import write_json
+        from ragstone.serve.cli.render.output import write_json
 
         write_json(ErrorSchema.of_words(code, message, hint))
         return
-    from ragstone.serve.cli.output import say
+    from ragstone.serve.cli.render.output import say
 
     say("error", " ".join(message.split()))
     if hint:

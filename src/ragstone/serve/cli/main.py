@@ -10,20 +10,23 @@ from typing import Annotated
 import typer
 
 import ragstone
-from ragstone.serve.cli.archive import export_archive, import_archive
-from ragstone.serve.cli.ask import ask
-from ragstone.serve.cli.audit import audit
 from ragstone.serve.cli.command import command, default_command, help_by_default
-from ragstone.serve.cli.config import config
-from ragstone.serve.cli.conversations import forget_conversation, list_conversations, show_conversation
-from ragstone.serve.cli.corpus import build_corpus, show_chunk, show_corpus
-from ragstone.serve.cli.demo import demo
-from ragstone.serve.cli.doctor import doctor
-from ragstone.serve.cli.documents import delete_documents, list_documents, show_chunks, show_document
-from ragstone.serve.cli.evaluation import evaluate
-from ragstone.serve.cli.exits import nobody_reads, tell, tell_words
-from ragstone.serve.cli.explain import explain
-from ragstone.serve.cli.feedback import (
+from ragstone.serve.cli.commands.archive import export_archive, import_archive
+from ragstone.serve.cli.commands.ask import ask
+from ragstone.serve.cli.commands.audit import audit
+from ragstone.serve.cli.commands.config import config
+from ragstone.serve.cli.commands.conversations import (
+    forget_conversation,
+    list_conversations,
+    show_conversation,
+)
+from ragstone.serve.cli.commands.corpus import build_corpus, show_chunk, show_corpus
+from ragstone.serve.cli.commands.demo import demo
+from ragstone.serve.cli.commands.doctor import doctor
+from ragstone.serve.cli.commands.documents import delete_documents, list_documents, show_chunks, show_document
+from ragstone.serve.cli.commands.evaluate import evaluate
+from ragstone.serve.cli.commands.explain import explain
+from ragstone.serve.cli.commands.feedback import (
     add_feedback,
     learn_dictionary,
     list_feedback,
@@ -31,19 +34,19 @@ from ragstone.serve.cli.feedback import (
     list_searches,
     report_feedback,
 )
-from ragstone.serve.cli.golden import add_golden, list_golden, make_golden, remove_golden
-from ragstone.serve.cli.ingest import ingest
-from ragstone.serve.cli.jobs import cancel_jobs, list_jobs, list_notices, retry_jobs, show_job
-from ragstone.serve.cli.kb import delete_kb, list_collections, list_kbs, reindex_kb, rename_kb, stats
-from ragstone.serve.cli.keys import new_encryption_key, rotate_encryption
-from ragstone.serve.cli.mcp import serve_mcp
-from ragstone.serve.cli.migrate import migrate
-from ragstone.serve.cli.models import list_models, pull_model
-from ragstone.serve.cli.reembed import reembed
-from ragstone.serve.cli.research import research
-from ragstone.serve.cli.search import search
-from ragstone.serve.cli.source_settings import list_kinds
-from ragstone.serve.cli.sources import (
+from ragstone.serve.cli.commands.golden import add_golden, list_golden, make_golden, remove_golden
+from ragstone.serve.cli.commands.ingest import ingest
+from ragstone.serve.cli.commands.jobs import cancel_jobs, list_jobs, list_notices, retry_jobs, show_job
+from ragstone.serve.cli.commands.kb import delete_kb, list_collections, list_kbs, reindex_kb, rename_kb, stats
+from ragstone.serve.cli.commands.keys import new_encryption_key, rotate_encryption
+from ragstone.serve.cli.commands.mcp import serve_mcp
+from ragstone.serve.cli.commands.migrate import migrate
+from ragstone.serve.cli.commands.models import list_models, pull_model
+from ragstone.serve.cli.commands.reembed import reembed
+from ragstone.serve.cli.commands.research import research
+from ragstone.serve.cli.commands.search import search
+from ragstone.serve.cli.commands.source_settings import list_kinds
+from ragstone.serve.cli.commands.sources import (
     add_source,
     list_sources,
     pause_source,
@@ -51,8 +54,8 @@ from ragstone.serve.cli.sources import (
     resume_source,
     show_source,
 )
-from ragstone.serve.cli.sync import sync_sources
-from ragstone.serve.cli.tenants import (
+from ragstone.serve.cli.commands.sync import sync_sources
+from ragstone.serve.cli.commands.tenants import (
     create_tenant,
     delete_tenant,
     list_tenants,
@@ -62,9 +65,10 @@ from ragstone.serve.cli.tenants import (
     show_tenant,
     suspend_tenant,
 )
-from ragstone.serve.cli.tune import tune
-from ragstone.serve.cli.verify import verify
-from ragstone.serve.cli.worker import work
+from ragstone.serve.cli.commands.tune import tune
+from ragstone.serve.cli.commands.verify import verify
+from ragstone.serve.cli.commands.worker import work
+from ragstone.serve.cli.exits import nobody_reads, tell, tell_words
 
 USE, DATA, SETUP = "Use", "Data", "Set-up and checks"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.serve.cli.options import Common
-from ragstone.serve.cli.output import console, say, write_json
+from ragstone.serve.cli.render.output import console, say, write_json
 
 if TYPE_CHECKING:
     from rich.console import Console

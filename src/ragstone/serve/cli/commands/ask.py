@@ -1,0 +1,165 @@
+"""`ragstone ask`: an answer with the source of every sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ragstone.core.errors import InputError
+from ragstone.serve.cli.commands.search import MODEL_WAIT
+from ragstone.serve.cli.exits import NOTHING_FOUND, OK
+from ragstone.serve.cli.options import Conversation, K, ModeOption, Web, Where, read_where
+from ragstone.serve.cli.render.output import console, one_line, place, text, write_json_line
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rich.console import Console
+
+    from ragstone.core.answers import Answer, AnswerEvent, Citation, Contradiction
+
+Question = Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in your own words.")]
+Stream = Annotated[
+    bool,
+    typer.Option(
+        "--stream",
+        help="Print each sentence once it is checked (the default on a terminal); with --json, one event per line.",
+    ),
+]
+ReceiptFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--receipt",
+        metavar="FILE",
+        help="Write a receipt of the answer, for ragstone verify --receipt.",
+    ),
+]
+
+
+async def ask(
+    session: Session,
+    question: Question,
+    k: K = None,
+    mode: ModeOption = None,
+    where: Where = None,
+    web: Web = None,
+    conversation: Conversation = None,
+    stream: Stream = False,
+    receipt: ReceiptFile = None,
+) -> int:
+    """Answer a question, with the source of every sentence."""
+    if receipt:
+        check_writable(receipt)
+    asked: dict[str, Any] = {
+        "k": k,
+        "mode": mode,
+        "where": read_where(where),
+        "web": web,
+        "conversation": conversation,
+    }
+    live = stream or (sys.stdout.isatty() and not session.options.json)
+    async with session.engine(warm=True) as engine:
+        sources = engine.settings.answer.citation_style != "none"
+        if live:
+            answer = await _shown_live(session, engine.stream(question, **asked), sources=sources)
+        else:
+            async with session.patience(MODEL_WAIT):
+                answer = await engine.ask(question, **asked)
+        proof = await engine.receipt(answer) if receipt else None
+    if not live:
+        from ragstone.schemas.answers import AnswerSchema
+
+        session.show(AnswerSchema.of(answer), lambda out: draw_answer(out, answer, sources=sources))
+    session.warn(f"degraded: {note}" for note in answer.degraded)
+    if receipt:
+        # After the answer is shown: a disk that is full must not cost it.
+        receipt.write_text(json.dumps(proof, indent=2) + "\n", encoding="utf-8")
+        check = session.options.command("verify", "--receipt", str(receipt))
+        session.remark("receipt", f"written to {receipt}; check it with: {check}")
+    return OK if answer.status == "answered" else NOTHING_FOUND
+
+
+def check_writable(file: Path) -> None:
+    """Raise `InputError` where no file can be written, before anything is done that it would be lost for."""
+    place = file if file.exists() else file.parent
+    if file.is_dir():
+        raise InputError(f"{file} is a folder", hint="name a file in it: --receipt FILE")
+    if not place.exists():
+        raise InputError(f"there is no folder {place}", hint="make it first, or name another: --receipt FILE")
+    if not os.access(place, os.W_OK):
+        raise InputError(f"{place} cannot be written to", hint="name another file: --receipt FILE")
+
+
+async def _shown_live(session: Session, events: AsyncIterator[AnswerEvent], *, sources: bool) -> Answer:
+    """Write each event as it comes; the answer that they end with."""
+    from ragstone.core.answers import AnswerReady, SentenceReady
+    from ragstone.schemas.answers import event_schema
+
+    out, written = console(), list[str]()
+    async with session.patience(MODEL_WAIT):
+        event: AnswerEvent = await anext(events)
+    while not isinstance(event, AnswerReady):
+        if session.options.json:
+            write_json_line(event_schema(event))
+        elif isinstance(event, SentenceReady):
+            written.append(event.text)
+            out.print(text(event.text))
+        event = await anext(events)
+    if session.options.json:
+        write_json_line(event_schema(event))
+    else:
+        # Each sentence was ended by a line of its own.
+        left = event.answer.answer.removeprefix(" ".join(written)).removeprefix("\n")
+        draw_rest(out, event.answer, left, sources=sources)
+    return event.answer
+
+
+def draw_answer(out: Console, answer: Answer, *, sources: bool = True) -> None:
+    """The sentences with their marks, what each mark stands for, and what speaks against them."""
+    draw_rest(out, answer, answer.answer, sources=sources)
+
+
+def draw_rest(out: Console, answer: Answer, words: str, *, sources: bool = True) -> None:
+    """What is left to say of an answer after its sentences were shown."""
+    if words:
+        out.print(text(words, "" if answer.citations else "yellow"))
+    for part in answer.unanswered:
+        out.print(text(f"Nothing in the knowledge base answers: {one_line(part)}?", "yellow"))
+    if answer.citations and sources:
+        out.print()
+        for citation in answer.citations:
+            draw_citation(out, citation)
+    if answer.contradictions:
+        out.print()
+        for contradiction in answer.contradictions:
+            draw_contradiction(out, contradiction)
+
+
+def draw_citation(out: Console, citation: Citation) -> None:
+    """Number and place, address, and the quote."""
+    head = text(f"[{citation.n}] ", "cyan").append(
+        place(citation.title, citation.section, citation.page), "bold"
+    )
+    out.print(head)
+    _draw_indented(out, one_line(citation.uri), "dim")
+    _draw_indented(out, f"“{one_line(citation.quote)}”", "italic")
+
+
+def draw_contradiction(out: Console, one: Contradiction) -> None:
+    """Who says otherwise, how, and against which sentence."""
+    out.print(text("But ", "yellow").append(place(one.title, one.section, one.page), "bold"))
+    _draw_indented(out, one_line(one.uri), "dim")
+    _draw_indented(out, f"“{one_line(one.quote)}”", "italic")
+    _draw_indented(out, f"against “{one_line(one.sentence)}”: {one.reason}", "dim")
+
+
+def _draw_indented(out: Console, words: str, style: str) -> None:
+    from rich.padding import Padding
+
+    out.print(Padding(text(words, style), (0, 0, 0, 4), expand=False))

@@ -1,0 +1,121 @@
+"""`ragstone audit`: who did what."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragstone.core.errors import InputError, NotFoundError
+from ragstone.serve.cli.exits import NOTHING_FOUND, OK
+from ragstone.serve.cli.render.output import one_line, table, text
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from rich.console import Console
+
+    from ragstone.core.audit import AuditEntry
+
+AGO = re.compile(r"(\d{1,5})([mhdw])")
+UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+MOST_SHOWN = 16
+"""Characters of an id that tell it from the others; --json has all of them."""
+COLOURS = {"denied": "red", "failed": "red", "begun": "yellow"}
+Action = Annotated[
+    str | None,
+    typer.Option(
+        "--action", help="Only this action, such as search, document.delete, or tenant for all of tenant.…"
+    ),
+]
+Since = Annotated[
+    str | None,
+    typer.Option("--since", metavar="7d|DATE", help="Only newer entries: 30m, 12h, 7d, 4w or a date."),
+]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="At most N, the newest.")]
+
+
+async def audit(session: Session, action: Action = None, since: Since = None, limit: Limit = 100) -> int:
+    """Show the audit log, newest first: of all tenants, or of --tenant, including deleted ones.
+
+    Entries name things by id and count them. They hold no text of documents, questions or answers.
+    """
+    import asyncio
+
+    from ragstone.schemas.tenants import AuditSchema
+    from ragstone.stores.factory import open_stores
+
+    settings = session.settings()
+    if settings.store.ledger.kind == "sqlite" and not settings.data_dir.exists():
+        raise NotFoundError(
+            f"there is no data in {settings.data_dir} yet",
+            hint="ragstone ingest PATH makes it; --data-dir names another folder",
+        )
+    stores = await asyncio.to_thread(open_stores, settings)
+    try:
+        entries = await stores.audit.entries(
+            tenant=session.options.tenant, action=action, since=read_since(since), limit=limit
+        )
+    finally:
+        await stores.close()
+    session.show(AuditSchema.of(audit=entries), lambda out: _draw(out, entries))
+    return OK if entries else NOTHING_FOUND
+
+
+def read_since(since: str | None) -> datetime | None:
+    """The moment that `--since` means."""
+    from datetime import timedelta
+
+    from ragstone.core.clock import now, parse_moment
+
+    if since is None:
+        return None
+    if ago := AGO.fullmatch(since.strip()):
+        return now() - timedelta(**{UNITS[ago[2]]: int(ago[1])})
+    moment = parse_moment(since)
+    if moment is None:
+        raise InputError(
+            f"--since cannot be {since!r:.60}", hint="such as --since 12h, --since 7d or --since 2026-01-31"
+        )
+    return moment
+
+
+def _draw(out: Console, entries: Sequence[AuditEntry]) -> None:
+    if not entries:
+        out.print("Nothing is recorded.")
+        return
+    tenants = {one.tenant for one in entries}
+    columns = {
+        "when (UTC)": [_moment(one.moment) for one in entries],
+        "who": [one.actor or "–" for one in entries],
+        "tenant": [one.tenant or "–" for one in entries] if len(tenants) > 1 else [],
+        "action": [one.action for one in entries],
+        "what": [one.target[:MOST_SHOWN] for one in entries],
+        "kb": [one.kb for one in entries],
+        "count": [f"{one.count:,}" if one.count else "" for one in entries],
+        "outcome": [_outcome(one) for one in entries],
+    }
+    used = {name: values for name, values in columns.items() if any(values)}
+    drawn = table(*used, right=["count"])
+    for column in drawn.columns:
+        column.no_wrap = True
+    for one, row in zip(entries, zip(*used.values(), strict=True), strict=True):
+        cells = [text(one_line(value)) for value in row]
+        cells[-1] = text(one_line(row[-1]), COLOURS.get(one.outcome, ""))
+        drawn.add_row(*cells)
+    out.print(drawn)
+
+
+def _moment(moment: datetime) -> str:
+    """The day only where it is not today."""
+    from ragstone.core.clock import now
+
+    return f"{moment:%H:%M:%S}" if moment.date() == now().date() else f"{moment:%Y-%m-%d %H:%M}"
+
+
+def _outcome(entry: AuditEntry) -> str:
+    """A denial needs no reason."""
+    return f"{entry.outcome}: {entry.detail}" if entry.detail and entry.outcome == "failed" else entry.outcome

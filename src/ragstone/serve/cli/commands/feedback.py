@@ -1,0 +1,186 @@
+"""`ragstone feedback` and `ragstone gaps`: what people made of what they found, and what they did not find."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ragstone.core.errors import InputError
+from ragstone.core.remedies import Action, Remedy, advise
+from ragstone.serve.cli.exits import NOTHING_FOUND, OK
+from ragstone.serve.cli.render.output import counted, moment, one_line, table, text
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragstone.core.activity import Feedback, Gap, LoggedSearch
+    from ragstone.core.types import Json
+
+Vote = Literal["up", "down", "used"]
+Days = Annotated[int | None, typer.Option("--days", min=1, max=3650, help="Only the last N days.")]
+Most = Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most N.")]
+
+
+async def add_feedback(
+    session: Session,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What was searched for.")],
+    chunk_ids: Annotated[
+        list[str], typer.Argument(metavar="CHUNK_ID…", help="The passages, by `chunk_id` of `search --json`.")
+    ],
+    vote: Annotated[
+        Vote, typer.Option("--vote", help="Whether they helped, did not help, or were used.")
+    ] = "used",
+    voter: Annotated[
+        str, typer.Option("--voter", help="Name of the voter; a later vote replaces an earlier one.")
+    ] = "",
+) -> None:
+    """Vote on the passages of a search."""
+    from ragstone.schemas.activity import NotedVotesSchema
+
+    async with session.engine() as engine:
+        noted = await engine.feedback(query, chunk_ids, vote, voter=voter)
+    session.show(
+        NotedVotesSchema.of(noted=noted, vote=vote),
+        lambda out: out.print(text(f"{counted(noted, 'passage')} noted as {vote}")),
+    )
+
+
+async def list_feedback(session: Session, limit: Most = 100) -> int:
+    """List votes on passages, newest first."""
+    from ragstone.schemas.activity import VoteListSchema
+
+    async with session.engine() as engine:
+        votes = await engine.activity.votes(limit=limit)
+    session.show(VoteListSchema.of(feedback=votes), lambda out: _draw_votes(out, votes))
+    return OK if votes else NOTHING_FOUND
+
+
+async def list_searches(
+    session: Session,
+    days: Days = None,
+    limit: Most = 100,
+    failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,
+    conversation: Annotated[
+        str | None, typer.Option("--conversation", metavar="NAME", help="Only those of this conversation.")
+    ] = None,
+) -> int:
+    """List searches, newest first, with the sources they asked and what those returned."""
+    from ragstone.schemas.activity import LoggedSearchesSchema, LoggedSearchSchema
+
+    async with session.engine() as engine:
+        found = await engine.activity.searches(
+            days=days, limit=limit, success=False if failed else None, conversation=conversation
+        )
+        relevance = await engine.activity.relevance(found)
+    rows = [
+        LoggedSearchSchema.of(search, relevance=known, created_at=search.moment)
+        for search, known in zip(found, relevance, strict=True)
+    ]
+    session.show(LoggedSearchesSchema.of(searches=rows), lambda out: _draw_searches(out, found))
+    return OK if found else NOTHING_FOUND
+
+
+async def report_feedback(session: Session, days: Days = None) -> None:
+    """Report times and quality of the logged searches."""
+    from ragstone.schemas.activity import SearchReportSchema
+
+    async with session.engine() as engine:
+        report = SearchReportSchema.of(await engine.activity.report(days=days))
+    session.show(report, lambda out: _draw_report(out, report.as_json()))
+
+
+async def learn_dictionary(
+    session: Session,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to write, for `retrieval.dictionary`.")
+    ] = Path("learnt.yaml"),
+) -> int:
+    """Learn synonyms of query words from useful passages."""
+    import yaml
+
+    if output.exists():
+        raise InputError(f"{output} exists already", hint="name another file with --output")
+    async with session.engine() as engine:
+        terms = await engine.activity.learnt_terms()
+    if terms:
+        output.write_text(yaml.safe_dump(terms, allow_unicode=True), encoding="utf-8")
+    written = (
+        f"{counted(len(terms), 'term')} written to {output}" if terms else "nothing was learnt: vote on more"
+    )
+    from ragstone.schemas.activity import LearntTermsSchema
+
+    shape = LearntTermsSchema.of(terms=terms, written=str(output) if terms else None)
+    session.show(shape, lambda out: out.print(text(written)))
+    return OK if terms else NOTHING_FOUND
+
+
+async def list_gaps(
+    session: Session,
+    days: Days = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most N.")] = 20,
+) -> None:
+    """List questions without a good result, the most frequent first."""
+    from ragstone.schemas.activity import GapListSchema
+
+    async with session.engine() as engine:
+        gaps = await engine.activity.gaps(days=days, limit=limit)
+    session.show(GapListSchema.of(gaps=gaps), lambda out: _draw_gaps(out, gaps))
+
+
+def _draw_votes(out: Console, votes: list[Feedback]) -> None:
+    if not votes:
+        out.print(text(advise("Nobody has voted yet", Remedy(Action.ADD_FEEDBACK))))
+        return
+    drawn = table("when", "vote", "query", "chunk", "voter")
+    for one in votes:
+        drawn.add_row(
+            moment(one.moment), one.vote, text(one_line(one.query)), one.chunk_id, text(one_line(one.voter))
+        )
+    out.print(drawn)
+
+
+def _draw_searches(out: Console, searches: list[LoggedSearch]) -> None:
+    if not searches:
+        out.print(text("No search is remembered; `activity.searches` says whether any is."))
+        return
+    drawn = table(
+        "when", "query", "asked", "results", "ms", "conversation", "failed", right=["results", "ms"]
+    )
+    for one in searches:
+        drawn.add_row(
+            moment(one.moment),
+            text(one_line(one.query)),
+            ", ".join(one.sources_queried),
+            f"{one.total_results:,}",
+            f"{one.retrieval_time_ms:,.0f}",
+            text(one_line(one.conversation)),
+            text(one_line(one.error_message), "red"),
+        )
+    out.print(drawn)
+
+
+def _draw_report(out: Console, report: dict[str, Json]) -> None:
+    drawn = table("what", "measured", right=["measured"])
+    for name, value in report.items():
+        shown = "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.3f}"
+        drawn.add_row(name, shown)
+    out.print(drawn)
+
+
+def _draw_gaps(out: Console, gaps: list[Gap]) -> None:
+    if not gaps:
+        out.print(text("Every question that is remembered found something."))
+        return
+    drawn = table("times", "last", "asked for", "missing words", "why", right=["times"])
+    for gap in gaps:
+        drawn.add_row(
+            f"{gap.times:,}",
+            moment(gap.last),
+            text(" / ".join(one_line(query) for query in gap.queries)),
+            text(one_line(" ".join(gap.missing))),
+            gap.reason,
+        )
+    out.print(drawn)

@@ -1,0 +1,147 @@
+"""`ragstone kb`: list, rename, delete and reindex knowledge bases. `ragstone stats`: what one holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragstone.core.errors import NotFoundError
+from ragstone.core.remedies import Action, Remedy
+from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
+from ragstone.serve.cli.render.output import counted, table, text
+from ragstone.serve.cli.render.receipts import documents_of, show_receipts
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from ragstone.core.collections import Collection
+    from ragstone.core.types import KnowledgeBase, Stats
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the knowledge base.")]
+
+
+async def list_kbs(session: Session) -> int:
+    """List the knowledge bases of a tenant."""
+    from ragstone.schemas.knowledge_bases import KbListSchema, KbSchema
+
+    async with session.engine() as engine:
+        found = [(kb, await engine.stats(kb=kb.name)) for kb in await engine.kbs()]
+    shape = KbListSchema.of(kbs=[KbSchema.of_kb(kb, stats) for kb, stats in found])
+    session.show(shape, lambda out: _draw_kbs(out, found))
+    return OK if found else NOTHING_FOUND
+
+
+async def list_collections(session: Session) -> int:
+    """List what a tenant has per type of source, by names such as `emails_default`."""
+    async with session.engine() as engine:
+        found = await engine.collections()
+    from ragstone.schemas.knowledge_bases import CollectionListSchema
+
+    session.show(CollectionListSchema.of(collections=found), lambda out: _draw_collections(out, found))
+    return OK if found else NOTHING_FOUND
+
+
+async def delete_kb(
+    session: Session,
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> int:
+    """Delete a knowledge base with everything in it. Asks first on a terminal."""
+    async with session.engine() as engine:
+        if name not in {kb.name for kb in await engine.kbs()}:
+            raise NotFoundError(f"there is no knowledge base '{name}'", remedy=Remedy(Action.LIST_KBS))
+        holds = counted((await engine.stats(kb=name)).documents, "document")
+        if not session.confirms(f"Delete '{name}' with {holds}?", yes=yes):
+            return FAILURE
+        receipts = await engine.erase("kb", name)
+    documents = documents_of(receipts)
+    from ragstone.schemas.erasure import DeletedKbSchema
+
+    return show_receipts(
+        session,
+        DeletedKbSchema.of(deleted=name, documents=documents, receipts=receipts),
+        f"Deleted '{name}' with {counted(documents, 'document')}.",
+        receipts,
+    )
+
+
+async def rename_kb(
+    session: Session,
+    name: Name,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="What it is to be called.")],
+) -> None:
+    """Rename a knowledge base. Its content and all ids stay the same."""
+    async with session.engine() as engine:
+        renamed = await engine.corpora.rename(name, new)
+    from ragstone.schemas.knowledge_bases import RenamedKbSchema
+
+    shape = RenamedKbSchema.of(renamed=name, name=renamed.name)
+    session.show(shape, lambda out: out.print(f"'{name}' is called '{new}' now."))
+
+
+async def reindex_kb(session: Session, name: Name) -> int:
+    """Rebuild the indexes of a knowledge base, without interrupting searches.
+
+    Only PostgreSQL's postings and approximate vector indexes need this; other stores maintain theirs.
+    """
+    async with session.engine() as engine, session.patience("Making the indexes anew …"):
+        rebuilt = await engine.reindex(kb=name)
+    from ragstone.schemas.knowledge_bases import ReindexedKbSchema
+
+    session.show(
+        ReindexedKbSchema.of(kb=name, rebuilt=rebuilt),
+        lambda out: out.print(
+            f"Made anew: {' and '.join(rebuilt)}." if rebuilt else "There is nothing to make anew."
+        ),
+    )
+    return OK
+
+
+async def stats(session: Session) -> None:
+    """Show the size of a knowledge base."""
+    from ragstone.schemas.knowledge_bases import StatsSchema
+
+    settings = session.settings()
+    async with session.engine(settings) as engine:
+        counts = await engine.stats()
+    session.show(StatsSchema.of(counts, kb=settings.kb), lambda out: _draw_stats(out, settings.kb, counts))
+
+
+def _draw_kbs(out: Console, found: Sequence[tuple[KnowledgeBase, Stats]]) -> None:
+    if not found:
+        out.print("No knowledge bases.")
+        return
+    rows = table("name", "documents", "chunks", "model", right=("documents", "chunks"))
+    for kb, counts in found:
+        model = kb.space.model if kb.space else "–"
+        rows.add_row(kb.name, f"{counts.documents:,}", f"{counts.chunks:,}", text(model))
+    out.print(rows)
+
+
+def _draw_collections(out: Console, found: Sequence[Collection]) -> None:
+    if not found:
+        out.print("No documents yet.")
+        return
+    rows = table("collection", "source type", "documents", "chunks", right=("documents", "chunks"))
+    for one in found:
+        rows.add_row(text(one.name), text(one.source_type), f"{one.documents:,}", f"{one.chunks:,}")
+    out.print(rows)
+
+
+def _draw_stats(out: Console, kb: str, counts: Stats) -> None:
+    facts = {
+        "knowledge base": kb,
+        "documents": f"{counts.documents:,}",
+        "chunks": f"{counts.chunks:,}",
+        "tokens": f"{counts.tokens:,}",
+        "by word only": f"{counts.unembedded:,}",
+        "model": counts.model or "–",
+        "on disk": f"{counts.bytes / 1024 / 1024:.1f} MB",
+        "changes": f"{counts.sequence:,}",
+    }
+    for name, value in facts.items():
+        out.print(text(f"{name:<16}", "dim").append(value))

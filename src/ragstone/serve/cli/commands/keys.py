@@ -1,0 +1,54 @@
+"""`ragstone keys`: the key that original files and stored secrets are encrypted with."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ragstone.serve.cli.exits import OK, PARTIAL
+from ragstone.serve.cli.render.output import counted, text
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragstone.stores.factory import Renewal
+
+
+async def new_encryption_key(session: Session) -> None:
+    """Create a key for `security.key`. It is printed once and not stored."""
+    from ragstone.stores.vault import new_key
+
+    key = new_key()
+    from ragstone.schemas.tenants import NewKeySchema
+
+    session.show(NewKeySchema.of(key=key), lambda out: out.print(key, soft_wrap=True))
+
+
+async def rotate_encryption(session: Session) -> int:
+    """Encrypt the files and secrets of all tenants with the current key.
+
+    First move the former `security.key` to `security.old_keys`. Remove it there once nothing failed.
+    """
+    from ragstone.stores.factory import open_stores, rotate_keys
+    from ragstone.wiring import secret_keys
+
+    stores = await asyncio.to_thread(open_stores, session.settings(), secret_keys)
+    try:
+        done = await rotate_keys(stores)
+    finally:
+        await stores.close()
+    from ragstone.schemas.tenants import RotationSchema
+
+    session.show(RotationSchema.of(tenants=done), lambda out: _draw(out, done))
+    return PARTIAL if any(renewal.failed for renewal in done.values()) else OK
+
+
+def _draw(out: Console, done: dict[str, Renewal]) -> None:
+    for tenant, renewal in done.items():
+        files, sources = counted(renewal.files, "file"), counted(renewal.sources, "source")
+        out.print(text(f"{tenant}: {files} and {sources} brought under the present key"))
+        for reason in renewal.failed:
+            out.print(text(f"  {reason}", "red"))
+    if not done:
+        out.print("There are no tenants yet.")

@@ -1,0 +1,51 @@
+"""`ragstone mcp`: the tools for agents, over the Model Context Protocol."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ragstone.core.remedies import render_sentence, render_with
+from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.signals import until_signal
+
+PORT = 8765
+Http = Annotated[bool, typer.Option("--http", help="Serve streamable HTTP on this machine instead of stdio.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port for --http; 0 selects a free one.")]
+Tools = Annotated[
+    list[str] | None,
+    typer.Option("--tool", help="Offer this tool; may be repeated. By default search, verify and research."),
+]
+Calls = Annotated[
+    int, typer.Option("--calls", min=1, help="Tool calls that a session may make before a pause of a minute.")
+]
+
+
+async def serve_mcp(
+    session: Session, http: Http = False, port: Port = PORT, tool: Tools = None, calls: Calls = 5
+) -> None:
+    """Serve the agent tools over MCP, for one tenant and knowledge base.
+
+    Over stdio a client starts this command itself; stdout then carries nothing but the protocol.
+    """
+    from ragstone.agents.budget import Budget
+    from ragstone.agents.toolbox import Toolbox
+    from ragstone.serve.mcp.server import DEFAULT_TOOLS, HOST, build_server, serve_http, serve_stdio
+
+    async with session.engine(warm=True) as engine:
+        await engine.stats()  # a kb that does not exist is said here, not to the first agent that asks
+
+        def make_box() -> Toolbox:
+            return Toolbox(engine, tool or DEFAULT_TOOLS, budget=Budget(calls=calls))
+
+        server = build_server(make_box, engine)
+        with render_with(render_sentence):  # agents have no shell
+            if http:
+                serving = serve_http(
+                    server, port, lambda at: session.remark("note", f"serving MCP at http://{HOST}:{at}/mcp")
+                )
+                if await until_signal(serving):
+                    session.remark("note", "Stopped.")
+            else:
+                await serve_stdio(server)

@@ -1,0 +1,212 @@
+"""`ragstone reembed`: move a knowledge base to another embedding model while it is in use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ragstone.core.errors import InputError
+from ragstone.core.model_types import model_name
+from ragstone.serve.cli.commands.refresh import refresh_now, show_status
+from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
+from ragstone.serve.cli.render.output import counted, moment, table, text
+from ragstone.serve.cli.render.progress import fill_progress
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from ragstone.core.spaces import SpaceRecord
+    from ragstone.evaluate.spaces import SpaceComparison
+    from ragstone.reembed import ReembedReport
+
+# The same words as in `ragstone.core`, which costs too much to import for a help page.
+Mode = Literal["full", "incremental", "dual"]
+GRACE_DAYS = 7
+ENDED = {
+    "promoted": "is live now",
+    "rolled back": "is live again",
+    "beside": "is beside the live one",
+    "filled": "is filled",
+    "not promoted": "was not made live: it finds less than the live one",
+}
+
+
+async def reembed(
+    session: Session,
+    model: Annotated[
+        str | None, typer.Option("--model", help="Model to move to; by default the configured one.")
+    ] = None,
+    mode: Annotated[
+        Mode | None,
+        typer.Option(
+            "--mode",
+            help="full: build a new space and make it live. incremental: fill in what is missing. "
+            "dual: build and keep both.",
+        ),
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            "--queries",
+            metavar="PATH",
+            help="Labelled queries for the comparison; by default made from the text.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Make it live even if it finds less; with --cleanup, remove all retired spaces."
+        ),
+    ] = False,
+    rollback: Annotated[bool, typer.Option("--rollback", help="Switch back to the previous model.")] = False,
+    cleanup: Annotated[
+        bool, typer.Option("--cleanup", help="Remove replaced spaces whose grace period is over.")
+    ] = False,
+    discard: Annotated[
+        bool, typer.Option("--discard", help="Remove spaces that were built but never made live.")
+    ] = False,
+    spaces: Annotated[
+        bool, typer.Option("--spaces", help="Only list the embedding spaces of the knowledge base.")
+    ] = False,
+    refresh: Annotated[
+        bool,
+        typer.Option(
+            "--refresh",
+            help="Fill in missing vectors, compare a sample with fresh ones, rebuild all if one differs.",
+        ),
+    ] = False,
+    status: Annotated[
+        bool, typer.Option("--status", help="Only show the last and the next refresh by workers.")
+    ] = False,
+    grace_days: Annotated[
+        int, typer.Option("--grace-days", min=0, max=3650, help="Days to keep a replaced space.")
+    ] = GRACE_DAYS,
+) -> int:
+    """Move a knowledge base to another embedding model.
+
+    A new space is built next to the live one and compared with it. It becomes live unless it is worse. Searches and
+    writes continue. After an interruption the same command continues.
+    """
+    ways = {"rollback": rollback, "cleanup": cleanup, "discard": discard, "spaces": spaces}
+    _check(model, mode, queries, **ways, refresh=refresh, status=status)
+    _check_waste("--refresh" if refresh else "--status" if status else "", force, grace_days)
+    if spaces:
+        return await _list(session)
+    if refresh:
+        return await refresh_now(session)
+    if status:
+        return await show_status(session)
+    if cleanup or discard:
+        return await _clean(session, retired=cleanup and force, building=discard)
+    async with session.engine() as engine:
+        with fill_progress(session) as on_progress:
+            if rollback:
+                report = await engine.rollback_space(grace_days=grace_days, on_progress=on_progress)
+            else:
+                report = await engine.reembed(
+                    model,
+                    mode=mode,
+                    queries=queries,
+                    force=force,
+                    grace_days=grace_days,
+                    on_progress=on_progress,
+                )
+    from ragstone.schemas.embeddings import ReembedSchema
+
+    session.show(ReembedSchema.of(report), lambda out: _draw(out, report))
+    if report.outcome == "not promoted":
+        session.remark("hint", "look at both with --json, or make it live all the same with --force")
+        return FAILURE
+    return OK
+
+
+def _check(model: str | None, mode: str | None, queries: Path | None, **ways: bool) -> None:
+    chosen = [f"--{name}" for name, given in ways.items() if given]
+    if len(chosen) > 1:
+        raise InputError(f"{' and '.join(chosen)} do not go together", hint="choose one of them")
+    if chosen and (model or mode or queries):
+        raise InputError(f"{chosen[0]} takes no --model, --mode or --queries", hint="leave those out")
+
+
+def _check_waste(way: str, force: bool, grace_days: int) -> None:
+    if way and (force or grace_days != GRACE_DAYS):
+        raise InputError(f"{way} takes no --force or --grace-days", hint="leave those out")
+
+
+async def _list(session: Session) -> int:
+    settings = session.settings()
+    async with session.engine(settings) as engine:
+        found = await engine.spaces()
+    from ragstone.schemas.embeddings import SpaceListSchema
+
+    session.show(SpaceListSchema.of(kb=settings.kb, spaces=found), lambda out: _draw_spaces(out, found))
+    return OK if found else NOTHING_FOUND
+
+
+async def _clean(session: Session, *, retired: bool, building: bool) -> int:
+    async with session.engine() as engine:
+        gone = await engine.clean_spaces(retired=retired, building=building)
+    from ragstone.schemas.activity import RemovedSchema
+
+    session.show(RemovedSchema.of(removed=gone), lambda out: out.print(f"Removed {counted(gone, 'space')}."))
+    return OK
+
+
+def _draw(out: Console, report: ReembedReport) -> None:
+    if report.comparison:
+        _draw_comparison(out, report.comparison)
+    done = f"{counted(report.written, 'vector')} written in {report.seconds:.1f} s"
+    refused = f", {counted(report.refused, 'chunk')} refused by the model" if report.refused else ""
+    out.print(
+        text(f"{report.model}, generation {report.generation}, {ENDED[report.outcome]}: {done}{refused}.")
+    )
+    if report.replaced:
+        out.print(text(f"{report.replaced} was live before; go back with: ragstone reembed --rollback"))
+        out.print(
+            text(
+                f"Next: set embedding.model to {model_name(report.model)}, for what is ingested from now on."
+            )
+        )
+
+
+def _draw_comparison(out: Console, comparison: SpaceComparison) -> None:
+    rows = table("", "before", "after", right=("before", "after"))
+    for name, before in comparison.before.items():
+        rows.add_row(name, f"{before:.3f}", f"{comparison.after[name]:.3f}")
+    out.print(rows)
+    interval = comparison.interval
+    out.print(
+        f"on {counted(comparison.queries, 'question')} ({comparison.dataset}): "
+        f"difference {interval.difference:+.3f} ({interval.low:+.3f} to {interval.high:+.3f})"
+    )
+    for one in comparison.agreements:
+        out.print(
+            f"“{one.query}”: {one.shared} of the first {max(len(one.before), len(one.after))} are the same"
+        )
+    for problem in (*comparison.problems, *comparison.remarks):
+        out.print(text(problem))
+    out.print()
+
+
+def _draw_spaces(out: Console, found: Sequence[SpaceRecord]) -> None:
+    if not found:
+        out.print("Nothing is embedded yet.")
+        return
+    rows = table(
+        "generation", "model", "state", "vectors", "chunks", "kept until", right=("vectors", "chunks")
+    )
+    for one in found:
+        rows.add_row(
+            str(one.space.generation),
+            text(one.space.model),
+            one.space.state,
+            f"{one.vectors:,}",
+            f"{one.chunks:,}",
+            moment(one.keep_until),
+        )
+    out.print(rows)

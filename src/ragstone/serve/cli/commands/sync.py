@@ -1,0 +1,122 @@
+"""`ragstone sources sync`: look at sources now, take in what is new, and say what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragstone.core.errors import InputError, NotFoundError
+from ragstone.core.remedies import Action, Remedy
+from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
+from ragstone.serve.cli.render.failures import draw_failures
+from ragstone.serve.cli.render.jobs import job_progress
+from ragstone.serve.cli.render.output import table, text
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragstone.core.jobs import Job
+    from ragstone.core.types import Failure
+    from ragstone.ingest.jobs.sync_outcome import SyncOutcome
+    from ragstone.intake import Intake
+    from ragstone.serve.cli.options import Common
+
+MOST_SHOWN = 10
+"""Failures of each source in the summary."""
+
+
+async def sync_sources(
+    session: Session,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Names of the sources.")] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="All sources of all knowledge bases, or with --kb of one.")
+    ] = False,
+    afresh: Annotated[
+        bool, typer.Option("--afresh", help="Read everything again, not only what is new.")
+    ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Do the work now, or leave it to a worker.")
+    ] = True,
+) -> int:
+    """Sync sources now: ingest what is new or changed, remove what is gone."""
+    if every == bool(names):
+        raise InputError("name sources or say --all, one of the two", remedy=Remedy(Action.LIST_SOURCES))
+    settings = session.settings()
+    async with session.engine(settings) as engine:
+        intake = engine.intake
+        jobs = await _queue(intake, names or (), session.options.kb, every=every, afresh=afresh)
+        if not wait:
+            return _show_queued(session, jobs)
+
+        async def work() -> None:
+            async with job_progress(session, intake):
+                await intake.worker(only=settings.tenant).run(until_idle=True)
+
+        outcomes = await intake.work_and_report(jobs, work)
+    from ragstone.schemas.sources import SyncSchema
+
+    shape = SyncSchema.of(sources=outcomes)
+    session.show(shape, lambda out: _draw(out, outcomes, session.options, settings.kb))
+    session.warn(f"{outcome.source}: {outcome.message}" for outcome in outcomes if outcome.passed_over)
+    if not any(outcome.failures for outcome in outcomes):
+        return OK
+    return PARTIAL if any(outcome.did_something for outcome in outcomes) else FAILURE
+
+
+async def _queue(
+    intake: Intake, names: Sequence[str], kb: str | None, *, every: bool, afresh: bool
+) -> list[Job]:
+    if every:
+        chosen = [(source.name, source.kb) for source in await intake.sources(kb=kb)]
+    else:
+        # All must be there before the first is queued.
+        chosen = [(source.name, source.kb) for source in [await intake.source(name) for name in names]]
+    if not chosen:
+        raise NotFoundError("there are no sources", remedy=Remedy(Action.ADD_SOURCE))
+    return [await intake.sync(name, kb=scope, afresh=afresh) for name, scope in dict.fromkeys(chosen)]
+
+
+def _show_queued(session: Session, jobs: Sequence[Job]) -> int:
+    from ragstone.schemas.jobs import QueuedJobsSchema
+
+    def draw(out: Console) -> None:
+        rows = table("id", "source", "kb", "state")
+        for job in jobs:
+            rows.add_row(job.id, job.source, job.kb, job.state)
+        out.print(rows)
+
+    session.show(QueuedJobsSchema.of(jobs=jobs), draw)
+    session.remark("next", session.options.command("jobs", "--watch"))
+    return OK
+
+
+def _draw(out: Console, outcomes: Sequence[SyncOutcome], options: Common, kb: str) -> None:
+    numbers = ["added/updated", "unchanged", "removed", "failed"]
+    sometimes = [name for name in ("moved", "skipped") if any(getattr(one, name) for one in outcomes)]
+    numbers[3:3] = sometimes
+    rows = table("source", *numbers, right=numbers)
+    for one in outcomes:
+        counts = [one.taken_in, one.unchanged, one.removed, *(getattr(one, name) for name in sometimes)]
+        failed = text(f"{one.failures:,}", "bold red" if one.failures else "")
+        rows.add_row(one.source, *(f"{count:,}" for count in counts), failed)
+    out.print(rows)
+    shown = [failure for one in outcomes for failure in _shown(one)]
+    if shown:
+        out.print()
+        draw_failures(out, shown)
+    for one in outcomes:
+        if (more := one.failures - MOST_SHOWN) > 0:
+            there = replace(options, kb=one.kb) if one.kb != kb else options
+            out.print()
+            out.print(f"And {more:,} more: {there.command('sources', 'show', one.source)}")
+
+
+def _shown(outcome: SyncOutcome) -> list[Failure]:
+    """The first failures of a source; for a look that failed as a whole, the source by its name."""
+    if outcome.state == "completed":
+        return list(outcome.failed[:MOST_SHOWN])
+    return [replace(failure, uri=outcome.source, code=outcome.state) for failure in outcome.failed]

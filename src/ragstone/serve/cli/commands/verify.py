@@ -1,0 +1,98 @@
+"""`ragstone verify`: whether the knowledge base supports a claim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragstone.core.errors import InputError
+from ragstone.serve.cli.commands.receipt_check import check_receipt_file
+from ragstone.serve.cli.commands.search import MODEL_WAIT
+from ragstone.serve.cli.exits import NOTHING_FOUND, OK
+from ragstone.serve.cli.options import ModeOption, Where, read_where
+from ragstone.serve.cli.render.output import one_line, place, text
+from ragstone.serve.cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragstone.core.answers import Evidence, Verdict
+
+COLOURS = {"VERIFIED": "bold green", "LIKELY": "bold yellow", "UNVERIFIED": "bold red"}
+SUPPORTED = {
+    "VERIFIED": "the sources support it",
+    "LIKELY": "the sources support it, but not beyond doubt",
+    "UNVERIFIED": "the sources only point to it",
+}
+SAID = {
+    "refuted": "a source says otherwise",
+    "mixed": "the sources disagree",
+    "unknown": "the sources do not settle it",
+}
+MARKS = {"supported": "+", "refuted": "-", "mixed": "±", "unknown": "?"}
+
+Claim = Annotated[
+    str | None, typer.Argument(metavar="CLAIM", help="The claim, as a full sentence.", show_default=False)
+]
+ReceiptFile = Annotated[
+    Path | None,
+    typer.Option("--receipt", metavar="FILE", help="Check the receipt of an answer instead of a claim."),
+]
+Passages = Annotated[
+    int, typer.Option("-k", min=1, max=1000, help="Number of passages to read per statement.")
+]
+
+
+async def verify(
+    session: Session,
+    claim: Claim = None,
+    k: Passages = 10,
+    mode: ModeOption = None,
+    where: Where = None,
+    receipt: ReceiptFile = None,
+) -> int:
+    """Check a claim against the knowledge base, with the sentences for and against it."""
+    if receipt and claim is None:
+        return await check_receipt_file(session, receipt)
+    if receipt or claim is None:
+        wrong = "give a claim or a receipt, not both" if receipt else "give a claim or a receipt"
+        raise InputError(wrong, hint="ragstone verify CLAIM, or ragstone verify --receipt FILE")
+    filters = read_where(where)
+    async with session.engine(warm=True) as engine, session.patience(MODEL_WAIT):
+        verdict = await engine.verify(claim, k=k, mode=mode, where=filters)
+    from ragstone.schemas.claims import VerdictSchema
+
+    session.show(VerdictSchema.of(verdict), lambda out: draw_verdict(out, verdict))
+    session.warn(f"degraded: {note}" for note in verdict.degraded)
+    return OK if verdict.evidence else NOTHING_FOUND
+
+
+def draw_verdict(out: Console, verdict: Verdict) -> None:
+    """The status, each part of a compound claim, then the evidence."""
+    head = text(verdict.status, COLOURS[verdict.status])
+    said = SUPPORTED[verdict.status] if verdict.stance == "supported" else SAID[verdict.stance]
+    sources = f"{verdict.sources} independent source{'' if verdict.sources == 1 else 's'}"
+    out.print(head.append(f" ({verdict.confidence}): {said}; {sources}", "not bold"))
+    if len(verdict.parts) > 1:
+        for part in verdict.parts:
+            out.print(
+                text(f"  {MARKS[part.stance]} {part.status:<10} ").append(one_line(part.text), "italic")
+            )
+    for item in verdict.evidence:
+        out.print()
+        draw_evidence(out, item)
+
+
+def draw_evidence(out: Console, item: Evidence) -> None:
+    """Stance and place, address, the sentence, and what speaks against relying on it."""
+    from rich.padding import Padding
+
+    out.print(
+        text(f"{MARKS[item.stance]} ", "cyan").append(place(item.title, item.section, item.page), "bold")
+    )
+    lines = [text(one_line(item.uri), "dim"), text(f"“{one_line(item.text)}”", "italic")]
+    lines += [text(reason, "yellow") for reason in item.failed]
+    for line in lines:
+        out.print(Padding(line, (0, 0, 0, 2), expand=False))

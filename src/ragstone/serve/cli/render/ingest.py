@@ -1,0 +1,73 @@
+"""What an ingest run did, for people: counts, reasons and times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
+from ragstone.serve.cli.render.failures import draw_failures
+from ragstone.serve.cli.render.output import counted, table, text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ragstone.core.types import IngestReport, Stage
+
+SOMETIMES = ("removed", "moved", "duplicates", "skipped")
+"""Counts that are shown only when there is something to count."""
+
+
+def outcome(report: IngestReport) -> int:
+    """The exit code: 3 when some failed, 1 when all did."""
+    if not report.failed:
+        return OK
+    return PARTIAL if report.added + report.updated + report.unchanged else FAILURE
+
+
+def remarks(report: IngestReport) -> list[str]:
+    """What a person should know beside the counts."""
+    notes = [*report.warnings, *report.degraded]
+    if report.skipped_chunks:
+        notes.append(f"{counted(report.skipped_chunks, 'chunk')} got no vector: the model refused the text")
+    if not any((report.added, report.updated, report.unchanged, report.failed, report.removed, report.moved)):
+        notes.append("no documents were found there")
+    return notes
+
+
+def in_words(report: IngestReport) -> str:
+    """The counts that are not zero: `2 added, 1 removed`."""
+    counts = {name: getattr(report, name) for name in ("added", "updated", "unchanged", *SOMETIMES)}
+    counts["failed"] = len(report.failed)
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "nothing to do"
+
+
+def draw_report(out: Console, report: IngestReport, kb: str, *, stages: bool = False) -> None:
+    """The counts, the failures with their reasons, and what the kb holds now."""
+    draw_counts(out, report)
+    if stages:
+        out.print()
+        draw_stages(out, report.stages)
+    out.print()
+    holds = f"{counted(report.documents, 'document')} and {counted(report.chunks, 'chunk')}"
+    out.print(f"Knowledge base '{kb}' holds {holds}. Took {report.seconds:.1f} s.")
+
+
+def draw_counts(out: Console, report: IngestReport) -> None:
+    """A row of counts, and the failures with their reasons."""
+    names = ["added", "updated", "unchanged", *(name for name in SOMETIMES if getattr(report, name))]
+    counts = table(*names, "failed", right=(*names, "failed"))
+    failed = text(f"{len(report.failed):,}", "bold red" if report.failed else "")
+    counts.add_row(*(f"{getattr(report, name):,}" for name in names), failed)
+    out.print(counts)
+    if report.failed:
+        out.print()
+        draw_failures(out, report.failed)
+
+
+def draw_stages(out: Console, stages: Sequence[Stage]) -> None:
+    """How long each stage worked. They overlap, so the sum may exceed what the clock says."""
+    rows = table("stage", "ms", "in", "out", right=("ms", "in", "out"))
+    for stage in stages:
+        rows.add_row(stage.stage, f"{stage.ms:,.1f}", f"{stage.entered:,}", f"{stage.left:,}")
+    out.print(rows)
