@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from bench.report import Row
@@ -19,11 +20,13 @@ IMPORT_LIMIT_S = 0.3
 
 def run() -> list[Row]:
     ragstone = [sys.executable, "-m", "ragstone"]
-    imports = statistics.median(_run([sys.executable, "-c", "import ragstone"])[1] for _ in range(ROUNDS))
+    imports = statistics.median(
+        run_timed([sys.executable, "-c", "import ragstone"])[1] for _ in range(ROUNDS)
+    )
     with tempfile.TemporaryDirectory() as place:
-        _run([*ragstone, "demo", "--data-dir", place, "--quiet"])
+        run_timed([*ragstone, "demo", "--data-dir", place, "--quiet"])
         search = [*ragstone, "search", "ferry timetable", "--kb", "demo", "--data-dir", place, "--json"]
-        runs = [_run(search) for _ in range(ROUNDS)]
+        runs = [run_timed(search) for _ in range(ROUNDS)]
     wall = statistics.median(run[0] for run in runs)
     cpu = statistics.median(run[1] for run in runs)
     return [
@@ -43,12 +46,12 @@ def run() -> list[Row]:
     ]
 
 
-def _run(command: list[str]) -> tuple[float, float]:
-    """Wall and CPU seconds of a process."""
+def run_timed(command: list[str], environment: Mapping[str, str] = os.environ) -> tuple[float, float]:
+    """Return the wall and CPU seconds of a process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
     subprocess.run(
-        command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1"}, cwd=Path.home()
+        command, check=True, stdout=subprocess.DEVNULL, env={**environment, "NO_COLOR": "1"}, cwd=Path.home()
     )
     wall = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
