@@ -163,7 +163,7 @@ def _intake(
     refresher: Callable[[], Refresher],
     triggers: Callable[[], Triggers],
 ) -> Intake:
-    from ragstone.fetch import Fetcher
+    from ragstone.fetch.fetcher import Fetcher
     from ragstone.ingest.backfill import SpaceFiller, SpaceMaintenance
     from ragstone.ingest.jobs.maintenance import Maintenance
     from ragstone.ingest.jobs.webhook import Webhook

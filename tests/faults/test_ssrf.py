@@ -15,7 +15,7 @@ from tests.doubles.web import WebDouble, html, redirect
 
 import ragstone
 from ragstone.core.errors import AddressRefused, FetchError
-from ragstone.fetch import Fetcher
+from ragstone.fetch.fetcher import Fetcher
 from ragstone.settings.tree import FetchSettings
 
 LOOPBACK = [
@@ -204,26 +204,21 @@ NETWORK = {
     "anyio", "boto3", "paramiko",
 }  # fmt: skip
 MAY = {
-    "fetch": "the guarded fetcher itself",
+    "fetch": "the guarded fetcher itself, and calls to services of the operator's own",
     "models": "addresses of models are the operator's own",
     "testing": "doubles that listen on loopback",
 }
 CONNECTS = {"open_connection", "create_connection", "create_datagram_endpoint", "urlopen", "urlretrieve"}
 
 
-IMAP, IMAP_WORDS = "ingest/sources/mail/imap_session.py", "ingest/sources/mail/imap_session.py"
-STORES = "stores/vectors"
+IMAP = "ingest/sources/mail/imap_session.py"
 ALLOWED = {
-    (f"{STORES}/rest.py", "httpx2"),
-    ("websearch/service.py", "httpx2"),
-    *((f"{STORES}/{name}.py", "httpx") for name in ("qdrant_server", "chroma_errors")),
+    *((f"stores/vectors/{name}.py", "httpx") for name in ("qdrant/server", "chroma/client")),
     *((IMAP, name) for name in ("imaplib", "socket", "ssl", "create_connection")),
-    *((IMAP_WORDS, name) for name in ("imaplib", "ssl")),
 }
 """Ways out that were looked at: IMAP connects to the address that the guard has checked, and to no name.
 
-Addresses of vector databases and search services are the operator's own, as those of models are; two modules only
-know the errors' names.
+Two stores only know the names of their library's errors.
 """
 
 

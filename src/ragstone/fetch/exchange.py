@@ -10,7 +10,7 @@ import httpcore2
 import httpx2
 
 from ragstone.core.errors import AddressRefused, FetchError
-from ragstone.fetch.retry import passes
+from ragstone.fetch.calls import is_transient_status
 from ragstone.fetch.urls import parse_url, port_of, shown
 
 STEP = 256 * 1024
@@ -155,13 +155,13 @@ class Request:
         return shown(str(self.url))
 
 
-class Passing(Exception):
-    """A trouble that may be over soon, and what to say if it is not."""
+class TransientFailure(Exception):
+    """A failure that may be over soon, and the error to raise if it is not."""
 
-    def __init__(self, error: FetchError, retry_after: str | None = None) -> None:
+    def __init__(self, error: FetchError, retry_header: str | None = None) -> None:
         super().__init__(str(error))
         self.error = error
-        self.retry_after = retry_after
+        self.retry_header = retry_header
 
 
 async def exchange(pool: httpcore2.AsyncConnectionPool, request: Request) -> Fetched | Request:
@@ -245,12 +245,13 @@ async def _content(request: Request, response: httpcore2.Response, headers: Mapp
             status=response.status,
         ) from None
     except Damaged as problem:
-        raise Passing(
+        raise TransientFailure(
             FetchError(f"the body of {request.shown} cannot be read: {problem}", status=response.status)
         ) from problem
 
 
-def _unwelcome(request: Request, status: int, headers: Mapping[str, str]) -> FetchError | Passing:
-    hint = _HINTS.get(status, "try again later" if passes(status) else "")
+def _unwelcome(request: Request, status: int, headers: Mapping[str, str]) -> FetchError | TransientFailure:
+    transient = is_transient_status(status)
+    hint = _HINTS.get(status, "try again later" if transient else "")
     error = FetchError(f"{request.shown} answered {status}", hint=hint, status=status)
-    return Passing(error, headers.get("retry-after")) if passes(status) else error
+    return TransientFailure(error, headers.get("retry-after")) if transient else error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json as jsons
 import ssl
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from urllib.parse import urlencode
 
@@ -17,9 +17,9 @@ import httpcore2
 
 from ragstone.core.errors import FetchError
 from ragstone.core.types import Json
-from ragstone.fetch.exchange import Fetched, Passing, Request, exchange
+from ragstone.fetch.calls import RetryPolicy, Sleep
+from ragstone.fetch.exchange import Fetched, Request, TransientFailure, exchange
 from ragstone.fetch.guard import Guard, Resolve, Unresolved
-from ragstone.fetch.retry import pause
 from ragstone.fetch.urls import parse_url
 from ragstone.settings.tree import FetchSettings
 
@@ -79,19 +79,15 @@ class PinnedBackend(httpcore2.AsyncNetworkBackend):
         await self._sockets.sleep(seconds)
 
 
-__all__ = ["Fetched", "Fetcher", "Wait"]
-
-Wait = Callable[[float], Awaitable[None]]
-
-
 class Fetcher:
     """Fetches addresses that users and documents give. Keeps no cookies, uses no proxy, sends no credentials on."""
 
     def __init__(
-        self, settings: FetchSettings, resolve: Resolve | None = None, *, wait: Wait = asyncio.sleep
+        self, settings: FetchSettings, resolve: Resolve | None = None, *, wait: Sleep = asyncio.sleep
     ) -> None:
         self.settings = settings
         self.wait = wait
+        self._retries = RetryPolicy(attempts=settings.retries + 1)
         self._guard = Guard(settings.allow, resolve)
         self._pool: httpcore2.AsyncConnectionPool | None = None
 
@@ -161,15 +157,12 @@ class Fetcher:
         )
 
     async def _send(self, request: Request) -> Fetched:
-        for attempt in range(self.settings.retries):
-            try:
-                return await self._attempt(request)
-            except Passing as trouble:
-                await self.wait(pause(attempt, trouble.retry_after))
         try:
-            return await self._attempt(request)
-        except Passing as trouble:
-            raise trouble.error from trouble
+            return await self._retries.call(
+                lambda: self._attempt(request), lambda error: isinstance(error, TransientFailure), self.wait
+            )
+        except TransientFailure as failure:
+            raise failure.error from failure
 
     async def _attempt(self, request: Request) -> Fetched:
         """One try, redirects and all, in our own words when it fails."""
@@ -177,7 +170,7 @@ class Fetcher:
             async with asyncio.timeout(self.settings.timeout):
                 return await self._follow(request)
         except (TimeoutError, httpcore2.TimeoutException) as problem:
-            raise Passing(
+            raise TransientFailure(
                 FetchError(
                     f"{request.shown} did not answer within {self.settings.timeout:g} s",
                     hint="try again later, or raise fetch.timeout",
@@ -185,7 +178,7 @@ class Fetcher:
             ) from problem
         except Unresolved as problem:
             if problem.passing:
-                raise Passing(problem) from problem
+                raise TransientFailure(problem) from problem
             raise
         except (httpcore2.LocalProtocolError, httpcore2.UnsupportedProtocol) as problem:
             raise FetchError(
@@ -193,7 +186,7 @@ class Fetcher:
                 hint="check the headers it is configured with",
             ) from problem
         except (httpcore2.NetworkError, httpcore2.ProtocolError) as problem:
-            raise Passing(
+            raise TransientFailure(
                 FetchError(
                     f"{request.shown} cannot be reached or broke off: {problem!s:.200}",
                     hint="check the address and that the server runs",

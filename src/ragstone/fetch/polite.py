@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ragstone.core.errors import AddressRefused, FetchError
-from ragstone.fetch.fetcher import Fetched, Fetcher, Wait
+from ragstone.fetch.calls import Sleep
+from ragstone.fetch.exchange import Fetched
+from ragstone.fetch.fetcher import Fetcher
 from ragstone.fetch.urls import parse_url, shown
 
 MANY = 1000
@@ -21,7 +23,7 @@ class Pace:
     """Gives every caller a turn of its own, each some seconds after the one before at the same host."""
 
     def __init__(
-        self, seconds: float, *, wait: Wait = asyncio.sleep, clock: Callable[[], float] = time.monotonic
+        self, seconds: float, *, wait: Sleep = asyncio.sleep, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._seconds = seconds
         self._wait = wait

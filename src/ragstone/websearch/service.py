@@ -7,27 +7,31 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import Any
 
 from ragstone.core.errors import RateLimited, RemoteError, SettingsError
 from ragstone.core.types import Json
-from ragstone.fetch.retry import passes, pause
+from ragstone.fetch.calls import (
+    WRONG_SHAPE,
+    ReplyTooLarge,
+    RetryPolicy,
+    ServiceClient,
+    Sleep,
+    host_of,
+    is_service_url,
+    is_transient_status,
+)
 from ragstone.settings.web import WebSettings
-
-if TYPE_CHECKING:
-    import httpx2
 
 MOST_BYTES = 4 * 1024 * 1024
 LIMITED = (429, 432, 433)
 """Too many requests; the other two are Tavily's, for a plan that is used up."""
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class SearchService:
-    """An engine at one address. Redirects are not followed: they would take the key elsewhere."""
+    """A search engine at one address."""
 
     def __init__(
         self,
@@ -39,72 +43,55 @@ class SearchService:
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.name = name
-        self.url = _checked(url)
+        if not is_service_url(url):
+            raise SettingsError(
+                f"web.url is not an address: {url!r:.80}", hint="such as http://localhost:8888"
+            )
+        self.url = url.rstrip("/")
         self._timeout = settings.timeout
-        self._retries = settings.retries
+        self._retries = RetryPolicy(attempts=settings.retries + 1)
         self._headers = {"user-agent": "ragstone", "accept": "application/json", **(headers or {})}
         self._sleep = sleep
-        self._client: httpx2.AsyncClient | None = None
+        self._client = ServiceClient(settings.timeout, MOST_BYTES)
 
     async def get(self, parameters: Mapping[str, str | int]) -> Json:
-        """The JSON that a GET with these parameters answers."""
+        """Return the JSON that a GET with these parameters answers."""
         return await self._call("GET", params=dict(parameters))
 
     async def post(self, body: Json) -> Json:
-        """The JSON that a POST of this body answers."""
+        """Return the JSON that a POST of this body answers."""
         return await self._call("POST", json=body)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Around code that takes an answer apart: one of another shape is the engine's failure."""
+        """Report an answer that the code inside cannot take apart as the engine's failure."""
         try:
             yield
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        except WRONG_SHAPE as error:
             raise self._failure("sent an answer of another shape than its interface says") from error
 
     async def close(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        await self._client.close()
 
     async def _call(self, method: str, **request: Any) -> Json:
         try:
             async with asyncio.timeout(self._timeout):
-                for attempt in range(self._retries + 1):
-                    try:
-                        return await self._attempt(method, request)
-                    except RateLimited:
-                        raise  # asking again at once is what it does not want
-                    except RemoteError as error:
-                        if not error.retryable or attempt == self._retries:
-                            raise
-                    await self._sleep(pause(attempt, None))
+                return await self._retries.call(
+                    lambda: self._attempt(method, request), _is_transient, self._sleep
+                )
         except TimeoutError:
             raise self._failure(
                 f"did not answer within {self._timeout:g} s", hint="raise web.timeout"
             ) from None
-        raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _attempt(self, method: str, request: Mapping[str, Any]) -> Json:
-        import httpx2
-
         try:
-            async with self._connected().stream(
-                method, self.url, headers=self._headers, **request
-            ) as response:
-                body = await _limited_body(response)
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise self._failure("cannot be reached", hint="check web.url and the network") from error
-        if body is None:
-            raise self._refusal("sent far too much")
-        return self._read(response.status_code, body)
-
-    def _connected(self) -> httpx2.AsyncClient:
-        import httpx2
-
-        if self._client is None:
-            self._client = httpx2.AsyncClient(timeout=self._timeout)
-        return self._client
+            reply = await self._client.send(method, self.url, headers=self._headers, **request)
+        except ConnectionError as error:
+            raise self._failure(str(error), hint="check web.url and the network") from error
+        except ReplyTooLarge as error:
+            raise self._refusal("sent far too much") from error
+        return self._read(reply.status, reply.content)
 
     def _read(self, status: int, body: bytes) -> Json:
         if status in LIMITED or (status == 403 and _is_quota(body)):
@@ -116,7 +103,11 @@ class SearchService:
             )
         if status >= 300:
             what = f"failed ({status})"
-            raise self._failure(what) if passes(status) else self._refusal(what, hint="check web.url")
+            raise (
+                self._failure(what)
+                if is_transient_status(status)
+                else self._refusal(what, hint="check web.url")
+            )
         try:
             return json.loads(body)
         except (ValueError, RecursionError):
@@ -126,33 +117,20 @@ class SearchService:
         return RemoteError(self._message(what), hint=hint)
 
     def _refusal(self, what: str, *, hint: str = "") -> RemoteError:
-        """A failure that the same request would meet again."""
+        """Return a failure that the same request would meet again."""
         error = self._failure(what, hint=hint)
         error.retryable = False
         return error
 
     def _message(self, what: str) -> str:
-        # Without the path and the query: they may hold a key.
-        return f"{self.name} at {urlsplit(self.url).netloc.rpartition('@')[2]} {what}"
+        return f"{self.name} at {host_of(self.url)} {what}"
 
 
-async def _limited_body(response: httpx2.Response) -> bytes | None:
-    parts, size = [], 0
-    async for part in response.aiter_bytes():
-        size += len(part)
-        if size > MOST_BYTES:
-            return None
-        parts.append(part)
-    return b"".join(parts)
+def _is_transient(error: Exception) -> bool:
+    # A service that limits requests does not want to be asked again at once.
+    return isinstance(error, RemoteError) and error.retryable and not isinstance(error, RateLimited)
 
 
 def _is_quota(body: bytes) -> bool:
-    """Google says 403 for a quota that is used up as well as for a key that is wrong."""
+    """Return whether a 403 is about a used-up quota, which Google reports like a wrong key."""
     return b"LimitExceeded" in body or b"quotaExceeded" in body
-
-
-def _checked(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SettingsError(f"web.url is not an address: {url!r:.80}", hint="such as http://localhost:8888")
-    return url.rstrip("/")

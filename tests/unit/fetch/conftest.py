@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import pytest
 from tests.doubles.web import WebDouble
 
-from ragstone.fetch import Fetcher
+from ragstone.fetch.fetcher import Fetcher
 from ragstone.settings.tree import FetchSettings
 
 MakeFetcher = Callable[..., Fetcher]

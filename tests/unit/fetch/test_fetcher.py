@@ -15,7 +15,7 @@ from tests.unit.fetch.conftest import MakeFetcher, Patience
 
 from ragstone.core.clock import now
 from ragstone.core.errors import AddressRefused, FetchError
-from ragstone.fetch import Fetcher
+from ragstone.fetch.fetcher import Fetcher
 from ragstone.settings.tree import FetchSettings
 
 SECRET = "canary-5f2a"

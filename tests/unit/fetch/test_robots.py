@@ -7,9 +7,8 @@ from tests.doubles.web import Reply, WebDouble, html
 from tests.unit.fetch.conftest import MakeFetcher, Patience
 
 from ragstone.core.errors import AddressRefused, FetchError
-from ragstone.fetch import PoliteFetcher
 from ragstone.fetch import polite as robots
-from ragstone.fetch.polite import MAX_BYTES, Disallowed, Robots, Rules, read_rules
+from ragstone.fetch.polite import MAX_BYTES, Disallowed, PoliteFetcher, Robots, Rules, read_rules
 
 SITE = "http://example.com"
 RULES = """\ufeff

@@ -150,11 +150,6 @@ async def test_it_waits_as_long_as_it_is_asked_to(service: OpenAIDouble, asked: 
     await embedder.close()
 
 
-async def test_a_date_to_wait_for_is_understood() -> None:
-    assert openai_client._seconds("Wed, 21 Oct 2015 07:28:00 GMT") == 0.0
-    assert openai_client._seconds(None) is None
-
-
 async def test_retries_end(service: OpenAIDouble) -> None:
     service.script.extend([json_reply({}, 500)] * 3)
     patience = Patience()

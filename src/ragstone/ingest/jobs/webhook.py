@@ -8,7 +8,7 @@ import json
 from urllib.parse import urlsplit
 
 from ragstone.core.jobs import Notice
-from ragstone.fetch import Fetcher
+from ragstone.fetch.fetcher import Fetcher
 from ragstone.schemas.jobs import WebhookSchema
 from ragstone.settings.tree import FetchSettings, JobSettings
 

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from ragstone.settings.tree import LimitSettings
 
 if TYPE_CHECKING:
-    from ragstone.fetch import Fetcher
+    from ragstone.fetch.fetcher import Fetcher
 
 
 @dataclass(frozen=True, slots=True)

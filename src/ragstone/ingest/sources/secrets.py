@@ -16,7 +16,7 @@ from urllib.parse import quote, quote_plus
 from ragstone.core.errors import AddressRefused, RagstoneError
 from ragstone.core.protocols import Source
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.fetch import canonical_url
+from ragstone.fetch.urls import canonical_url
 
 LEAST = 4
 """Shorter values stand in too many words by chance."""

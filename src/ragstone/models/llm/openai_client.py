@@ -10,13 +10,9 @@ import os
 import socket
 import threading
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Literal, TypeVar
-from urllib.parse import urlsplit
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
-
+from ragstone.fetch.calls import RetryPolicy, Sleep, host_of
 from ragstone.settings.tree import RemoteModel
 
 T = TypeVar("T")
@@ -52,10 +48,10 @@ HINTS: dict[Reason, str] = {
 class CallFailed(Exception):
     """A call that brought nothing, and why; adapters turn it into the error of their seam."""
 
-    def __init__(self, reason: Reason, message: str, *, wait: float | None = None) -> None:
+    def __init__(self, reason: Reason, message: str, *, retry_header: str | None = None) -> None:
         super().__init__(message)
         self.reason = reason
-        self.wait = wait
+        self.retry_header = retry_header
 
     @property
     def hint(self) -> str:
@@ -65,10 +61,9 @@ class CallFailed(Exception):
 class OpenAIService:
     """A service at one address, with its key, timeout and retries."""
 
-    def __init__(
-        self, settings: RemoteModel, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    ) -> None:
+    def __init__(self, settings: RemoteModel, *, sleep: Sleep = asyncio.sleep) -> None:
         self._settings = settings
+        self._retries = RetryPolicy(attempts=settings.retries + 1, longest_wait=LONGEST_WAIT)
         self._sleep = sleep
         self._connecting = threading.Lock()
         self._client: Any = None
@@ -81,8 +76,7 @@ class OpenAIService:
     @property
     def host(self) -> str:
         """The address as it may be shown: without user, password or query."""
-        parts = urlsplit(self.base_url)
-        return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+        return host_of(self.base_url)
 
     @property
     def timeout(self) -> float:
@@ -94,18 +88,13 @@ class OpenAIService:
         client = await asyncio.to_thread(self._connect)
         try:
             async with asyncio.timeout(seconds):
-                async for attempt in AsyncRetrying(
-                    retry=retry_if_exception(lambda e: isinstance(e, CallFailed) and e.reason in PASSING),
-                    stop=stop_after_attempt(self._settings.retries + 1),
-                    wait=_pause,
-                    sleep=self._sleep,
-                    reraise=True,
-                ):
-                    with attempt:
-                        return await self._attempt(client, request)
+                return await self._retries.call(
+                    lambda: self._attempt(client, request),
+                    lambda error: isinstance(error, CallFailed) and error.reason in PASSING,
+                    self._sleep,
+                )
         except TimeoutError:
             raise self._failed("slow", f"did not answer within {seconds:g} s") from None
-        raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def close(self) -> None:
         if self._client is not None:
@@ -170,19 +159,19 @@ class OpenAIService:
                 raise
             raise failure from None
 
-    def _refusal(self, status: int, retry_after: str | None) -> CallFailed:
+    def _refusal(self, status: int, retry_header: str | None) -> CallFailed:
         if status in (401, 403):
             return self._failed("auth", f"refused the API key ({status})")
         if status == 404:
             return self._failed("unknown_model", "does not know the model or the address (404)")
         if status == 429:
-            return self._failed("busy", "is limiting requests (429)", wait=_seconds(retry_after))
+            return self._failed("busy", "is limiting requests (429)", retry_header=retry_header)
         if status in (408, 409) or status >= 500:
-            return self._failed("broken", f"failed ({status})", wait=_seconds(retry_after))
+            return self._failed("broken", f"failed ({status})", retry_header=retry_header)
         return self._failed("refused", f"refused the request ({status})")
 
-    def _failed(self, reason: Reason, what: str, *, wait: float | None = None) -> CallFailed:
-        return CallFailed(reason, f"{self.host} {what}", wait=wait)
+    def _failed(self, reason: Reason, what: str, *, retry_header: str | None = None) -> CallFailed:
+        return CallFailed(reason, f"{self.host} {what}", retry_header=retry_header)
 
 
 def _nobody_there(error: BaseException) -> bool:
@@ -199,23 +188,3 @@ def _nobody_there(error: BaseException) -> bool:
             group = one.exceptions if isinstance(one, BaseExceptionGroup) else ()
             under += [cause for cause in (one.__cause__, one.__context__, *group) if cause is not None]
     return False
-
-
-def _pause(state: RetryCallState) -> float:
-    """What the server asked for, or twice as long each time."""
-    error = state.outcome.exception() if state.outcome else None
-    asked = error.wait if isinstance(error, CallFailed) else None
-    return float(min(asked if asked is not None else 0.5 * 2 ** (state.attempt_number - 1), LONGEST_WAIT))
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    if retry_after is None:
-        return None
-    try:
-        return max(float(retry_after), 0.0)
-    except ValueError:
-        pass
-    try:
-        return max((parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds(), 0.0)
-    except (TypeError, ValueError):
-        return None

@@ -1,31 +1,30 @@
-"""Calls a vector database over HTTP: a deadline per attempt, three attempts, failures in our own words.
-
-Every call that providers make may be made twice. What a server says is repeated only in short and without the key.
-"""
+"""Calls to a vector database over HTTP, each of which may be made twice."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
-import httpx2
 import numpy as np
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
 from ragstone.core.errors import SettingsError, StoreBusy, StoreError
 from ragstone.core.types import Json, Vector
-from ragstone.fetch.retry import passes, pause
+from ragstone.fetch.calls import (
+    WRONG_SHAPE,
+    RetryPolicy,
+    ServiceClient,
+    ServiceReply,
+    Sleep,
+    host_of,
+    is_service_url,
+    is_transient_status,
+    redact,
+)
 from ragstone.settings.tree import Adapter
-
-ATTEMPTS = 3
-LONGEST_REASON = 200
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class Answer(NamedTuple):
@@ -50,13 +49,12 @@ class Account:
 
 
 class RestService:
-    """Keeps connections to a service open. A child process or another event loop gets connections of its own."""
+    """A vector database behind a JSON interface."""
 
     def __init__(self, account: Account, *, sleep: Sleep = asyncio.sleep) -> None:
         self._account = account
         self._sleep = sleep
-        self._client: httpx2.AsyncClient | None = None
-        self._owner: tuple[int, asyncio.AbstractEventLoop] | None = None
+        self._client = ServiceClient(account.timeout)
 
     async def call(
         self,
@@ -68,23 +66,14 @@ class RestService:
         expect: Collection[int] = (),
     ) -> Answer:
         """Make a request, again while it fails for a passing reason; `expect` names refusals that are an answer."""
-        async for attempt in AsyncRetrying(
-            retry=retry_if_exception_type(_Passing),
-            stop=stop_after_attempt(ATTEMPTS),
-            wait=_pause,
-            sleep=self._sleep,
-            reraise=True,
-        ):
-            with attempt:
-                response = await self._attempt(method, url, body, query or {})
-                return self._read(response, expect)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+
+        async def attempt() -> Answer:
+            return self._read(url, await self._attempt(method, url, body, query or {}), expect)
+
+        return await RetryPolicy().call(attempt, lambda error: isinstance(error, ServiceBusy), self._sleep)
 
     async def close(self) -> None:
-        client, owner = self._client, self._owner
-        self._client = self._owner = None
-        if client is not None and owner == _owner():
-            await client.aclose()
+        await self._client.close()
 
     def failure(self, url: str, what: str, *, hint: str = "") -> StoreError:
         """An error of this service that nothing but a change will mend."""
@@ -95,90 +84,71 @@ class RestService:
         """Around code that takes an answer apart: one of another shape is the service's failure."""
         try:
             yield
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        except WRONG_SHAPE as error:
             what = "sent an answer of another shape than its interface says"
             raise self.failure(url, what, hint=self._account.address_hint) from error
 
-    async def _attempt(self, method: str, url: str, body: Json, query: Mapping[str, Any]) -> httpx2.Response:
+    async def _attempt(self, method: str, url: str, body: Json, query: Mapping[str, Any]) -> ServiceReply:
         account = self._account
         content = body if body is None or isinstance(body, bytes) else encoded(body)
         headers = dict(account.headers) | ({} if content is None else {"content-type": "application/json"})
         try:
-            async with asyncio.timeout(account.timeout):
-                return await self._connected().request(
-                    method, url, content=content, params=dict(query), headers=headers
-                )
-        except (TimeoutError, httpx2.TimeoutException):
-            what = f"did not answer within {account.timeout:g} s"
+            return await self._client.send(method, url, content=content, params=dict(query), headers=headers)
+        except TimeoutError as error:
             hint = "raise store.vectors.options.timeout, or see why the service is slow"
-            raise _Passing(self._message(url, what), hint=hint) from None
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise _Passing(self._message(url, "cannot be reached"), hint=account.address_hint) from error
+            raise ServiceBusy(self._message(url, str(error)), hint=hint) from error
+        except ConnectionError as error:
+            raise ServiceBusy(self._message(url, str(error)), hint=account.address_hint) from error
 
-    def _connected(self) -> httpx2.AsyncClient:
-        if self._client is None or self._owner != _owner():
-            self._client = httpx2.AsyncClient(timeout=self._account.timeout)
-            self._owner = _owner()
-        return self._client
-
-    def _read(self, response: httpx2.Response, expect: Collection[int]) -> Answer:
-        status, url = response.status_code, str(response.request.url)
+    def _read(self, url: str, reply: ServiceReply, expect: Collection[int]) -> Answer:
+        status = reply.status
         if status < 300 or status in expect:
-            return Answer(status, self._body(response, url), response.headers)
+            return Answer(status, self._body(reply, url), reply.headers)
         if status in (401, 403):
-            what = f"refused the API key ({status}){self._reason(response)}"
+            what = f"refused the API key ({status}){self._reason(reply)}"
             raise self.failure(url, what, hint=self._account.key_hint)
-        what = f"failed ({status}){self._reason(response)}"
-        if passes(status):
-            raise _Passing(
-                self._message(url, what), hint="try again later", wait=response.headers.get("retry-after")
+        what = f"failed ({status}){self._reason(reply)}"
+        if is_transient_status(status):
+            raise ServiceBusy(
+                self._message(url, what),
+                hint="try again later",
+                retry_header=reply.headers.get("retry-after"),
             )
         raise self.failure(url, what, hint=self._account.address_hint)
 
-    def _body(self, response: httpx2.Response, url: str) -> Json:
-        if not response.content:
+    def _body(self, reply: ServiceReply, url: str) -> Json:
+        if not reply.content:
             return None
         try:
-            return response.json()
+            return json.loads(reply.content)
         except (ValueError, RecursionError):
-            if response.status_code >= 300:
+            if reply.status >= 300:
                 return None
             raise self.failure(
                 url, "sent an answer that is not JSON", hint=self._account.address_hint
             ) from None
 
-    def _reason(self, response: httpx2.Response) -> str:
+    def _reason(self, reply: ServiceReply) -> str:
         try:
-            said = first_message(response.json())
+            said = first_message(json.loads(reply.content))
         except (ValueError, RecursionError):
             return ""
         return f": {self.without_key(said)}" if said else ""
 
     def without_key(self, said: str) -> str:
-        """What a service said, short and without the key that it may have quoted."""
-        if self._account.secret:
-            said = said.replace(self._account.secret, "***")
-        return " ".join(said.split())[:LONGEST_REASON]
+        """Return what a service said, short and without the key that it may have quoted."""
+        return redact(said, self._account.secret)
 
     def _message(self, url: str, what: str) -> str:
-        return f"{self._account.name} at {shown(url)} {what}"
+        return f"{self._account.name} at {host_of(url)} {what}"
 
 
-class _Passing(StoreBusy):
-    """A failure that may be over soon, and how long the server asked to wait."""
+class ServiceBusy(StoreBusy):
+    """A failure that may be over soon, and how long the service asked to wait."""
 
-    def __init__(self, message: str, *, hint: str = "", wait: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: str = "", retry_header: str | None = None) -> None:
         super().__init__(message, hint=hint)
-        self.wait = wait
-
-
-def _pause(state: RetryCallState) -> float:
-    error = state.outcome.exception() if state.outcome else None
-    return pause(state.attempt_number - 1, error.wait if isinstance(error, _Passing) else None)
-
-
-def _owner() -> tuple[int, asyncio.AbstractEventLoop]:
-    return os.getpid(), asyncio.get_running_loop()
+        self.retry_header = retry_header
 
 
 def service_url(adapter: Adapter, default: str | None = None) -> str:
@@ -195,23 +165,12 @@ def service_url(adapter: Adapter, default: str | None = None) -> str:
             f"store.vectors: {adapter.kind} needs an address",
             hint="set store.vectors.url to something like http://host:8080",
         )
-    try:
-        parts = urlsplit(url)
-        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        fits = False
-    if not fits:
+    if not is_service_url(url):
         raise SettingsError(
             f"store.vectors.url of {adapter.kind} is not an address of a web service",
             hint="it looks like http://host:8080 or https://host",
         )
     return url.rstrip("/")
-
-
-def shown(url: str) -> str:
-    """The address as it may be shown: without user, password, path or query."""
-    parts = urlsplit(url)
-    return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 
 
 def encoded(body: Json) -> bytes:

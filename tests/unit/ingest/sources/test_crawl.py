@@ -10,7 +10,7 @@ from tests.doubles.web import Reply, Request, html, redirect
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
-from ragstone.fetch import Fetched
+from ragstone.fetch.exchange import Fetched
 from ragstone.ingest.sources import paging as page_turns
 from ragstone.ingest.sources.web import crawl
 from ragstone.ingest.sources.web.crawl import CrawlConfig, CrawlSource, Links

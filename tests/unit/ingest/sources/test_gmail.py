@@ -15,7 +15,7 @@ from tests.doubles.web import Reply, Request, WebDouble, json_reply
 
 from ragstone.core.errors import FetchError, SourceError
 from ragstone.core.types import Failure, Item, Page
-from ragstone.fetch import Fetcher
+from ragstone.fetch.fetcher import Fetcher
 from ragstone.ingest.parsers.mail.parser import parse_mail
 from ragstone.ingest.sources import paging as page_tokens
 from ragstone.ingest.sources.context import SourceContext

@@ -10,7 +10,7 @@ from tests.doubles.web import WebDouble
 
 from ragstone.core.protocols import Source
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.fetch import Fetcher
+from ragstone.fetch.fetcher import Fetcher
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.settings.tree import FetchSettings, LimitSettings
 

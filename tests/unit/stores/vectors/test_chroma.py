@@ -18,8 +18,9 @@ from tests.doubles.web import Reply, WebDouble, json_reply
 
 from ragstone.core.errors import SettingsError, StoreBusy, StoreCorrupt, StoreError
 from ragstone.core.vectors import Isolation, Place
+from ragstone.fetch.calls import RetryPolicy
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.chroma.client import ATTEMPTS, ChromaClient
+from ragstone.stores.vectors.chroma.client import ChromaClient
 from ragstone.stores.vectors.chroma.provider import ChromaProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.suites.provider_cases import id_of, make_points, new_place
@@ -216,8 +217,8 @@ async def test_a_server_that_is_not_there_is_said_without_the_key(tmp_path: Path
         (401, StoreError, "refused the key", 1),
         (403, StoreError, "refused the key", 1),
         (418, StoreError, "answered with 418", 1),
-        (429, StoreBusy, "answered with 429", ATTEMPTS),
-        (503, StoreBusy, "answered with 503", ATTEMPTS),
+        (429, StoreBusy, "answered with 429", RetryPolicy().attempts),
+        (503, StoreBusy, "answered with 503", RetryPolicy().attempts),
     ],
 )
 async def test_what_a_server_answers_is_put_in_our_words(
@@ -270,7 +271,7 @@ async def test_a_tenant_cannot_reach_another_by_the_id_of_a_point(tmp_path: Path
     await provider.close()
 
 
-@pytest.mark.parametrize(("losses", "comes_back"), [(1, True), (ATTEMPTS, False)])
+@pytest.mark.parametrize(("losses", "comes_back"), [(1, True), (RetryPolicy().attempts, False)])
 def test_a_row_that_is_just_going_is_no_damage_and_one_that_stays_lost_is(
     tmp_path: Path, losses: int, comes_back: bool
 ) -> None:

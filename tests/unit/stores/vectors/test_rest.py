@@ -14,6 +14,7 @@ from tests.doubles.rest import RestDouble
 from tests.doubles.web import Reply, json_reply
 
 from ragstone.core.errors import InputError, SettingsError, StoreBusy, StoreError
+from ragstone.fetch.calls import host_of
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import unit
 from ragstone.stores.vectors.rest import (
@@ -22,7 +23,6 @@ from ragstone.stores.vectors.rest import (
     first_message,
     numbers,
     service_url,
-    shown,
 )
 
 SECRET = "canary-key-1234"
@@ -194,7 +194,7 @@ def test_an_address_that_is_none_is_refused(adapter: Adapter) -> None:
 def test_addresses_are_kept_without_a_slash_and_shown_without_secrets() -> None:
     assert service_url(Adapter(kind="e", url="https://h:1/base/")) == "https://h:1/base"
     assert service_url(Adapter(kind="e"), "https://d") == "https://d"
-    assert shown("https://user:pass@h:1/base?key=1") == "h:1"
+    assert host_of("https://user:pass@h:1/base?key=1") == "h:1"
 
 
 @pytest.mark.parametrize(

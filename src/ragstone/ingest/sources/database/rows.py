@@ -33,6 +33,7 @@ from sqlalchemy.pool import NullPool
 from sqlalchemy.sql.expression import ColumnElement
 
 from ragstone.core.errors import SourceError
+from ragstone.fetch.calls import redact
 
 Row = Mapping[str, Any]
 # What makes a transaction unable to write, and a statement unable to run on, where the database knows how.
@@ -219,10 +220,8 @@ class RowReader:
         return url
 
     def _failed(self, error: BaseException | None) -> SourceError:
-        reason = " ".join(str(error).split())[:300]
-        if self._url.password:
-            reason = reason.replace(str(self._url.password), "***")
+        password = str(self._url.password or "")
         return SourceError(
-            f"database '{self._name}': {reason}",
+            f"database '{self._name}': {redact(str(error), password, most=300)}",
             hint="check the query in a database shell, or the database's address",
         )

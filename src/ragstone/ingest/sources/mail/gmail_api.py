@@ -20,7 +20,7 @@ from ragstone.core.types import Json
 from ragstone.ingest.sources.paging import PageTokens
 
 if TYPE_CHECKING:
-    from ragstone.fetch import Fetcher
+    from ragstone.fetch.fetcher import Fetcher
 
 WHO = "Gmail"
 LIST_SIZE = 500

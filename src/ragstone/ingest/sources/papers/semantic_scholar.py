@@ -11,7 +11,8 @@ from pydantic import Field, SecretStr
 from ragstone.core.clock import parse_moment
 from ragstone.core.errors import FetchError, SourceError
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.fetch import PoliteFetcher, shown
+from ragstone.fetch.polite import PoliteFetcher
+from ragstone.fetch.urls import shown
 from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.web.pages import WebAddress

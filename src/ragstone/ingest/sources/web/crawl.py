@@ -14,8 +14,9 @@ from pydantic import Field
 
 from ragstone.core.errors import AddressRefused, FetchError, SourceError
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
-from ragstone.fetch import Fetched, PoliteFetcher, canonical_url, shown
-from ragstone.fetch.polite import Disallowed
+from ragstone.fetch.exchange import Fetched
+from ragstone.fetch.polite import Disallowed, PoliteFetcher
+from ragstone.fetch.urls import canonical_url, shown
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.paging import PageTurn
 from ragstone.ingest.sources.web.pages import GONE, PageReader, WebAddress, Words, media_type

@@ -15,7 +15,8 @@ from typing import Any
 
 from ragstone.core.errors import AddressRefused, SourceError
 from ragstone.core.ids import content_hash
-from ragstone.fetch import Fetched, canonical_url, shown
+from ragstone.fetch.exchange import Fetched
+from ragstone.fetch.urls import canonical_url, shown
 from ragstone.ingest.parsers.sandbox.isolation import start_isolated
 from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.ingest.parsers.text.decoding import decode

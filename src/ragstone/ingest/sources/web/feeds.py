@@ -13,8 +13,9 @@ from ragstone.core.clock import canonical
 from ragstone.core.errors import FetchError, RagstoneError
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
-from ragstone.fetch import PoliteFetcher, shown
-from ragstone.fetch.retry import passes
+from ragstone.fetch.calls import is_transient_status
+from ragstone.fetch.polite import PoliteFetcher
+from ragstone.fetch.urls import shown
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.web.feed_reading import Entry, Feed, read_feed
 from ragstone.ingest.sources.web.pages import WebAddress, in_known_charset, media_type
@@ -177,7 +178,7 @@ class FeedsSource:
 
 
 def _is_final(problem: FetchError) -> bool:
-    return not problem.retryable or (400 <= problem.status < 500 and not passes(problem.status))
+    return not problem.retryable or (400 <= problem.status < 500 and not is_transient_status(problem.status))
 
 
 def as_page(title: str, body: str) -> bytes:

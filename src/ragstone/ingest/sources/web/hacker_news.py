@@ -14,7 +14,9 @@ from pydantic import Field
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import AddressRefused, FetchError, SourceError
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
-from ragstone.fetch import Fetched, PoliteFetcher, canonical_url, shown
+from ragstone.fetch.exchange import Fetched
+from ragstone.fetch.polite import PoliteFetcher
+from ragstone.fetch.urls import canonical_url, shown
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.web.feeds import as_page
 from ragstone.ingest.sources.web.pages import WebAddress, in_known_charset, media_type

@@ -17,7 +17,8 @@ from ragstone.core.clock import canonical, now
 from ragstone.core.errors import AddressRefused, FetchError
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Failure, Item, Json, failure_of
-from ragstone.fetch import Fetched, canonical_url, shown
+from ragstone.fetch.exchange import Fetched
+from ragstone.fetch.urls import canonical_url, shown
 
 GONE = (404, 410)
 # Encodings that the web really uses: others of Python's are slow on hostile input or are no encodings of text.

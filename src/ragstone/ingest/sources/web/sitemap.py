@@ -13,8 +13,9 @@ from pydantic import Field
 
 from ragstone.core.errors import AddressRefused, FetchError, RagstoneError, SourceError
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
-from ragstone.fetch import PoliteFetcher, canonical_url, shown
 from ragstone.fetch.exchange import Damaged, TooLarge, unzip
+from ragstone.fetch.polite import PoliteFetcher
+from ragstone.fetch.urls import canonical_url, shown
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.paging import PageTurn
 from ragstone.ingest.sources.web.pages import PageReader, WebAddress, Words

@@ -8,7 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.fetch import PoliteFetcher, shown
+from ragstone.fetch.polite import PoliteFetcher
+from ragstone.fetch.urls import shown
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.web.pages import PageReader, WebAddress
 from ragstone.settings.base import Section

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
 
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential
-
 from ragstone.core.errors import (
     ModelMismatch,
     RagstoneError,
@@ -23,6 +21,7 @@ from ragstone.core.errors import (
     StoreFull,
 )
 from ragstone.core.remedies import Action, Remedy
+from ragstone.fetch.calls import RetryPolicy, is_transient_status
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import check_options, seconds_option
 from ragstone.stores.vectors.chroma.folder import disown, own, remove_dropped
@@ -80,7 +79,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _refused(status: int, where: str) -> StoreError:
     if status in (401, 403):
         return StoreError(f"{where} refused the key", hint="check store.vectors.api_key")
-    if status in (408, 429) or status >= 500:
+    if is_transient_status(status):
         return StoreBusy(f"{where} answered with {status}", hint="try again later")
     return StoreError(f"{where} answered with {status}", hint=SERVER_HINT)
 
@@ -96,7 +95,6 @@ def _failed(error: Exception, where: str) -> StoreError:
 T = TypeVar("T")
 Client = Any
 """A `chromadb.api.ServerAPI`; the library is imported when the first one is opened."""
-ATTEMPTS = 3
 _engine_pid: int | None = None
 """The process whose threads Chroma's engine runs in; a child that was forked from it has none of them."""
 
@@ -138,14 +136,8 @@ class ChromaClient:
 
     def run(self, work: Callable[[Client], T]) -> T:
         """What `work` returns for the open client; tried again when that may help, and failing in our words."""
-        attempts = Retrying(
-            stop=stop_after_attempt(ATTEMPTS) | stop_after_delay(self._timeout),
-            wait=wait_exponential(0.05, max=1),
-            retry=retry_if_exception(_may_pass),
-            reraise=True,
-        )
-        result: T = attempts(self._attempt, work)
-        return result
+        policy = RetryPolicy(first_wait=0.05, longest_wait=1.0, seconds=self._timeout)
+        return policy.call_blocking(lambda: self._attempt(work), _may_pass)
 
     def tidy(self) -> None:
         """Remove from the folder what Chroma leaves of dropped collections."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import importlib
 import logging
 import os
@@ -15,15 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from tenacity import (
-    Retrying,
-    retry_if_exception_type,
-    stop_after_attempt,
-    stop_after_delay,
-    wait_exponential,
-)
-
 from ragstone.core.errors import SettingsError, StoreBusy, StoreError, StoreFull
+from ragstone.fetch.calls import RetryPolicy, redact
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.milvus.options import MilvusOptions, without_credentials
 
@@ -92,7 +84,6 @@ def _socket_in(folder: Path) -> Path:
 Answer = TypeVar("Answer")
 THREADS = 8
 FOLDER = "milvus.db"
-ATTEMPTS = 3
 NO_CONNECTION, RATE_LIMITED, NO_COLLECTION, NOT_LOADED, NO_PARTITION = 2, 8, 100, 101, 200
 PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED")
 FORBIDDEN = ("UNAUTHENTICATED", "PERMISSION_DENIED")
@@ -154,14 +145,10 @@ class MilvusCalls:
             engine.close()
 
     def _answer(self, request: Callable[[Any], Answer], collection: str) -> Answer:
-        retrying = Retrying(
-            retry=retry_if_exception_type(StoreBusy),
-            stop=stop_after_attempt(ATTEMPTS) | stop_after_delay(self._options.timeout),
-            wait=wait_exponential(multiplier=0.1, max=2),
-            reraise=True,
+        policy = RetryPolicy(first_wait=0.1, longest_wait=2.0, seconds=self._options.timeout)
+        return policy.call_blocking(
+            lambda: self._attempt(request, collection), lambda error: isinstance(error, StoreBusy)
         )
-        answer: Answer = retrying(self._attempt, request, collection)
-        return answer
 
     def _attempt(self, request: Callable[[Any], Answer], collection: str) -> Answer:
         from pymilvus.exceptions import MilvusException
@@ -227,12 +214,9 @@ class MilvusCalls:
         return ""
 
     def _reason(self, error: Exception) -> str:
-        """What Milvus said, without the key that it may have quoted."""
+        """Return what Milvus said, without the key that it may have quoted."""
         said = str(getattr(error, "message", "") or error)
-        for secret in filter(None, (self._token, urlsplit(self._url or "").password)):
-            for form in (secret, base64.b64encode(secret.encode()).decode()):
-                said = said.replace(form, "***")
-        return " ".join(said.split())[:300]
+        return redact(said, self._token, urlsplit(self._url or "").password, most=300)
 
 
 def _load_library(embedded: bool) -> Any:

@@ -10,8 +10,9 @@ from typing import Any
 from ragstone.core.errors import ModelMismatch, SettingsError, StoreBusy
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json
+from ragstone.fetch.calls import Sleep
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.rest import RestService, Sleep, service_url
+from ragstone.stores.vectors.rest import RestService, service_url
 
 CONTROL_PLANE = "https://api.pinecone.io"
 CLOUDS = ("aws", "azure", "gcp")

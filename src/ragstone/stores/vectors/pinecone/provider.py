@@ -14,6 +14,7 @@ from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, Json, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.fetch.calls import Sleep
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import (
     check_dimension,
@@ -33,7 +34,7 @@ from ragstone.stores.vectors.pinecone.index import (
     mismatch,
 )
 from ragstone.stores.vectors.pinecone.records import batches, point_of, prefix_of
-from ragstone.stores.vectors.rest import Account, Answer, RestService, Sleep, numbers
+from ragstone.stores.vectors.rest import Account, Answer, RestService, numbers
 from ragstone.stores.vectors.terms import All, Condition, Has, Lacks, Some, can_say, condition
 
 

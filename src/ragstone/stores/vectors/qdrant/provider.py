@@ -16,6 +16,7 @@ from ragstone.core.filters import Filter
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Candidate, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point, Words
+from ragstone.fetch.calls import Sleep
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import (
     check_dimension,
@@ -29,7 +30,7 @@ from ragstone.stores.vectors.qdrant.engine import ClientEngine, CollectionMissin
 from ragstone.stores.vectors.qdrant.filters import Condition, all_of, can_translate, equals, translate
 from ragstone.stores.vectors.qdrant.local import LocalCalls
 from ragstone.stores.vectors.qdrant.points import belongs, collection_of, physical_id, to_point, to_stored
-from ragstone.stores.vectors.qdrant.server import ServerCalls, Sleep
+from ragstone.stores.vectors.qdrant.server import ServerCalls
 
 T = TypeVar("T")
 BATCH = 256

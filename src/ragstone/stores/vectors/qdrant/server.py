@@ -8,40 +8,20 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception_type,
-    stop_after_attempt,
-    stop_before_delay,
-)
-from tenacity.stop import stop_base
-
-from ragstone.core.errors import SettingsError, StoreBusy, StoreError
+from ragstone.core.errors import SettingsError, StoreError
 from ragstone.core.vectors import Health
-from ragstone.fetch.retry import passes, pause
+from ragstone.fetch.calls import RetryPolicy, Sleep, connection_owner, is_transient_status
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant.engine import CollectionMissing
+from ragstone.stores.vectors.rest import ServiceBusy
 
-ATTEMPTS = 3
 GRPC_PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL", "UNKNOWN")
 UNREADABLE = (ValueError, TypeError, AttributeError, AssertionError, RecursionError)
 CHECK_ADDRESS = "check store.vectors.url and that the server runs"
-
-Sleep = Callable[[float], Awaitable[None]]
-
-
-class ServerBusy(StoreBusy):
-    """The same may succeed later, and how long the server asked to wait."""
-
-    def __init__(self, message: str, *, hint: str = "", wait: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.wait = wait
 
 
 class ServerCalls:
@@ -65,12 +45,11 @@ class ServerCalls:
     async def read(self, collection: str, request: Callable[[Any], Any]) -> Any:
         """Make a request; all attempts together get the time of one."""
         ends = asyncio.get_running_loop().time() + self._timeout
-        stop = stop_after_attempt(ATTEMPTS) | stop_before_delay(self._timeout)
-        return await self._retrying(stop)(self._attempt, request, ends)
+        return await self._retry(RetryPolicy(seconds=self._timeout), request, ends)
 
     async def write(self, collection: str, request: Callable[[Any], Any]) -> Any:
         """Make a request that may be made twice, with the whole time for each attempt."""
-        return await self._retrying(stop_after_attempt(ATTEMPTS))(self._attempt, request)
+        return await self._retry(RetryPolicy(), request)
 
     async def health(self) -> Health:
         info = await self.read("", lambda client: client.info())
@@ -83,12 +62,15 @@ class ServerCalls:
 
     async def close(self) -> None:
         client, owner, self._client = self._client, self._owner, None
-        if client is not None and owner == _here():
+        if client is not None and owner == connection_owner():
             await client.close()
 
-    def _retrying(self, stop: stop_base) -> AsyncRetrying:
-        passing = retry_if_exception_type(ServerBusy)
-        return AsyncRetrying(retry=passing, stop=stop, wait=_pause, sleep=self._sleep, reraise=True)
+    async def _retry(
+        self, policy: RetryPolicy, request: Callable[[Any], Any], ends: float | None = None
+    ) -> Any:
+        return await policy.call(
+            lambda: self._attempt(request, ends), lambda error: isinstance(error, ServiceBusy), self._sleep
+        )
 
     async def _attempt(self, request: Callable[[Any], Any], ends: float | None = None) -> Any:
         from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
@@ -104,7 +86,7 @@ class ServerCalls:
         except UnexpectedResponse as error:
             raise self._refusal(error.status_code or 0, error.content, error.headers) from None
         except ResourceExhaustedResponse as error:
-            raise self._busy("is limiting requests", wait=str(error.retry_after_s)) from None
+            raise self._busy("is limiting requests", retry_header=str(error.retry_after_s)) from None
         except QdrantException:
             raise self._busy("is limiting requests") from None
         except UNREADABLE as error:
@@ -117,7 +99,7 @@ class ServerCalls:
 
     def _connected(self) -> Any:
         """The client, made anew after a fork or in another event loop: neither can use the old connections."""
-        if self._client is None or self._owner != _here():
+        if self._client is None or self._owner != connection_owner():
             from qdrant_client import AsyncQdrantClient
 
             # As a header, since the client would warn of a key without https on every start; `health` says it once.
@@ -130,7 +112,7 @@ class ServerCalls:
                 grpc_port=self._grpc_port,
                 check_compatibility=False,
             )
-            self._owner = _here()
+            self._owner = connection_owner()
         return self._client
 
     def _lost(self, source: Exception) -> StoreError:
@@ -147,8 +129,8 @@ class ServerCalls:
             return self._failed(f"refused the api_key ({status})", "check store.vectors.api_key")
         if status == 404 and _is_qdrants(content):
             return CollectionMissing()
-        if passes(status):
-            return self._busy(f"failed ({status})", wait=headers.get("retry-after"))
+        if is_transient_status(status):
+            return self._busy(f"failed ({status})", retry_header=headers.get("retry-after"))
         if status in (400, 409, 413, 422) and _is_qdrants(content):
             return self._failed(f"refused the request ({status})", "the server's log says why")
         return self._strange(f"answered {status}")
@@ -166,12 +148,14 @@ class ServerCalls:
             return self._busy(f"failed ({code})", hint=CHECK_ADDRESS)
         return self._failed(f"refused the request ({code})", "the server's log says why")
 
-    def _slow(self) -> ServerBusy:
+    def _slow(self) -> ServiceBusy:
         hint = "raise store.vectors.options.timeout"
         return self._busy(f"did not answer within {self._timeout:g} s", hint=hint)
 
-    def _busy(self, what: str, *, hint: str = "try again later", wait: str | None = None) -> ServerBusy:
-        return ServerBusy(f"Qdrant at {self.address} {what}", hint=hint, wait=wait)
+    def _busy(
+        self, what: str, *, hint: str = "try again later", retry_header: str | None = None
+    ) -> ServiceBusy:
+        return ServiceBusy(f"Qdrant at {self.address} {what}", hint=hint, retry_header=retry_header)
 
     def _strange(self, what: str) -> StoreError:
         return self._failed(f"{what}, as a Qdrant server does not", CHECK_ADDRESS)
@@ -195,18 +179,9 @@ def _address(url: str) -> str:
     return f"{parts.scheme}://{host}:{port or 6333}{parts.path.rstrip('/')}"
 
 
-def _here() -> tuple[int, asyncio.AbstractEventLoop]:
-    return os.getpid(), asyncio.get_running_loop()
-
-
 def _is_qdrants(content: bytes) -> bool:
     """Whether an error is Qdrant's own: any web server can say 404, and that is no empty collection."""
     try:
         return isinstance(json.loads(content)["status"]["error"], str)
     except (ValueError, KeyError, TypeError):
         return False
-
-
-def _pause(state: RetryCallState) -> float:
-    error = state.outcome.exception() if state.outcome else None
-    return pause(state.attempt_number - 1, error.wait if isinstance(error, ServerBusy) else None)

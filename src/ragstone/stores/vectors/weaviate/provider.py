@@ -13,6 +13,7 @@ from ragstone.core.filters import Filter
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Candidate, Json, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.fetch.calls import Sleep
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import (
     check_dimension,
@@ -22,7 +23,7 @@ from ragstone.stores.vectors.checks import (
     real_ids,
     unit,
 )
-from ragstone.stores.vectors.rest import Sleep, numbers
+from ragstone.stores.vectors.rest import numbers
 from ragstone.stores.vectors.weaviate.schema import (
     SLOTS,
     between,

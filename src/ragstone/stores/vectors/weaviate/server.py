@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from ragstone.core.errors import SettingsError, StoreBusy
 from ragstone.core.types import Json
+from ragstone.fetch.calls import Sleep
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import seconds_option
-from ragstone.stores.vectors.rest import Account, RestService, Sleep, encoded, first_message, service_url
+from ragstone.stores.vectors.rest import Account, RestService, encoded, first_message, service_url
 
 OLDEST = (1, 27)
 CONSISTENCY = ("ALL", "QUORUM", "ONE")
