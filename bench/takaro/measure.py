@@ -19,7 +19,7 @@ from ragstone.engine import Engine
 from ragstone.evaluate.metrics import paired_bootstrap
 from ragstone.evaluate.runner import Row as Scored
 from ragstone.evaluate.runner import evaluate
-from ragstone.ingest.sources.files.listing import found_at
+from ragstone.ingest.sources.files.listing import scan_paths
 from ragstone.models.weights.artefacts import cache_folder
 from ragstone.query.request import Arm
 from ragstone.settings.load import read_profile
@@ -62,7 +62,7 @@ async def _measured(folder: Path, variant: str, labels: Labels) -> dict[str, Sco
     # Kept: what has not changed since the last run is not embedded again.
     place = cache_folder(None) / "bench" / f"takaro-{profile}"
     async with open_engine(_settings(profile, sections, place)) as engine:
-        items, listings = await found_at([folder], engine.settings.limits)
+        items, listings = await scan_paths([folder], engine.settings.limits)
         report = await engine.ingest_items(_with_page_ids(items, folder), listings=listings)
         print(f"  {variant}: {report.documents} pages, {report.chunks} chunks", file=sys.stderr)
         return {

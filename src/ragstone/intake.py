@@ -38,7 +38,7 @@ from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import Preparer, find_unusable
 from ragstone.ingest.report import RunReport
 from ragstone.ingest.sources import check_without_variables, unset_variables
-from ragstone.ingest.sources.files.listing import found_at
+from ragstone.ingest.sources.files.listing import scan_paths
 from ragstone.ingest.sources.files.overlaps import Overlaps, find_overlaps
 from ragstone.ingest.uploads import SOURCE, check_external_id, check_upload
 from ragstone.ingest.work import JobBatch, WorkItem
@@ -137,7 +137,7 @@ class Intake:
             scope = await tx.open_kb(name)
         seed = await self._gate.seed(owner)
         diff = SourceDiff(self._ledger, self._preparer(), owner, scope, RunReport(), seed=seed)
-        entries, listings = await found_at(paths, self._settings.limits)
+        entries, listings = await scan_paths(paths, self._settings.limits)
         for listing in listings:
             await diff.expect_listing(listing)
         queued, failed = [], []

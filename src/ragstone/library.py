@@ -44,9 +44,9 @@ class Library(EmbeddingKeeper):
         on_progress: OnProgress | None = None,
     ) -> IngestReport:
         """Take in files and folders; what has not changed since is left alone, what is gone from a folder goes."""
-        from ragstone.ingest.sources.files.listing import found_at
+        from ragstone.ingest.sources.files.listing import scan_paths
 
-        items, listings = await found_at(paths, self.settings.limits)
+        items, listings = await scan_paths(paths, self.settings.limits)
         return await self.ingest_items(
             items, tenant=tenant, kb=kb, on_progress=on_progress, listings=listings
         )
@@ -88,9 +88,9 @@ class Library(EmbeddingKeeper):
     ) -> IngestReport:
         """What `ingest` would do: files are read, no model is asked and nothing is written."""
         from ragstone.ingest.dry_run import dry_run
-        from ragstone.ingest.sources.files.listing import found_at
+        from ragstone.ingest.sources.files.listing import scan_paths
 
-        items, listings = await found_at(paths, self.settings.limits)
+        items, listings = await scan_paths(paths, self.settings.limits)
         owner = await self._owner(tenant)
         scope = await self._parts.ledger.kb(owner, self._name(kb))
         return await dry_run(

@@ -10,7 +10,7 @@ import pytest
 from tests.doubles.web import WebDouble, html, xml
 
 from ragstone import Engine, Settings, open_engine
-from ragstone.ingest.sources.secrets import Veil
+from ragstone.ingest.sources.secrets import SecretMask
 from ragstone.testing.fakes import FakeEmbedder
 
 SECRET = "canary-4711"
@@ -72,7 +72,7 @@ async def test_documents_with_a_secret_in_their_address_keep_their_ids_and_lose_
 ) -> None:
     await add(engine, web)
     with monkeypatch.context() as earlier:
-        earlier.setattr(Veil, "learn", lambda *_: None)
+        earlier.setattr(SecretMask, "learn", lambda *_: None)
         await sync(engine)
     before = await engine.documents()
     assert all(SECRET in one.external_id and SECRET in str(one.metadata) for one in before)

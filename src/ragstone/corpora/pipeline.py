@@ -19,7 +19,7 @@ from ragstone.settings.tree import ChunkingSettings, LimitSettings, Settings
 if TYPE_CHECKING:
     # Only builds need these: whoever looks after files starts the sooner.
     from ragstone.ingest.pipeline import IngestPipeline
-    from ragstone.ingest.sources.files.walk import Found
+    from ragstone.ingest.sources.files.walk import FoundFile
     from ragstone.stores.factory import Stores
 
 SOURCE = "corpus"
@@ -71,7 +71,7 @@ class BuildPipelines:
         return embedder, embedder.model.id
 
 
-def read_corpus(found: Found, limits: LimitSettings) -> Iterator[Item | Failure]:
+def read_corpus(found: FoundFile, limits: LimitSettings) -> Iterator[Item | Failure]:
     """The documents of a corpus: most often one."""
     from ragstone.ingest.sources.files.reading import read_documents
 

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ids import check_name
-from ragstone.ingest.sources.files.walk import Found, as_text, real
+from ragstone.ingest.sources.files.walk import FoundFile, as_text, real
 from ragstone.settings.tree import Settings
 from ragstone.stores.corpus.files import DATA, USUAL
 
@@ -24,7 +24,7 @@ OPEN = Path("/dev/fd")
 class Corpus:
     """A corpus that is open: what is read is what was looked at, even if its path leads elsewhere by now."""
 
-    found: Found
+    found: FoundFile
     descriptor: int
 
     def close(self) -> None:
@@ -54,7 +54,7 @@ def find_corpus(settings: Settings, tenant: str, corpus_path: str) -> Corpus:
             ) from error
         if descriptor is not None:
             shown = as_text(relative.as_posix())
-            return Corpus(Found(OPEN / str(descriptor), shown, shown), descriptor)
+            return Corpus(FoundFile(OPEN / str(descriptor), shown, shown), descriptor)
     raise NotFoundError(f"there is no corpus {corpus_path!r} in the data root", hint=HINT)
 
 

@@ -18,7 +18,7 @@ MAX_FILES = 1000
 """A gzip body may be several files one after the other; a bomb is very many."""
 
 
-class TooLarge(Exception):
+class BodyTooLarge(Exception):
     """More bytes than the limit."""
 
 
@@ -29,7 +29,7 @@ class Damaged(Exception):
 async def read_body(parts: AsyncIterable[bytes], encoding: str, limit: int, declared: int = 0) -> bytes:
     """All of a body, unpacked. What is declared, what is sent and what it unpacks to must all fit the limit."""
     if declared > limit:
-        raise TooLarge
+        raise BodyTooLarge
     unpack = _unpacker(encoding)
     received = size = 0
     kept: list[bytes] = []
@@ -39,9 +39,9 @@ async def read_body(parts: AsyncIterable[bytes], encoding: str, limit: int, decl
             size += len(piece)
             kept.append(piece)
             if size > limit:
-                raise TooLarge
+                raise BodyTooLarge
         if received > limit:
-            raise TooLarge
+            raise BodyTooLarge
     if unpack and received:
         unpack.finish()
     return b"".join(kept)
@@ -57,7 +57,7 @@ def unzip(content: bytes, limit: int) -> bytes:
             size += len(piece)
             kept.append(piece)
             if size > limit:
-                raise TooLarge
+                raise BodyTooLarge
     unpack.finish()
     return b"".join(kept)
 
@@ -76,7 +76,7 @@ class Unpacker:
             if self._stream is None or self._stream.eof:
                 self._files += 1
                 if self._files > MAX_FILES:
-                    raise TooLarge
+                    raise BodyTooLarge
                 self._stream = self._start(data)
             try:
                 piece = self._stream.decompress(data, STEP)
@@ -238,7 +238,7 @@ async def _content(request: Request, response: httpcore2.Response, headers: Mapp
         return await read_body(
             response.aiter_stream(), headers.get("content-encoding", ""), request.max_bytes, length
         )
-    except TooLarge:
+    except BodyTooLarge:
         raise FetchError(
             f"{request.shown} is larger than {request.max_bytes / 1024 / 1024:g} MB",
             hint="raise fetch.max_mb, or leave it out",

@@ -29,7 +29,7 @@ from ragstone.ingest.outcomes import twin_of
 from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.ingest.prepare import Preparer, find_unusable
 from ragstone.ingest.report import RunReport, describe_skipped
-from ragstone.ingest.sources.secrets import Veil, VeiledSource
+from ragstone.ingest.sources.secrets import MaskedSource, SecretMask
 from ragstone.ingest.work import JobBatch, WorkItem
 
 PAGE_SECONDS = 900.0
@@ -100,8 +100,8 @@ class Sync:
     async def run(self, source: Source, *, afresh: bool = False) -> SyncReport:
         """Read the source from its cursor on, or from the beginning; each page is taken in whole or not at all."""
         self.afresh = afresh
-        if isinstance(source, VeiledSource) and source.veil.is_bare(self.record.cursor):
-            await self._rename(source.veil)
+        if isinstance(source, MaskedSource) and source.mask.contains_secret(self.record.cursor):
+            await self._rename(source.mask)
         tally, lists_all = RunReport(), True
         diff = SourceDiff(self.ledger, self.preparer, self.tenant, self.kb, tally, self.ticket, self.seed)
         async for page in _in_time(source.fetch(None if afresh else self.record.cursor), self.record.name):
@@ -149,17 +149,17 @@ class Sync:
         lost = {failure.uri for failure in report.unread}
         return lists_all or (isinstance(self._listed, frozenset) and self._listed <= lost)
 
-    async def _rename(self, veil: Veil) -> None:
+    async def _rename(self, mask: SecretMask) -> None:
         """Documents from before values of variables were hidden are found under their new ids from now on."""
         there = await self.ledger.belongings(self.tenant, self.kb, self.record.name)
         for external_id, (identity, _) in there.items():
             document = await self.ledger.document(self.tenant, identity)
-            if document is None or not veil.is_bare([external_id, document.uri]):
+            if document is None or not mask.contains_secret([external_id, document.uri]):
                 continue
             async with self.ledger.transaction(self.tenant) as tx:
                 await self._check_lease(tx)
                 await tx.move(
-                    identity, veil.hide_in_addresses(external_id), veil.hide_in_addresses(document.uri)
+                    identity, mask.hide_in_addresses(external_id), mask.hide_in_addresses(document.uri)
                 )
 
     async def _drop_stale(self, jobs: Mapping[str, Job], removed: Container[str]) -> dict[str, Job]:

@@ -15,9 +15,9 @@ from pydantic_core import ErrorDetails
 from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import Source
 from ragstone.core.registry import Registry
-from ragstone.ingest.sources.config_errors import wrong_setting
+from ragstone.ingest.sources.config_errors import explain_config_error
 from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.secrets import Veil, VeiledSource
+from ragstone.ingest.sources.secrets import MaskedSource, SecretMask
 from ragstone.settings.base import Section
 
 KINDS = {
@@ -52,14 +52,14 @@ def build_source(
     """
     made = SOURCES.load(kind)
     env = os.environ if environment is None else environment
-    veil = Veil()
-    expanded = {key: _expanded(f"{name}.{key}", value, env, veil) for key, value in config.items()}
+    mask = SecretMask()
+    expanded = {key: _expand(f"{name}.{key}", value, env, mask) for key, value in config.items()}
     configured = config_class(made)
     try:
         source = cast("Source", made(configured.model_validate(expanded), name, context))
     except ValidationError as error:
-        raise wrong_setting(_problems(error), name, configured, config, veil) from error
-    return VeiledSource(source, veil) if veil else source
+        raise explain_config_error(_problems(error), name, configured, config, mask) from error
+    return MaskedSource(source, mask) if mask else source
 
 
 def unset_variables(value: Any, environment: Mapping[str, str] | None = None) -> list[str]:
@@ -76,11 +76,11 @@ def unset_variables(value: Any, environment: Mapping[str, str] | None = None) ->
 def check_without_variables(kind: str, name: str, config: Mapping[str, Any]) -> None:
     """Refuse a configuration that is wrong whatever the variables that are not set here will be."""
     configured = config_class(SOURCES.load(kind))
-    veil = Veil()
+    mask = SecretMask()
     env = {**os.environ, **{one: one for one in unset_variables(config)}}
     try:
         configured.model_validate(
-            {key: _expanded(f"{name}.{key}", value, env, veil) for key, value in config.items()}
+            {key: _expand(f"{name}.{key}", value, env, mask) for key, value in config.items()}
         )
     except ValidationError as error:
         # What concerns several settings at once may be right when all of them are known.
@@ -90,7 +90,7 @@ def check_without_variables(kind: str, name: str, config: Mapping[str, Any]) -> 
             if one["loc"] and not unset_variables(config.get(str(one["loc"][0])))
         ]
         if sure:
-            raise wrong_setting(sure, name, configured, config, veil) from error
+            raise explain_config_error(sure, name, configured, config, mask) from error
 
 
 def config_class(made: type) -> type[Section]:
@@ -100,11 +100,11 @@ def config_class(made: type) -> type[Section]:
     return cast("type[Section]", found)
 
 
-def _expanded(key: str, value: Any, env: Mapping[str, str], veil: Veil) -> Any:
+def _expand(key: str, value: Any, env: Mapping[str, str], mask: SecretMask) -> Any:
     if isinstance(value, Mapping):
-        return {inner: _expanded(f"{key}.{inner}", item, env, veil) for inner, item in value.items()}
+        return {inner: _expand(f"{key}.{inner}", item, env, mask) for inner, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_expanded(key, item, env, veil) for item in value]
+        return [_expand(key, item, env, mask) for item in value]
     if not isinstance(value, str):
         return value
     text, done = "", 0
@@ -122,7 +122,7 @@ def _expanded(key: str, value: Any, env: Mapping[str, str], veil: Veil) -> Any:
         text += found
         done = match.end()
     text += value[done:]
-    veil.learn(text, taken)
+    mask.learn(text, taken)
     return text
 
 

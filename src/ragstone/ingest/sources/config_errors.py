@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.registry import nearest
-from ragstone.ingest.sources.secrets import Veil
+from ragstone.ingest.sources.secrets import SecretMask
 from ragstone.settings.base import Section
 
 LONGEST = 80
@@ -30,12 +30,12 @@ EXPECTED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 """What a value has to be, by pydantic's name of the problem, whole or up to its first `_`."""
 
 
-def wrong_setting(
+def explain_config_error(
     problems: Sequence[ErrorDetails],
     name: str,
     configured: type[Section],
     given: Mapping[str, Any],
-    veil: Veil,
+    mask: SecretMask,
 ) -> SettingsError:
     """The first of the problems in words; `given` is the configuration as it was written."""
     # A misspelt key comes before a missing one: most often they are the same.
@@ -47,11 +47,11 @@ def wrong_setting(
         return SettingsError(f"source '{name}' has no setting '{key}'", hint=nearest(key, keys) or hint)
     if first["type"] == "missing":
         return SettingsError(f"source '{name}' needs the setting '{key}'", hint=hint)
-    said = veil.hide_in_addresses(_said(first, configured, given))
+    said = mask.hide_in_addresses(_describe_problem(first, configured, given))
     return SettingsError(f"source '{name}', setting '{key}': {said}", hint=hint)
 
 
-def _said(problem: ErrorDetails, configured: type[Section], given: Mapping[str, Any]) -> str:
+def _describe_problem(problem: ErrorDetails, configured: type[Section], given: Mapping[str, Any]) -> str:
     kind = problem["type"]
     expected = EXPECTED.get(kind) or (
         EXPECTED.get(kind.partition("_")[0])

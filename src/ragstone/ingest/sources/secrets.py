@@ -26,7 +26,7 @@ _KEPT = r"(?P<host>https?://[^/?#\s$]*)"
 _ESCAPE = "${}"
 
 
-class Veil:
+class SecretMask:
     """Knows what is hidden and behind which name."""
 
     def __init__(self) -> None:
@@ -64,14 +64,16 @@ class Veil:
         """Other text is left alone: a value may be a word that a title has by chance."""
         return self.hide(text) if "://" in text else text
 
-    def is_bare(self, value: Json) -> bool:
+    def contains_secret(self, value: Json) -> bool:
         """Whether a text or anything in a value holds what is to be hidden."""
         if isinstance(value, str):
             rest = self._references.sub("\n", value)
             return any(found[0] in self._names for found in self._values.finditer(rest))
         if isinstance(value, Mapping):
-            return any(self.is_bare(key) or self.is_bare(inner) for key, inner in value.items())
-        return isinstance(value, list | tuple) and any(self.is_bare(inner) for inner in value)
+            return any(
+                self.contains_secret(key) or self.contains_secret(inner) for key, inner in value.items()
+            )
+        return isinstance(value, list | tuple) and any(self.contains_secret(inner) for inner in value)
 
     @cached_property
     def _values(self) -> re.Pattern[str]:
@@ -92,40 +94,40 @@ def _spellings(value: str) -> list[str]:
     return [one for one in dict.fromkeys(found) if len(one) >= LEAST]
 
 
-class VeiledSource:
+class MaskedSource:
     """A source whose addresses hold what may not be stored."""
 
-    def __init__(self, source: Source, veil: Veil) -> None:
+    def __init__(self, source: Source, mask: SecretMask) -> None:
         self._source = source
-        self.veil = veil
+        self.mask = mask
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
         """What the source has. Raises what it raises, with nothing hidden in the message."""
         # A bare value in a cursor is from before it was hidden: what was made then is to be made anew.
-        known = None if self.veil.is_bare(cursor) else _mapped(cursor, self.veil.show)
+        known = None if self.mask.contains_secret(cursor) else _map_text(cursor, self.mask.show)
         try:
             async for page in self._source.fetch(known):
-                yield self._veiled(page)
+                yield self._mask_page(page)
         except RagstoneError as error:
-            error.args = (self.veil.hide_in_addresses(str(error)),)
-            error.hint = self.veil.hide_in_addresses(error.hint)
+            error.args = (self.mask.hide_in_addresses(str(error)),)
+            error.hint = self.mask.hide_in_addresses(error.hint)
             raise
 
     async def close(self) -> None:
         await self._source.close()
 
-    def _veiled(self, page: Page) -> Page:
-        hide = self.veil.hide_in_addresses
+    def _mask_page(self, page: Page) -> Page:
+        hide = self.mask.hide_in_addresses
         return Page(
             tuple(self._entry(entry) for entry in page.items),
-            _mapped(page.cursor, self.veil.hide),
+            _map_text(page.cursor, self.mask.hide),
             removed=tuple(map(hide, page.removed)),
             listed=None if page.listed is None else frozenset(map(hide, page.listed)),
             leaving=tuple(map(hide, page.leaving)),
         )
 
     def _entry(self, entry: Item | Failure) -> Item | Failure:
-        hide = self.veil.hide_in_addresses
+        hide = self.mask.hide_in_addresses
         if isinstance(entry, Failure):
             return replace(entry, uri=hide(entry.uri), error=hide(entry.error), hint=hide(entry.hint))
         return replace(
@@ -133,16 +135,16 @@ class VeiledSource:
             external_id=hide(entry.external_id),
             uri=hide(entry.uri),
             title=hide(entry.title),
-            metadata=_mapped(entry.metadata, hide),
+            metadata=_map_text(entry.metadata, hide),
         )
 
 
-def _mapped(value: Json, change: Callable[[str], str]) -> Json:
+def _map_text(value: Json, change: Callable[[str], str]) -> Json:
     """The value with each text in it changed, keys as well."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
-        return {change(key): _mapped(inner, change) for key, inner in value.items()}
+        return {change(key): _map_text(inner, change) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_mapped(inner, change) for inner in value]
+        return [_map_text(inner, change) for inner in value]
     return value

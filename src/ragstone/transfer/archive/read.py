@@ -21,7 +21,7 @@ from ragstone.core.errors import InputError, NotFoundError, ParseError
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import Admission
-from ragstone.ingest.sources.files.archives import check_member, damage_named, open_zip
+from ragstone.ingest.sources.files.archives import check_member, name_damage, open_zip
 from ragstone.settings.tree import LimitSettings
 from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.snapshots import Halves, WholeDocument
@@ -146,7 +146,7 @@ class ArchiveReader:
     def _opened(self, name: str) -> Iterator[IO[bytes]]:
         if name not in self.manifest.members:
             raise refused(f"{name} is missing")
-        with damage_named(self._name), self._archive.open(name) as stream:
+        with name_damage(self._name), self._archive.open(name) as stream:
             yield stream
 
 
@@ -202,7 +202,7 @@ def _checked_manifest(archive: zipfile.ZipFile, file: BinaryIO, path: Path) -> M
         raise refused(f"it unpacks to {unpacked} bytes, which is more than an archive of its size can hold")
     if MANIFEST not in entries:
         raise not_an_archive()
-    with damage_named(str(path)):
+    with name_damage(str(path)):
         manifest = read_manifest(archive.read(MANIFEST))
     listed = {name: member.bytes for name, member in manifest.members.items()}
     held = {name: entry.file_size for name, entry in entries.items() if name != MANIFEST}
@@ -236,7 +236,7 @@ def _check_members(archive: zipfile.ZipFile, manifest: Manifest, on_checked: Che
     done = 0
     for name, member in manifest.members.items():
         digest = hashlib.sha256()
-        with damage_named(name), archive.open(name) as stream:
+        with name_damage(name), archive.open(name) as stream:
             while step := stream.read(STEP):
                 digest.update(step)
                 done += len(step)

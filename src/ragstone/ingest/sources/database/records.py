@@ -65,7 +65,7 @@ class RecordFinder:
     def __init__(self, settings: RecordSettings, databases: Mapping[str, SecretStr]) -> None:
         self._k = settings.k
         self._seconds = settings.seconds
-        self._sets = {name: _checked(name, given, databases) for name, given in settings.sets.items()}
+        self._sets = {name: _check_set(name, given, databases) for name, given in settings.sets.items()}
         self._databases = databases
         self._readers = {
             name: Readers(READERS, f"database '{name}'")
@@ -126,7 +126,7 @@ class RecordFinder:
         return [_hit(name, own, row, len(words)) for row in rows if row["ragstone_tenant"] == tenant]
 
 
-def _checked(name: str, given: Mapping[str, Any], databases: Mapping[str, SecretStr]) -> RecordSet:
+def _check_set(name: str, given: Mapping[str, Any], databases: Mapping[str, SecretStr]) -> RecordSet:
     try:
         found = RecordSet.model_validate(given)
     except ValidationError as error:

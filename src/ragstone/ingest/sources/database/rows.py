@@ -60,7 +60,7 @@ class Undecoded(str):
         return shown
 
 
-def _decoded(raw: bytes) -> str:
+def _decode(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -91,7 +91,7 @@ class RowQuery:
             statement = statement.where(order[0] >= at_least)
         return statement.order_by(*order).limit(size)
 
-    def unplaced(self) -> Select[int]:
+    def count_unplaced(self) -> Select[int]:
         """How many rows have no place in the order, and so on no page."""
         table = self._table()
         return select(func.count()).where(or_(*(table[name].is_(None) for name in self.order())))
@@ -138,13 +138,13 @@ class RowReader:
     def __init__(self, name: str, address: SecretStr, seconds: float) -> None:
         self._name = name
         self._seconds = seconds
-        self._url = self._parsed(address)
-        self._engine = self._made()
+        self._url = self._parse_address(address)
+        self._engine = self._make_engine()
         self._deadline = 0.0
 
     def stream(self, statement: Select[Any], size: int) -> Iterator[list[Row]]:
         """All rows of one statement, as they were when it began."""
-        with self._connected() as connection:
+        with self._connect() as connection:
             rows = connection.execute(statement, execution_options={"yield_per": size}).mappings()
             while part := rows.fetchmany(size):
                 yield [dict(row) for row in part]
@@ -152,12 +152,12 @@ class RowReader:
 
     def rows(self, statement: Select[Any]) -> list[Row]:
         """The rows of a statement that says how many it wants."""
-        with self._connected() as connection:
+        with self._connect() as connection:
             return [dict(row) for row in connection.execute(statement).mappings()]
 
     def number(self, statement: Select[int]) -> int:
         """The one number a statement asks for."""
-        with self._connected() as connection:
+        with self._connect() as connection:
             return connection.execute(statement).scalar_one()
 
     def _start_clock(self) -> None:
@@ -165,17 +165,17 @@ class RowReader:
         self._deadline = time.monotonic() + self._seconds
 
     @contextmanager
-    def _connected(self) -> Iterator[Connection]:
+    def _connect(self) -> Iterator[Connection]:
         try:
             with self._engine.connect() as connection:
                 self._guard(connection)
                 yield connection
         except DBAPIError as error:
-            raise self._failed(error.orig) from error
+            raise self._failure(error.orig) from error
         except SQLAlchemyError as error:
-            raise self._failed(error) from error
+            raise self._failure(error) from error
 
-    def _made(self) -> Engine:
+    def _make_engine(self) -> Engine:
         try:
             # No pool: a connection is closed with the page it was opened for.
             engine = create_engine(self._url, poolclass=NullPool)
@@ -200,10 +200,10 @@ class RowReader:
             connection.exec_driver_sql(limit)
         if name == "sqlite":
             driver: Any = connection.connection.driver_connection
-            driver.text_factory = _decoded
+            driver.text_factory = _decode
             driver.set_progress_handler(lambda: time.monotonic() > self._deadline, _SQLITE_STEPS)
 
-    def _parsed(self, address: SecretStr) -> URL:
+    def _parse_address(self, address: SecretStr) -> URL:
         try:
             url = make_url(address.get_secret_value())
         except (ArgumentError, ValueError):
@@ -219,7 +219,7 @@ class RowReader:
                 raise SourceError(f"database '{self._name}' is a file that does not exist: {file}")
         return url
 
-    def _failed(self, error: BaseException | None) -> SourceError:
+    def _failure(self, error: BaseException | None) -> SourceError:
         password = str(self._url.password or "")
         return SourceError(
             f"database '{self._name}': {redact(str(error), password, most=300)}",

@@ -38,7 +38,7 @@ def _one_or_many(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-def _named(database: str) -> str:
+def _check_name(database: str) -> str:
     if ":" in database or "/" in database:
         raise ValueError("must be the name of a database, not its address; put the address under 'databases'")
     return database
@@ -66,7 +66,7 @@ Columns = Annotated[tuple[str, ...], BeforeValidator(_one_or_many)]
 class DatabaseConfig(Section):
     """Which rows are read, and what of them is a document."""
 
-    database: Annotated[str, AfterValidator(_named)]
+    database: Annotated[str, AfterValidator(_check_name)]
     """A name from the setting `databases`."""
     query: Annotated[str, AfterValidator(_one_select)]
     key: Annotated[Columns, Field(min_length=1)]
@@ -124,8 +124,8 @@ class DatabaseSource:
         """Rows by cursor and key. A run begins with those that share the last value: some may have come since."""
         reader, fingerprint = self._reader(), self._fingerprint()
         kept = cursor["after"] if isinstance(cursor, dict) and cursor.get("query") == fingerprint else None
-        if unplaced := reader.number(self._query.unplaced()):
-            yield Page((self._unplaced(unplaced),), cursor)
+        if unplaced := reader.number(self._query.count_unplaced()):
+            yield Page((self._report_unplaced(unplaced),), cursor)
         after: Sequence[object] | None = None
         while rows := reader.rows(self._query.page(from_cursor(kept), after, self._config.page_size)):
             before, after = after, self._query.place(rows[-1])
@@ -143,7 +143,7 @@ class DatabaseSource:
                     kept = to_cursor(reached, str(self._config.cursor))
                 yield Page(entries, {"query": fingerprint, "after": kept})
 
-    def _unplaced(self, count: int) -> Failure:
+    def _report_unplaced(self, count: int) -> Failure:
         columns = ", ".join(dict.fromkeys((str(self._config.cursor), *self._config.key)))
         message = f"{count} rows of {self._uri} have no value in one of {columns} and are not read"
         return Failure(self._uri, "invalid_input", message)

@@ -17,7 +17,7 @@ from typing import IO, BinaryIO, cast
 from ragstone.core.errors import InputError, ParseError, ParserLimit, RagstoneError, UnsupportedFormat
 from ragstone.core.types import Failure, Item, failure_of
 from ragstone.ingest.parsers.text.cleaning import printable
-from ragstone.ingest.sources.files.walk import is_document, is_skipped, own_name, skipped
+from ragstone.ingest.sources.files.walk import is_document, is_skipped, own_name, report_skipped
 from ragstone.ingest.sources.mail.mailboxes import is_mailbox, read_mailbox
 from ragstone.settings.tree import LimitSettings
 
@@ -39,7 +39,7 @@ _DAMAGE = (
 
 
 @contextmanager
-def damage_named(uri: str) -> Iterator[None]:
+def name_damage(uri: str) -> Iterator[None]:
     """Turn what zipfile raises on bytes that are no proper archive into a `ParseError` that names it."""
     try:
         yield
@@ -51,7 +51,7 @@ def damage_named(uri: str) -> Iterator[None]:
 def open_zip(file: BinaryIO, uri: str, limits: LimitSettings) -> Iterator[zipfile.ZipFile]:
     """The archive with its list of members, once it is known to be short enough."""
     most = 2 * _CHUNK + limits.archive_entries * _DIRECTORY_ENTRY
-    with damage_named(uri):
+    with name_damage(uri):
         archive = zipfile.ZipFile(cast("IO[bytes]", _Guarded(file, most)))
     with archive:
         if len(archive.filelist) > limits.archive_entries:
@@ -64,7 +64,7 @@ def open_zip(file: BinaryIO, uri: str, limits: LimitSettings) -> Iterator[zipfil
 
 def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, uri: str) -> bytes:
     """What a member holds: never more than it declares, whatever its packed bytes would give."""
-    with damage_named(uri), archive.open(info) as stream:
+    with name_damage(uri), archive.open(info) as stream:
         parts = []
         while part := stream.read(_CHUNK):
             parts.append(part)
@@ -129,7 +129,7 @@ _DOCUMENT_PARTS = {"[Content_Types].xml", "mimetype"}
 _FIRST_DAY = datetime(1980, 1, 1, tzinfo=UTC)  # where ZIP's calendar begins
 
 
-class TooLarge(ParserLimit):
+class ArchiveTooLarge(ParserLimit):
     """More bytes than the settings allow."""
 
     code = "too_large"
@@ -165,7 +165,7 @@ def expand(item: Item, limits: LimitSettings) -> Iterator[Item | Failure]:
 
 def read_archive(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterator[Item | Failure]:
     """The members of an archive, one at a time. `origin` says what the archive itself is known as."""
-    return _Reader(limits).members(file, origin, nested=False)
+    return _ArchiveReader(limits).members(file, origin, nested=False)
 
 
 def list_archive(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterator[str]:
@@ -182,7 +182,7 @@ def _is_aside(info: zipfile.ZipInfo) -> bool:
 
 
 @dataclass
-class _Reader:
+class _ArchiveReader:
     """Reads one archive with those inside it: they share its bounds."""
 
     limits: LimitSettings
@@ -205,7 +205,7 @@ class _Reader:
         if self.unpacked > self.limits.archive_mb * MEGABYTE:
             megabytes = self.unpacked // MEGABYTE
             limit = self.limits.archive_mb
-            raise TooLarge(f"{uri} would unpack to {megabytes} MB; limits.archive_mb allows {limit}")
+            raise ArchiveTooLarge(f"{uri} would unpack to {megabytes} MB; limits.archive_mb allows {limit}")
 
     def _each(self, archive: zipfile.ZipFile, origin: Item, nested: bool) -> Iterator[Item | Failure]:
         seen: set[str] = set()
@@ -217,12 +217,12 @@ class _Reader:
                 check_member(info, origin.uri)
                 if not is_document(path):
                     if is_skipped(path):
-                        yield skipped(f"{origin.uri}!/{own_name(path)}")
+                        yield report_skipped(f"{origin.uri}!/{own_name(path)}")
                     continue
                 if path in seen:
                     raise InputError(f"{origin.uri} holds {printable(path)} twice; the first one counts")
                 seen.add(path)
-                yield from self._member(archive, info, _known_as(path, info, origin), nested)
+                yield from self._member(archive, info, _member_item(path, info, origin), nested)
             except RagstoneError as error:
                 yield failure_of(f"{origin.uri}!/{printable(path)}", error)
 
@@ -231,7 +231,7 @@ class _Reader:
     ) -> Iterator[Item | Failure]:
         self._check_size(info, member.uri)
         if is_mailbox(member.uri):
-            with damage_named(member.uri), archive.open(info) as stream:
+            with name_damage(member.uri), archive.open(info) as stream:
                 lines = io.BufferedReader(cast("io.RawIOBase", stream), MEGABYTE)
                 yield from read_mailbox(lines, member, self.limits)
             return
@@ -246,12 +246,14 @@ class _Reader:
     def _check_size(self, info: zipfile.ZipInfo, uri: str) -> None:
         if info.file_size > self.limits.file_mb * MEGABYTE and not is_mailbox(uri):
             megabytes = info.file_size / MEGABYTE
-            raise TooLarge(f"{uri} has {megabytes:.0f} MB; limits.file_mb allows {self.limits.file_mb}")
+            raise ArchiveTooLarge(
+                f"{uri} has {megabytes:.0f} MB; limits.file_mb allows {self.limits.file_mb}"
+            )
         if info.file_size > max(_FREE_RATIO_BYTES, info.compress_size * MAX_RATIO):
             raise ParserLimit(f"{uri} is packed more than {MAX_RATIO} times, as only bombs are")
 
 
-def _known_as(path: str, info: zipfile.ZipInfo, origin: Item) -> Item:
+def _member_item(path: str, info: zipfile.ZipInfo, origin: Item) -> Item:
     modified = modified_at(info) or origin.modified_at or _FIRST_DAY
     metadata = {
         **origin.metadata,

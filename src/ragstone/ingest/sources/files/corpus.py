@@ -11,7 +11,7 @@ from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.files.archives import MEGABYTE
 from ragstone.ingest.sources.files.batches import in_batches
 from ragstone.ingest.sources.files.reading import read_documents
-from ragstone.ingest.sources.files.walk import Found, as_text
+from ragstone.ingest.sources.files.walk import FoundFile, as_text
 from ragstone.settings.base import Section
 
 SOURCE_TYPE = "corpus"
@@ -39,7 +39,7 @@ class CorpusSource:
                 hint="set corpus_path to a text file",
             )
         shown = as_text(self._path.name)
-        found = Found(self._path, shown, shown)
+        found = FoundFile(self._path, shown, shown)
         external_id = as_text(self._path.as_posix())
         origin = Item(self._name, external_id, shown, b"", metadata={"source_type": SOURCE_TYPE})
         entries = read_documents(found, origin, self._limits, self._limits.file_mb * MEGABYTE)

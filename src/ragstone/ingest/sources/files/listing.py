@@ -17,7 +17,7 @@ from ragstone.ingest.sources.files.walk import as_text, find, own_name, real
 from ragstone.settings.tree import LimitSettings
 
 
-async def found_at(
+async def scan_paths(
     paths: Sequence[str | Path], limits: LimitSettings
 ) -> tuple[Iterator[Item | Failure], list[SourceListing]]:
     """What there is at these paths, and what is listed under those that are folders."""
@@ -29,7 +29,7 @@ async def found_at(
 def folder_listings(paths: Sequence[Path], limits: LimitSettings) -> list[SourceListing]:
     """One listing per folder that could be seen whole; a file that was named by itself says nothing about others."""
     began = reading_now()
-    listed = ((path, _listed(path, limits)) for path in paths if path.is_dir())
+    listed = ((path, _list_ids(path, limits)) for path in paths if path.is_dir())
     return [
         SourceListing(
             SOURCE,
@@ -43,7 +43,7 @@ def folder_listings(paths: Sequence[Path], limits: LimitSettings) -> list[Source
     ]
 
 
-def _listed(folder: Path, limits: LimitSettings) -> frozenset[str] | None:
+def _list_ids(folder: Path, limits: LimitSettings) -> frozenset[str] | None:
     """All external ids under a folder; None when a part of it cannot be seen, which reading it will report."""
     ids: set[str] = set()
     try:

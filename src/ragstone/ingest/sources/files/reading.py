@@ -11,7 +11,7 @@ from typing import BinaryIO
 from ragstone.core.clock import reading_now
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.sources.files.archives import MEGABYTE, is_archive_file, list_archive, read_archive
-from ragstone.ingest.sources.files.walk import Found
+from ragstone.ingest.sources.files.walk import FoundFile
 from ragstone.ingest.sources.mail.mailboxes import is_mailbox, read_mailbox
 from ragstone.settings.tree import LimitSettings
 
@@ -22,7 +22,7 @@ def is_container(name: str) -> bool:
 
 
 def read_documents(
-    found: Found, origin: Item, limits: LimitSettings, max_bytes: int
+    found: FoundFile, origin: Item, limits: LimitSettings, max_bytes: int
 ) -> Iterator[Item | Failure]:
     """What the file holds, under the name that `origin` gives it; a container is never read as a whole."""
     uri = origin.uri
@@ -32,7 +32,7 @@ def read_documents(
             yield Failure(uri, "invalid_input", f"{uri} is not a regular file")
             return
         facts = found.path.stat()
-        origin = _dated(found, origin, facts)
+        origin = _add_dates(found, origin, facts)
         if is_container(uri):
             with found.path.open("rb") as file:
                 if inside := _inside(file, origin, limits):
@@ -48,7 +48,7 @@ def read_documents(
         yield Failure(uri, "unreadable", f"{uri} cannot be read: {error.strerror or error}")
 
 
-def list_documents(found: Found, origin: Item, limits: LimitSettings) -> Iterator[str]:
+def list_documents(found: FoundFile, origin: Item, limits: LimitSettings) -> Iterator[str]:
     """The external ids of what an archive holds; none for other files."""
     if found.shown.lower().endswith(".zip") and found.path.is_file():
         with found.path.open("rb") as file:
@@ -56,7 +56,7 @@ def list_documents(found: Found, origin: Item, limits: LimitSettings) -> Iterato
                 yield from list_archive(file, origin, limits)
 
 
-def _dated(found: Found, origin: Item, facts: os.stat_result) -> Item:
+def _add_dates(found: FoundFile, origin: Item, facts: os.stat_result) -> Item:
     modified = datetime.fromtimestamp(facts.st_mtime, UTC).replace(microsecond=0)
     metadata = {**origin.metadata, "filename": found.relative.rpartition("/")[2], "modified_date": modified}
     return replace(origin, metadata=metadata, modified_at=modified)

@@ -13,7 +13,7 @@ from ragstone.ingest.sources.files.archives import MEGABYTE
 from ragstone.ingest.sources.files.batches import in_batches
 from ragstone.ingest.sources.files.patterns import Patterns, Selection
 from ragstone.ingest.sources.files.reading import is_container, list_documents, read_documents
-from ragstone.ingest.sources.files.walk import Found, as_text, find, is_document, own_name, real
+from ragstone.ingest.sources.files.walk import FoundFile, as_text, find, is_document, own_name, real
 from ragstone.settings.base import Section
 from ragstone.settings.tree import LimitSettings
 
@@ -43,7 +43,7 @@ def count_files(paths: Sequence[Path], limits: LimitSettings | None = None) -> i
     )
 
 
-def _count_inside(found: Found, limits: LimitSettings) -> int:
+def _count_inside(found: FoundFile, limits: LimitSettings) -> int:
     try:
         inside = list(list_documents(found, Item(SOURCE, found.relative, found.shown, b""), limits))
     except (OSError, RagstoneError):
@@ -61,7 +61,7 @@ def _read_each(paths: Sequence[Path], max_bytes: int, limits: LimitSettings) -> 
             yield from read_documents(found, origin, limits, max_bytes)
 
 
-def _each_once(paths: Sequence[Path]) -> Iterator[Found | Failure]:
+def _each_once(paths: Sequence[Path]) -> Iterator[FoundFile | Failure]:
     seen: set[Path] = set()
     for path in paths:
         for found in find(path):
@@ -110,7 +110,7 @@ class FilesSource:
     async def close(self) -> None:
         """Nothing is held open."""
 
-    def _find(self) -> list[Found | Failure]:
+    def _find(self) -> list[FoundFile | Failure]:
         if not self._root.exists():
             raise SourceError(
                 f"the folder {self._root} of source '{self._name}' does not exist",
@@ -118,7 +118,7 @@ class FilesSource:
             )
         return list(_files_before_links(list(find(self._root, self._selection))))
 
-    def _list(self, found: Sequence[Found | Failure]) -> frozenset[str] | None:
+    def _list(self, found: Sequence[FoundFile | Failure]) -> frozenset[str] | None:
         """All there is, members of archives included; None when a folder or a container cannot be opened.
 
         What is deeper inside, messages and archives in archives, only shows when it is read.
@@ -136,7 +136,7 @@ class FilesSource:
             return None  # reading it says what is wrong
         return frozenset(listed)
 
-    def _read(self, found: Sequence[Found | Failure]) -> Iterator[Item | Failure]:
+    def _read(self, found: Sequence[FoundFile | Failure]) -> Iterator[Item | Failure]:
         for entry in found:
             if isinstance(entry, Failure):
                 yield entry
@@ -145,7 +145,7 @@ class FilesSource:
                     entry, self._origin(entry), self._limits, self._limits.file_mb * MEGABYTE
                 )
 
-    def _origin(self, found: Found) -> Item:
+    def _origin(self, found: FoundFile) -> Item:
         return Item(self._name, found.relative, found.shown, b"", metadata={"source_type": SOURCE})
 
 
@@ -153,12 +153,12 @@ def _broke_off(entry: Item | Failure) -> bool:
     return isinstance(entry, Failure) and entry.code == "unreadable" and is_container(entry.uri)
 
 
-def _files_before_links(entries: Sequence[Found | Failure]) -> Iterator[Found | Failure]:
+def _files_before_links(entries: Sequence[FoundFile | Failure]) -> Iterator[FoundFile | Failure]:
     """Each file once, under its own path if it was found there, else under that of the first link to it."""
-    files = (entry.path for entry in entries if isinstance(entry, Found))
+    files = (entry.path for entry in entries if isinstance(entry, FoundFile))
     seen = {real(path) for path in files if not path.is_symlink()}
     for entry in entries:
-        if isinstance(entry, Found) and entry.path.is_symlink():
+        if isinstance(entry, FoundFile) and entry.path.is_symlink():
             if (target := real(entry.path)) in seen:
                 continue
             seen.add(target)

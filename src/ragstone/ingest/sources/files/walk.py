@@ -26,7 +26,7 @@ _LIKE_A_MEMBER = re.compile(r"(\.(?:mbox|zip))!/", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFile:
     """A file that was found: where it is, its name under the folder, and how its place is shown to people."""
 
     path: Path
@@ -34,7 +34,7 @@ class Found:
     shown: str
 
 
-def find(path: Path, selection: Selection = EVERYTHING) -> Iterator[Found | Failure]:
+def find(path: Path, selection: Selection = EVERYTHING) -> Iterator[FoundFile | Failure]:
     """The file itself, or the documents under the folder, each folder's own before those below it.
 
     Hidden files, and links that lead out of the folder, are passed over; a folder that cannot be listed is a
@@ -42,11 +42,11 @@ def find(path: Path, selection: Selection = EVERYTHING) -> Iterator[Found | Fail
     """
     if not path.is_dir():
         name = as_text(path.name)
-        return iter([Found(path, name, name)])
+        return iter([FoundFile(path, name, name)])
     return _walk(path, selection)
 
 
-def _walk(folder: Path, selection: Selection) -> Iterator[Found | Failure]:
+def _walk(folder: Path, selection: Selection) -> Iterator[FoundFile | Failure]:
     root = real(folder)
     closed: list[OSError] = []
     for parent, folders, names in os.walk(folder, onerror=closed.append):
@@ -59,18 +59,18 @@ def _walk(folder: Path, selection: Selection) -> Iterator[Found | Failure]:
         for name in sorted(names):
             file = Path(parent) / name
             relative = as_text((under / name).as_posix())
-            wanted, shown = is_document(relative, selection), _shown(root, under / name)
+            wanted, shown = is_document(relative, selection), _display_path(root, under / name)
             if not wanted and is_skipped(relative, selection):
-                yield skipped(shown)
+                yield report_skipped(shown)
             if not wanted or (file.is_symlink() and not real(file).is_relative_to(root)):
                 continue
-            yield Found(file, own_name(relative), shown)
+            yield FoundFile(file, own_name(relative), shown)
     for problem in closed:
-        shown = _shown(root, Path(os.fsdecode(problem.filename)).relative_to(folder))
+        shown = _display_path(root, Path(os.fsdecode(problem.filename)).relative_to(folder))
         yield Failure(shown, "unreadable", f"{shown} cannot be read: {problem.strerror or problem}")
 
 
-def _shown(root: Path, under: Path) -> str:
+def _display_path(root: Path, under: Path) -> str:
     return own_name(as_text((Path(root.name) / under).as_posix()))
 
 
@@ -88,7 +88,7 @@ def is_skipped(relative: str, selection: Selection = EVERYTHING) -> bool:
     return bool(PICTURES.fullmatch(PurePosixPath(relative).suffix)) and _is_meant(relative, selection)
 
 
-def skipped(uri: str) -> Failure:
+def report_skipped(uri: str) -> Failure:
     """What is said of a picture that nobody asked for by name."""
     how = "pictures are read if they are named, by their path or by a glob such as *.png"
     return Failure(uri, SKIPPED, how if ocr.is_installed() else f"{how}; {ocr.NOT_INSTALLED}")

@@ -34,7 +34,7 @@ def place_of(path: Path) -> Path:
 
 def check_home(path: Path) -> None:
     """Raise unless all that Git would open lies in the path, or in the repository that the path is a checkout of."""
-    place = _followed(place_of(path))
+    place = _follow_pointer(place_of(path))
     common = _common(place)
     homes = [real(path)]
     if not (place.is_relative_to(homes[0]) and common.is_relative_to(homes[0])):
@@ -47,7 +47,7 @@ def check_home(path: Path) -> None:
                 raise _leads_out(path, real(opened), _COPY)
 
 
-def _followed(place: Path) -> Path:
+def _follow_pointer(place: Path) -> Path:
     """Where a `.git` that is a file or a link leads."""
     pointer = _read(place) if place.is_file() else b""
     return real(_from(place.parent, pointer.removeprefix(_POINTER)) if pointer else place)
@@ -235,16 +235,20 @@ class Repository:
             clock.start()
             try:
                 assert process.stdout
-                yield from self._bounded(process.stdout)
+                yield from self._read_bounded(process.stdout)
                 failed = process.wait()
             finally:
                 clock.cancel()
                 process.kill()
             if failed:
                 problems.seek(0)
-                raise self._late() if time.monotonic() >= deadline else self._damaged(problems.read(_CHUNK))
+                raise (
+                    self._late()
+                    if time.monotonic() >= deadline
+                    else self._damage_error(problems.read(_CHUNK))
+                )
 
-    def _bounded(self, output: IO[bytes]) -> Iterator[bytes]:
+    def _read_bounded(self, output: IO[bytes]) -> Iterator[bytes]:
         entries = size = 0
         rest = b""
         while part := output.read(_CHUNK):
@@ -279,7 +283,7 @@ class Repository:
     def _late(self) -> SourceError:
         return SourceError(f"git did not answer for {self.path} within {SECONDS} seconds")
 
-    def _damaged(self, said: bytes) -> SourceError:
+    def _damage_error(self, said: bytes) -> SourceError:
         reason = printable(said.decode("utf-8", "replace").strip().split("\n")[0])
         return SourceError(f"git could not read {self.path}: {reason}", hint="git fsck shows what is damaged")
 
@@ -329,24 +333,24 @@ class BlobReader:
             requests.write(f"{blob}\n".encode())
             requests.flush()
         except BrokenPipeError:
-            raise _stopped(blob) from None
+            raise _stop_error(blob) from None
         match replies.readline(200).split():
             case [_, b"missing"]:
                 return Missing()
             case [_, b"blob", count]:
                 size = int(count)
             case _:
-                raise _stopped(blob)
+                raise _stop_error(blob)
         if size > max_bytes:
             _skip(replies, size + 1)
             return Oversize(size)
         content = replies.read(size + 1)
         if len(content) != size + 1:
-            raise _stopped(blob)
+            raise _stop_error(blob)
         return content[:-1]
 
 
-def _stopped(blob: str) -> SourceError:
+def _stop_error(blob: str) -> SourceError:
     return SourceError(
         f"git stopped while it read object {blob}",
         hint="git fsck shows what is damaged; a partial clone is made whole by git fetch --refetch --no-filter",

@@ -15,7 +15,7 @@ from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.files.archives import MEGABYTE
 from ragstone.ingest.sources.files.batches import in_batches
 from ragstone.ingest.sources.files.patterns import Patterns, Selection
-from ragstone.ingest.sources.files.walk import is_document, is_skipped, own_name, real, skipped
+from ragstone.ingest.sources.files.walk import is_document, is_skipped, own_name, real, report_skipped
 from ragstone.ingest.sources.git.objects import Blob, BlobReader, Change, Missing, Oversize, Repository
 from ragstone.settings.base import Section
 
@@ -82,7 +82,7 @@ class GitSource:
         async for entries in in_batches(self._entries(work)):
             yield Page(entries, cursor=cursor, leaving=leaving)
             leaving = ()
-        yield Page((), cursor={**reached, **_noted(work.unread)}, removed=work.removed)
+        yield Page((), cursor={**reached, **_note_unread(work.unread)}, removed=work.removed)
 
     async def close(self) -> None:
         """Nothing is held open."""
@@ -99,17 +99,17 @@ class GitSource:
             found = [change.blob for change in changes if change.blob]
             gone = (change.path for change in changes if not change.blob)
             removed = tuple(own_name(path) for path in gone if self._wants(path))
-            return _Work(*self._sorted(found), removed, None, self._unread(cursor, changes))
-        blobs, skipped = self._sorted(self._repository.files(commit))
+            return _Work(*self._sort_blobs(found), removed, None, self._load_unread(cursor, changes))
+        blobs, skipped = self._sort_blobs(self._repository.files(commit))
         return _Work(blobs, skipped, (), frozenset(own_name(blob.path) for blob in blobs), {})
 
-    def _unread(self, cursor: Json, changes: Iterable[Change]) -> dict[str, Failure]:
+    def _load_unread(self, cursor: Json, changes: Iterable[Change]) -> dict[str, Failure]:
         """What the cursor knows of that could not be read, but for what has changed since."""
         changed = {change.path for change in changes}
         noted = cursor.get("unread", ())
         return {path: Failure(self._uri(path), *why) for path, *why in noted if path not in changed}
 
-    def _sorted(self, blobs: Iterable[Blob]) -> tuple[tuple[Blob, ...], tuple[str, ...]]:
+    def _sort_blobs(self, blobs: Iterable[Blob]) -> tuple[tuple[Blob, ...], tuple[str, ...]]:
         """The documents among files, and the paths of those that would be some, had they been named."""
         wanted: list[Blob] = []
         skipped: list[str] = []
@@ -127,7 +127,7 @@ class GitSource:
         return fits(path.removeprefix(f"{folder}/") if folder else path, self._selection)
 
     def _entries(self, work: _Work) -> Iterator[Item | Failure]:
-        yield from (skipped(self._uri(path)) for path in work.skipped)
+        yield from (report_skipped(self._uri(path)) for path in work.skipped)
         yield from list(work.unread.values())
         if not work.blobs:
             return
@@ -164,7 +164,7 @@ class GitSource:
         )
 
 
-def _noted(unread: Mapping[str, Failure]) -> dict[str, Json]:
+def _note_unread(unread: Mapping[str, Failure]) -> dict[str, Json]:
     """What of it stands in a cursor: runs that pass over what is unchanged still have to say so."""
     noted: Json = [[path, failure.code, failure.error] for path, failure in unread.items()]
     return {"unread": noted} if noted else {}

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from ragstone.core.errors import FetchError, ParseError
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.mail.gmail_api import WHO, GmailClient, GmailMessage, OAuthClient
+from ragstone.ingest.sources.mail.gmail_api import SERVICE, GmailClient, GmailMessage, OAuthClient
 from ragstone.ingest.sources.mail.items import MEDIA_TYPE
 from ragstone.ingest.sources.paging import PageTokens
 from ragstone.settings.base import Section
@@ -64,7 +64,7 @@ class GmailSource:
         """All mail. The history begins before the listing does, so that nothing falls between them."""
         listed: set[str] | None = None if page else set()
         since = since or await self._client.history_point()
-        tokens = PageTokens(WHO)
+        tokens = PageTokens(SERVICE)
         while True:
             ids, following = await self._ids(page)
             if listed is not None:
@@ -88,7 +88,7 @@ class GmailSource:
 
     async def _changes(self, names: Mapping[str, str], unread: set[str], since: str) -> AsyncIterator[Page]:
         """What happened, and what could not be had before."""
-        page, tokens = "", PageTokens(WHO)
+        page, tokens = "", PageTokens(SERVICE)
         matching: set[str] | None = None
         untouched = set(unread)
         while True:

@@ -22,7 +22,7 @@ from ragstone.ingest.sources.paging import PageTokens
 if TYPE_CHECKING:
     from ragstone.fetch.fetcher import Fetcher
 
-WHO = "Gmail"
+SERVICE = "Gmail"
 LIST_SIZE = 500
 _SPARE_SECONDS = 60.0
 _HISTORY = ("messageAdded", "messageDeleted", "labelAdded", "labelRemoved")
@@ -51,7 +51,7 @@ class GmailMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class MailChanges:
     """A page of what happened since a point in the mailbox's history."""
 
     touched: tuple[str, ...]
@@ -91,7 +91,7 @@ class GmailClient:
 
     async def all_ids(self, query: str) -> AsyncIterator[str]:
         """The ids of all messages that match."""
-        page, tokens = "", PageTokens(WHO)
+        page, tokens = "", PageTokens(SERVICE)
         while True:
             ids, following = await self.message_ids(query, page)
             for one in ids:
@@ -100,7 +100,7 @@ class GmailClient:
             if not page:
                 return
 
-    async def changes(self, since: str, page: str) -> Changes | None:
+    async def changes(self, since: str, page: str) -> MailChanges | None:
         """What happened since that point; None when it lies too far back to be told."""
         given = [("startHistoryId", since), *(("historyTypes", kind) for kind in _HISTORY)]
         try:
@@ -113,7 +113,7 @@ class GmailClient:
         touched = _messages_of(records, ("messagesAdded", "labelsAdded", "labelsRemoved"))
         deleted = _messages_of(records, ("messagesDeleted",))
         kept = tuple(one for one in touched if one not in deleted)
-        return Changes(kept, deleted, _text(answer, "historyId"), _optional(answer, "nextPageToken"))
+        return MailChanges(kept, deleted, _text(answer, "historyId"), _optional(answer, "nextPageToken"))
 
     async def message(self, message_id: str) -> GmailMessage | None:
         """A message as it was sent; None when it is gone. `ParseError` for one that cannot be decoded."""
@@ -126,7 +126,7 @@ class GmailClient:
             id=message_id,
             thread_id=_text(answer, "threadId"),
             labels=tuple(map(str, labels)) if isinstance(labels, list) else (),
-            content=_decoded(_text(answer, "raw"), message_id),
+            content=_decode_raw(_text(answer, "raw"), message_id),
             received=_moment(received) if received.isdecimal() else None,
         )
 
@@ -227,7 +227,7 @@ def _messages_of(records: Iterable[Mapping[str, Json]], kinds: Iterable[str]) ->
     return tuple(dict.fromkeys(_text(row.get("message") or {}, "id") for row in rows))
 
 
-def _decoded(raw: str, message_id: str) -> bytes:
+def _decode_raw(raw: str, message_id: str) -> bytes:
     try:
         return base64.b64decode(raw + "=" * (-len(raw) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as problem:

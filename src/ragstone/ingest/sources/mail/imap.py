@@ -38,7 +38,7 @@ class ImapConfig(Section):
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _MailboxPlace:
     """How far a mailbox has been read."""
 
     validity: int
@@ -46,7 +46,7 @@ class _Place:
     unread: frozenset[int] = frozenset()
     """What could not be had, up to there."""
 
-    def behind(self, batch: Sequence[int], unread: Set[int]) -> _Place:
+    def behind(self, batch: Sequence[int], unread: Set[int]) -> _MailboxPlace:
         return replace(self, uid=max(self.uid, batch[-1]), unread=self.unread.difference(batch) | unread)
 
     def json(self) -> Json:
@@ -67,13 +67,13 @@ class ImapSource:
         """Mails behind the last one seen, and before it those that could not be had; at the end a list of all."""
         session = await self._connect()
         try:
-            seen = _seen(cursor)
+            seen = _load_seen(cursor)
             listed: set[str] | None = set()
             for name in self._config.mailboxes:
                 mailbox = await asyncio.to_thread(session.open_mailbox, name)
                 if mailbox is None:
                     listed = None  # what is in it is not gone
-                    yield Page((self._closed(name),), seen)
+                    yield Page((self._report_closed(name),), seen)
                     continue
                 sizes = await asyncio.to_thread(session.sizes, mailbox)
                 if listed is not None:
@@ -98,8 +98,13 @@ class ImapSource:
         return await asyncio.to_thread(ImapSession, server, its.user, its.password.get_secret_value())
 
     async def _new(
-        self, session: ImapSession, name: str, mailbox: Mailbox, sizes: Mapping[int, int], place: _Place
-    ) -> AsyncIterator[tuple[tuple[Item | Failure, ...], _Place]]:
+        self,
+        session: ImapSession,
+        name: str,
+        mailbox: Mailbox,
+        sizes: Mapping[int, int],
+        place: _MailboxPlace,
+    ) -> AsyncIterator[tuple[tuple[Item | Failure, ...], _MailboxPlace]]:
         """Pages of new items, each with the place behind it."""
         due = {uid: sizes[uid] for uid in sorted(sizes) if uid > place.uid or uid in place.unread}
         for batch in _batches(due, self._max_bytes):
@@ -134,7 +139,7 @@ class ImapSource:
             media_type=MEDIA_TYPE,
         )
 
-    def _closed(self, name: str) -> Failure:
+    def _report_closed(self, name: str) -> Failure:
         uri = f"imap://{self._config.host}/{quote(name)}"
         return Failure(uri, "not_found", f"the mailbox {uri} cannot be opened; nothing of it was removed")
 
@@ -142,15 +147,15 @@ class ImapSource:
         return f"imap://{self._config.host}/{quote(name)};UID={uid}"
 
 
-def _seen(cursor: Json) -> dict[str, Json]:
+def _load_seen(cursor: Json) -> dict[str, Json]:
     return dict(cursor) if isinstance(cursor, Mapping) else {}
 
 
-def _place(seen: Mapping[str, Json], name: str, mailbox: Mailbox) -> _Place:
+def _place(seen: Mapping[str, Json], name: str, mailbox: Mailbox) -> _MailboxPlace:
     known = seen.get(name, {})
     if known.get("validity") != mailbox.validity:
-        return _Place(mailbox.validity)
-    return _Place(mailbox.validity, known["uid"], frozenset(known.get("unread", ())))
+        return _MailboxPlace(mailbox.validity)
+    return _MailboxPlace(mailbox.validity, known["uid"], frozenset(known.get("unread", ())))
 
 
 def _identity(name: str, mailbox: Mailbox, uid: int) -> str:

@@ -56,7 +56,7 @@ class ImapConnection(imaplib.IMAP4):
             plain.close()
             raise
 
-    def wait_anew(self) -> None:
+    def restart_clock(self) -> None:
         """Begin to wait for the next answer."""
         self._begin(PATIENCE)
         self.sock.settimeout(self._server.timeout)
@@ -138,7 +138,7 @@ class ImapSession:
 
     def __init__(self, server: Server, user: str, password: str) -> None:
         self._host = server.host
-        with self._translated():
+        with self._translate_errors():
             self._connection = ImapConnection(server)  # which begins to wait when it is made
         try:
             if server.security == "starttls":
@@ -152,7 +152,7 @@ class ImapSession:
     def open_mailbox(self, name: str) -> Mailbox | None:
         """Open a mailbox for reading; None when the server does not let it be opened."""
         with self._answer():
-            state, data = self._connection.select(_quoted(encode_mailbox(name)), readonly=True)
+            state, data = self._connection.select(_quote(encode_mailbox(name)), readonly=True)
             if state != "OK":
                 return None
             _, validity = self._connection.response("UIDVALIDITY")
@@ -204,7 +204,7 @@ class ImapSession:
                 if "AUTH=PLAIN" in self._connection.capabilities:
                     self._connection.authenticate("PLAIN", lambda _: f"\0{user}\0{password}".encode())
                 else:
-                    self._connection.login(_quoted(user), password)
+                    self._connection.login(_quote(user), password)
                 return
             except imaplib.IMAP4.abort:
                 raise
@@ -217,12 +217,12 @@ class ImapSession:
 
     @contextmanager
     def _answer(self) -> Iterator[None]:
-        with self._translated():
-            self._connection.wait_anew()
+        with self._translate_errors():
+            self._connection.restart_clock()
             yield
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except ssl.SSLError as problem:
@@ -232,12 +232,12 @@ class ImapSession:
             ) from problem
         except (imaplib.IMAP4.abort, OSError, EOFError) as problem:
             raise FetchError(
-                f"the connection to {self._host} failed: {_spoken(problem)}",
+                f"the connection to {self._host} failed: {_printable(problem)}",
                 hint="check host and port, and try again later",
             ) from problem
         except imaplib.IMAP4.error as problem:
             raise SourceError(
-                f"{self._host} does not answer as an IMAP server should: {_spoken(problem)}",
+                f"{self._host} does not answer as an IMAP server should: {_printable(problem)}",
                 hint="check host and port",
             ) from problem
 
@@ -245,14 +245,14 @@ class ImapSession:
 def encode_mailbox(name: str) -> str:
     """A mailbox's name as IMAP writes it: modified UTF-7 (RFC 3501)."""
 
-    def shifted(run: re.Match[str]) -> str:
+    def encode_run(run: re.Match[str]) -> str:
         encoded = base64.b64encode(run[0].encode("utf-16-be")).decode("ascii")
         return f"&{encoded.rstrip('=').replace('/', ',')}-"
 
-    return _UNSPOKEN.sub(shifted, name.replace("&", "&-"))
+    return _UNSPOKEN.sub(encode_run, name.replace("&", "&-"))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -276,5 +276,5 @@ def _lines(data: Sequence[object]) -> Iterator[bytes]:
     return (line for line in data if isinstance(line, bytes))
 
 
-def _spoken(problem: BaseException) -> str:
+def _printable(problem: BaseException) -> str:
     return _UNSPOKEN.sub(" ", str(problem))[:200]

@@ -23,7 +23,7 @@ def read_head(content: bytes) -> Envelope:
         return Envelope()
 
 
-class Names:
+class MessageNames:
     """What the messages of a mailbox are known as.
 
     Anyone may write any Message-ID into a mail: the first message with it has it, and one with other content

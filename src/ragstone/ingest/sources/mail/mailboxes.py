@@ -9,7 +9,7 @@ from typing import BinaryIO
 from ragstone.core.errors import ParseError
 from ragstone.core.types import Failure, Item, Json
 from ragstone.ingest.parsers.mail.headers import Envelope
-from ragstone.ingest.sources.mail.items import MEDIA_TYPE, Names, read_head
+from ragstone.ingest.sources.mail.items import MEDIA_TYPE, MessageNames, read_head
 from ragstone.ingest.sources.mail.mbox_reader import read_mbox
 from ragstone.settings.tree import LimitSettings
 
@@ -24,7 +24,7 @@ def read_mailbox(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterato
 
     A message that stands in it twice is one document; two that only share their Message-ID are two.
     """
-    names, seen = Names(), set[str]()
+    names, seen = MessageNames(), set[str]()
     found = False
     for message in read_mbox(file, limits.file_mb * 1024 * 1024):
         found = True

@@ -13,7 +13,7 @@ from ragstone.core.errors import SourceError
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.mail.items import MEDIA_TYPE, Names, read_head
+from ragstone.ingest.sources.mail.items import MEDIA_TYPE, MessageNames, read_head
 from ragstone.ingest.sources.mail.mbox_reader import MboxMessage, read_mbox
 from ragstone.settings.base import Section
 
@@ -29,7 +29,7 @@ class MboxConfig(Section):
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _FilePlace:
     """Where reading goes on."""
 
     offset: int
@@ -62,12 +62,12 @@ class MboxSource:
     async def close(self) -> None:
         """Nothing is held open between runs."""
 
-    def _pages(self, place: _Place | None) -> Iterator[Page]:
+    def _pages(self, place: _FilePlace | None) -> Iterator[Page]:
         try:
             with self._path.open("rb") as file:
-                start = self._resumed(file, place)
+                start = self._resume_offset(file, place)
                 listed: set[str] | None = set() if place is not None and start == 0 else None
-                names = Names()
+                names = MessageNames()
                 unread = [one for one in place.unread if one[1] <= start] if place else []
                 if place is not None:
                     if unread:
@@ -81,7 +81,7 @@ class MboxSource:
                 hint="check its path and who may read it; nothing was removed",
             ) from problem
 
-    def _earlier(self, file: BinaryIO, end: int, names: Names) -> Iterator[None]:
+    def _earlier(self, file: BinaryIO, end: int, names: MessageNames) -> Iterator[None]:
         """Learn the names that are taken before `end`, and say now and then that it goes on.
 
         They are read again, as a list of them would outgrow the cursor.
@@ -104,7 +104,7 @@ class MboxSource:
         file: BinaryIO,
         start: int,
         listed: set[str] | None,
-        names: Names,
+        names: MessageNames,
         unread: list[tuple[int, int]],
     ) -> Iterator[Page]:
         entries: list[Item | Failure] = []
@@ -130,7 +130,7 @@ class MboxSource:
             everything = None if listed is None else frozenset(listed)
             yield Page(tuple(entries), _behind(file, message, unread).json(), listed=everything)
 
-    def _entry(self, message: MboxMessage, names: Names) -> Item | Failure:
+    def _entry(self, message: MboxMessage, names: MessageNames) -> Item | Failure:
         if message.content is None:
             return self._too_large(message.start)
         envelope = read_head(message.content)
@@ -157,7 +157,7 @@ class MboxSource:
             f"the message at byte {start:,} of {self._path.name} is larger than limits.file_mb allows",
         )
 
-    def _resumed(self, file: BinaryIO, place: _Place | None) -> int:
+    def _resume_offset(self, file: BinaryIO, place: _FilePlace | None) -> int:
         """Where to read from: on from the place, from its last message, or from the beginning."""
         if place is None or _mark(file, place.offset) != place.mark:
             return 0
@@ -167,15 +167,17 @@ class MboxSource:
         return place.offset if not following or following.startswith(b"From ") else place.last
 
 
-def _place(cursor: Json) -> _Place | None:
+def _place(cursor: Json) -> _FilePlace | None:
     match cursor:
         case {"offset": int(offset), "last": int(last), "mark": str(mark)}:
-            return _Place(offset, last, mark, tuple((start, end) for start, end in cursor.get("unread", ())))
+            return _FilePlace(
+                offset, last, mark, tuple((start, end) for start, end in cursor.get("unread", ()))
+            )
     return None
 
 
-def _behind(file: BinaryIO, message: MboxMessage, unread: Iterable[tuple[int, int]]) -> _Place:
-    return _Place(message.end, message.start, _mark(file, message.end), tuple(unread))
+def _behind(file: BinaryIO, message: MboxMessage, unread: Iterable[tuple[int, int]]) -> _FilePlace:
+    return _FilePlace(message.end, message.start, _mark(file, message.end), tuple(unread))
 
 
 def _mark(file: BinaryIO, offset: int) -> str:

@@ -27,21 +27,21 @@ class MboxMessage:
 
 def read_mbox(file: BinaryIO, max_bytes: int, start: int = 0) -> Iterator[MboxMessage]:
     """The messages from here on, one in memory at a time; none when it is no mailbox. Nothing is sought."""
-    message: _Gathered | None = None
+    message: _MessageBuilder | None = None
     position = start
     for piece, separates in _pieces(file):
         if separates:
             if message is not None and message.size:
-                yield message.finished(position)
-            message = _Gathered(position, max_bytes)
+                yield message.finish(position)
+            message = _MessageBuilder(position, max_bytes)
         elif message is not None:
             message.add(piece)
         position += len(piece)
     if message is not None and message.size:
-        yield message.finished(position)
+        yield message.finish(position)
 
 
-class _Gathered:
+class _MessageBuilder:
     def __init__(self, start: int, max_bytes: int) -> None:
         self.start = start
         self.size = 0
@@ -57,7 +57,7 @@ class _Gathered:
         else:
             self._pieces.append(piece)
 
-    def finished(self, end: int) -> MboxMessage:
+    def finish(self, end: int) -> MboxMessage:
         if self._pieces and self._pieces[-1] in _BLANK:
             self._pieces.pop()  # it belongs to the separator behind it
         content = None if self.size > self._max_bytes else b"".join(self._pieces)

@@ -20,7 +20,7 @@ from ragstone.fetch.urls import canonical_url, shown
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.paging import PageTurn
 from ragstone.ingest.sources.web.pages import GONE, PageReader, WebAddress, Words, media_type
-from ragstone.ingest.sources.web.sitemap import wanted
+from ragstone.ingest.sources.web.sitemap import matches_path
 from ragstone.settings.base import Section
 
 MAX_HREF = 2000
@@ -193,7 +193,7 @@ class CrawlSource:
         return proper in frontier.read
 
     def _wants(self, url: str) -> bool:
-        return wanted(url, self._config.include, self._config.exclude)
+        return matches_path(url, self._config.include, self._config.exclude)
 
 
 async def _links(fetched: Fetched | Failure | None) -> Links | None:

@@ -68,7 +68,7 @@ _ROOT = re.compile(r"<\w")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FeedEntry:
     """One article of a feed."""
 
     id: str
@@ -92,7 +92,7 @@ class Feed:
     """A feed as it was read; `broken` when its XML is not well-formed and this is what could be had."""
 
     title: str
-    entries: tuple[Entry, ...]
+    entries: tuple[FeedEntry, ...]
     broken: bool = False
 
 
@@ -155,11 +155,11 @@ def _feed(said: Mapping[str, Any], base: str, broken: bool) -> Feed:
     return Feed(one_line(said["title"]), tuple(_entry(entry, base) for entry in said["entries"]), broken)
 
 
-def _entry(entry: Mapping[str, Any], base: str) -> Entry:
+def _entry(entry: Mapping[str, Any], base: str) -> FeedEntry:
     identity, link = entry["id"].strip(), entry["link"].strip()
     if link == identity and "://" not in link:
         link = ""  # feedparser gives the id where there is no link
-    return Entry(
+    return FeedEntry(
         id=identity[:1000],
         link=_link(link, base),
         title=one_line(entry["title"]),

@@ -17,7 +17,7 @@ from ragstone.fetch.calls import is_transient_status
 from ragstone.fetch.polite import PoliteFetcher
 from ragstone.fetch.urls import shown
 from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.web.feed_reading import Entry, Feed, read_feed
+from ragstone.ingest.sources.web.feed_reading import Feed, FeedEntry, read_feed
 from ragstone.ingest.sources.web.pages import WebAddress, in_known_charset, media_type
 from ragstone.settings.base import Section
 
@@ -41,7 +41,7 @@ class Article:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ArticleNames:
     """What the articles of one feed are known as.
 
     An id that a feed says holds for the whole world is taken at its word only while no other feed stands beside it:
@@ -53,7 +53,7 @@ class Names:
     had: frozenset[str]
     """Names that this feed's articles have already: they keep them."""
 
-    def of(self, entry: Entry) -> str:
+    def of(self, entry: FeedEntry) -> str:
         """The article's id, its link or its content, within its feed where that is needed."""
         wide = entry.id if ":" in entry.id else "" if entry.id else entry.link
         narrow = f"{self.feed_url}#{entry.id or entry.link or content_hash(entry.title + entry.content)[:32]}"
@@ -130,17 +130,17 @@ class FeedsSource:
         kept = {name: value for name, value in tags.items() if value and settled}
         return tuple(found), {**kept, "entries": seen}
 
-    def _names(self, url: str, known: Mapping[str, Any]) -> Names:
+    def _names(self, url: str, known: Mapping[str, Any]) -> ArticleNames:
         urls = tuple(dict.fromkeys(self._config.urls))
         had: Mapping[str, str] = (known.get(url) or {}).get("entries") or {}
         earlier = [(known.get(other) or {}).get("entries") or {} for other in urls[: urls.index(url)]]
-        return Names(
+        return ArticleNames(
             url,
             alone=len(urls) == 1,
             had=frozenset(name for name in had if not any(name in names for names in earlier)),
         )
 
-    async def _article(self, entry: Entry, external_id: str, feed: Feed, feed_url: str) -> Article:
+    async def _article(self, entry: FeedEntry, external_id: str, feed: Feed, feed_url: str) -> Article:
         item = self._item(entry, external_id, feed, feed_url)
         if not (self._config.full_text and entry.link):
             return Article((item,))
@@ -158,7 +158,7 @@ class FeedsSource:
         )
         return Article((full,))
 
-    def _item(self, entry: Entry, external_id: str, feed: Feed, feed_url: str) -> Item:
+    def _item(self, entry: FeedEntry, external_id: str, feed: Feed, feed_url: str) -> Item:
         uri = entry.link or f"{feed_url}#{content_hash(external_id)[:16]}"
         metadata: dict[str, Any] = {"source_type": "rss", "url": uri, "source": feed.title or feed_url}
         if entry.published:

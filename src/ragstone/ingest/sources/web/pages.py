@@ -29,14 +29,14 @@ CHARSET = re.compile(
 )
 
 
-def _checked(address: str) -> str:
+def _check_address(address: str) -> str:
     try:
         return canonical_url(address)
     except AddressRefused as problem:
         raise ValueError(f"{problem}; {problem.hint}") from problem
 
 
-WebAddress = Annotated[str, AfterValidator(_checked)]
+WebAddress = Annotated[str, AfterValidator(_check_address)]
 """An http or https address as settings hold it, in its one spelling."""
 Words = Annotated[
     tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
@@ -44,14 +44,14 @@ Words = Annotated[
 """Some texts as settings hold them; one may be written without a list."""
 
 
-class Gets(Protocol):
+class SupportsGet(Protocol):
     """The fetcher, polite or not."""
 
     async def get(self, url: str, *, headers: Mapping[str, str] | None = None) -> Fetched: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class PageState:
     """What a page was like when it was last read."""
 
     hash: str
@@ -63,7 +63,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PageResult:
     """What became of a page: an entry, or nothing when it is as it was; `gone` when there is none any more."""
 
     entry: Item | Failure | None = None
@@ -74,10 +74,10 @@ class Reading:
 class PageReader:
     """Reads pages for one source. Its memory is the source's cursor."""
 
-    def __init__(self, name: str, gets: Gets, cursor: Json) -> None:
+    def __init__(self, name: str, gets: SupportsGet, cursor: Json) -> None:
         self._name = name
         self._gets = gets
-        self._sights = {url: Sight(**sight) for url, sight in ((cursor or {}).get("pages") or {}).items()}
+        self._sights = {url: PageState(**sight) for url, sight in ((cursor or {}).get("pages") or {}).items()}
 
     @property
     def cursor(self) -> Json:
@@ -98,7 +98,7 @@ class PageReader:
         """Forget pages that are no longer of concern."""
         self._sights = {url: sight for url, sight in self._sights.items() if url in urls}
 
-    async def read(self, url: str, *, lastmod: str = "") -> Reading:
+    async def read(self, url: str, *, lastmod: str = "") -> PageResult:
         """Fetch a page, if it has changed since it was last read."""
         known = self._sights.get(url)
         try:
@@ -106,13 +106,13 @@ class PageReader:
         except FetchError as problem:
             if problem.status in GONE:
                 self._sights.pop(url, None)
-                return Reading(gone=True)
-            return Reading(failure_of(shown(url), problem))
+                return PageResult(gone=True)
+            return PageResult(failure_of(shown(url), problem))
         if fetched.status == 304:
             if known:
                 self._sights[url] = replace(known, lastmod=lastmod)
-            return Reading(fetched=fetched)
-        return Reading(self.item(url, fetched, lastmod=lastmod), fetched=fetched)
+            return PageResult(fetched=fetched)
+        return PageResult(self.item(url, fetched, lastmod=lastmod), fetched=fetched)
 
     def item(self, url: str, fetched: Fetched, *, lastmod: str = "") -> Item:
         """The document that a page is.
@@ -123,7 +123,7 @@ class PageReader:
         known = self._sights.get(url)
         digest = content_hash(fetched.content)[:32]
         scraped = known.scraped if known and known.hash == digest else canonical(now())
-        self._sights[url] = Sight(
+        self._sights[url] = PageState(
             hash=digest,
             scraped=scraped,
             etag=fetched.headers.get("etag", ""),
@@ -146,7 +146,7 @@ class PageReader:
         )
 
 
-def _conditions(known: Sight | None) -> dict[str, str]:
+def _conditions(known: PageState | None) -> dict[str, str]:
     asked = {"if-none-match": known.etag, "if-modified-since": known.modified} if known else {}
     return {name: value for name, value in asked.items() if value}
 

@@ -60,7 +60,7 @@ class Records(ContentHandler):
         self._elements += 1
         if self._elements > MAX_ELEMENTS:
             raise SourceError(f"{self._name} has more than {MAX_ELEMENTS:,} elements", hint=_TOO_MUCH)
-        self._met()
+        self._count_event()
         self._depth += 1
         self._text = []
         if self._inside is None and name[1] in self._wanted:
@@ -71,19 +71,19 @@ class Records(ContentHandler):
             self._inside = self._depth
 
     def characters(self, content: str) -> None:
-        self._met()
+        self._count_event()
         if self._inside is not None and len(self._text) < MAX_TEXT:
             self._text.append(content[:MAX_TEXT])
 
     def endElementNS(self, name: tuple[str | None, str], qname: str | None) -> None:  # noqa: N802
-        self._met()
+        self._count_event()
         if self._inside is not None and self._depth == self._inside + 1:
             self.found[-1][1].setdefault(name[1], "".join(self._text).strip()[:MAX_TEXT])
         if self._depth == self._inside:
             self._inside = None
         self._depth -= 1
 
-    def _met(self) -> None:
+    def _count_event(self) -> None:
         self.events += 1
         if self.events > MAX_EVENTS:
             raise SourceError(f"{self._name} has more than {MAX_EVENTS:,} tags and lines", hint=_TOO_MUCH)

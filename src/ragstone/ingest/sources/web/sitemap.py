@@ -13,7 +13,7 @@ from pydantic import Field
 
 from ragstone.core.errors import AddressRefused, FetchError, RagstoneError, SourceError
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
-from ragstone.fetch.exchange import Damaged, TooLarge, unzip
+from ragstone.fetch.exchange import BodyTooLarge, Damaged, unzip
 from ragstone.fetch.polite import PoliteFetcher
 from ragstone.fetch.urls import canonical_url, shown
 from ragstone.ingest.sources.context import SourceContext
@@ -40,7 +40,7 @@ class SitemapConfig(Section):
 
 
 @dataclass
-class Listing:
+class SitemapListing:
     """The pages that were listed so far, each with its `lastmod`."""
 
     pages: dict[str, str] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class SitemapSource:
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
         """Pages that are new or have another date than last time; those no longer listed are removed."""
-        listing, turn = Listing(), PageTurn()
+        listing, turn = SitemapListing(), PageTurn()
         async for _ in self._list(listing):
             if turn.due(0):
                 yield Page((), cursor)
@@ -92,7 +92,7 @@ class SitemapSource:
     async def close(self) -> None:
         """The fetcher is the operator's: nothing to close."""
 
-    async def _list(self, listing: Listing) -> AsyncIterator[None]:
+    async def _list(self, listing: SitemapListing) -> AsyncIterator[None]:
         """Take the sitemap and all that it leads to down, with a stop behind each."""
         queue = deque([self._config.url])
         seen = {self._config.url}
@@ -120,15 +120,15 @@ class SitemapSource:
             )
             listing.failures.append(Failure(shown(self._config.url), "too_large", found))
 
-    async def _read(self, place: str, listing: Listing) -> list[str]:
+    async def _read(self, place: str, listing: SitemapListing) -> list[str]:
         """Take the pages of one sitemap down, and return the sitemaps that it leads to."""
         fetched = await self._fetcher.get(place)
         # In a thread: fifty thousand addresses take seconds.
         return await asyncio.to_thread(self._take_down, fetched.content, place, listing)
 
-    def _take_down(self, content: bytes, place: str, listing: Listing) -> list[str]:
+    def _take_down(self, content: bytes, place: str, listing: SitemapListing) -> list[str]:
         records = read_records(
-            _unpacked(content, place), shown(place), frozenset({"url", "sitemap"}), MAX_ENTRIES
+            _unpack(content, place), shown(place), frozenset({"url", "sitemap"}), MAX_ENTRIES
         )
         listing.cut = listing.cut or records.cut
         further = []
@@ -147,10 +147,12 @@ class SitemapSource:
         return further
 
     def _wants(self, address: str) -> bool:
-        return _host(address) == self._host and wanted(address, self._config.include, self._config.exclude)
+        return _host(address) == self._host and matches_path(
+            address, self._config.include, self._config.exclude
+        )
 
 
-def wanted(address: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
+def matches_path(address: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
     """Whether a page's path fits a pattern of `include`, if there are any, and none of `exclude`."""
     path = urlsplit(address).path
     return (not include or any(fnmatchcase(path, pattern) for pattern in include)) and not any(
@@ -163,14 +165,14 @@ def _host(address: str) -> str:
     return urlsplit(address).netloc.removeprefix("www.")
 
 
-def _unpacked(content: bytes, place: str) -> bytes:
+def _unpack(content: bytes, place: str) -> bytes:
     if not content.startswith(b"\x1f\x8b"):
         if len(content) > MAX_BYTES:
             raise _too_large(place, "has")
         return content
     try:
         return unzip(content, MAX_BYTES)
-    except TooLarge:
+    except BodyTooLarge:
         raise _too_large(place, "unpacks to") from None
     except Damaged as problem:
         raise SourceError(f"{shown(place)} is a damaged gzip file: {problem}") from problem

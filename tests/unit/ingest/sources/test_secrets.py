@@ -12,7 +12,7 @@ from tests.unit.ingest.sources.web_kit import Run, Site, open_site
 
 from ragstone.core.errors import FetchError, SettingsError
 from ragstone.ingest.sources import build_source
-from ragstone.ingest.sources.secrets import Veil
+from ragstone.ingest.sources.secrets import SecretMask
 from ragstone.ingest.sources.web.source import WebSource
 
 SECRET = "canary-4711"
@@ -33,8 +33,8 @@ async def read(
     return await site.run(build_source(kind, "s", config, site.context, env or {"TOKEN": SECRET}), cursor)
 
 
-def veil(address: str, value: str) -> Veil:
-    made = Veil()
+def mask(address: str, value: str) -> SecretMask:
+    made = SecretMask()
     made.learn(address + value, [("TOKEN", len(address), len(address + value))])
     return made
 
@@ -126,13 +126,13 @@ async def test_hosts_short_values_and_defaults_are_no_secrets(
     ],
 )
 def test_what_is_hidden_can_be_shown_again(address: str, value: str, text: str, hidden: str) -> None:
-    known = veil(address, value)
+    known = mask(address, value)
     assert hidden in known.hide(text)
     assert known.show(known.hide(text)) == text
-    assert not known.is_bare({"pages": [known.hide(text)]})
+    assert not known.contains_secret({"pages": [known.hide(text)]})
 
 
 def test_only_addresses_are_changed() -> None:
-    known = veil("https://h.example/", "lighthouse")
+    known = mask("https://h.example/", "lighthouse")
     assert known.hide_in_addresses("The lighthouse") == "The lighthouse"
     assert known.hide_in_addresses("See https://h.example/lighthouse") == "See https://h.example/${TOKEN}"
