@@ -51,7 +51,7 @@ def add_row_groups(draft: Draft, rows: Iterable[Sequence[str]], *, page: int | N
     draft.add("table", "\n".join((header, *group)), page=page)
 
 
-def continued(upper: str, lower: str) -> str:
+def continue_table(upper: str, lower: str) -> str:
     """A table that goes on with another one's rows, under its header; unchanged where it has one of its own."""
     header, rule, *_ = upper.split("\n")
     first, lower_rule, *rest = lower.split("\n")

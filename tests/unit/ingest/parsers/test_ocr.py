@@ -21,7 +21,7 @@ from ragstone.ingest.parsers.images import ocr
 from ragstone.ingest.parsers.images.image import parse_image
 from ragstone.ingest.parsers.options import SCANS_PER_WINDOW, ParseOptions
 from ragstone.ingest.parsers.pdf import pages as pdf_pages
-from ragstone.ingest.parsers.pdf.layout import Span
+from ragstone.ingest.parsers.pdf.layout import TextSpan
 from ragstone.ingest.parsers.pdf.parser import parse_pdf
 from ragstone.ingest.parsers.sandbox.pool import ParserPool
 
@@ -95,8 +95,8 @@ def test_only_pages_without_a_text_layer_are_read_by_ocr(
 def test_a_text_layer_of_nothing_but_lost_characters_is_read_by_ocr(
     make_pdf: Callable[..., bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lost(page: Any) -> list[tuple[int, Span]]:
-        return [(0, Span("\ue001\ue002\ufffd" * 40, 72, 200, 700, 712, 12))]
+    def lost(page: Any) -> list[tuple[int, TextSpan]]:
+        return [(0, TextSpan("\ue001\ue002\ufffd" * 40, 72, 200, 700, 712, 12))]
 
     monkeypatch.setattr(pdf_pages, "words_of", lost)
     content = make_pdf(
@@ -109,7 +109,7 @@ def test_a_text_layer_of_nothing_but_lost_characters_is_read_by_ocr(
 def test_a_page_whose_text_cannot_be_taken_out_is_read_by_ocr(
     make_scan: MakeScan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(page: Any) -> list[tuple[int, Span]]:
+    def fail(page: Any) -> list[tuple[int, TextSpan]]:
         raise PdfiumError("no text page")
 
     monkeypatch.setattr(pdf_pages, "words_of", fail)
@@ -119,7 +119,7 @@ def test_a_page_whose_text_cannot_be_taken_out_is_read_by_ocr(
 def test_a_window_ends_early_when_its_pages_need_ocr(
     make_scan: MakeScan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ocr, "read_image", lambda image: [Span("Read", 0, 50, 100, 112, 12)])
+    monkeypatch.setattr(ocr, "read_image", lambda image: [TextSpan("Read", 0, 50, 100, 112, 12)])
     content = make_scan(*[FERRY] * (SCANS_PER_WINDOW + 2))
     parsed = parse_pdf(content, "a.pdf", ParseOptions(window=50))
     assert [block.page for block in parsed.blocks] == list(range(1, SCANS_PER_WINDOW + 1))
@@ -131,7 +131,7 @@ def test_a_window_ends_early_when_its_pages_need_ocr(
 
 @pytest.mark.req("R-EXT-04")
 def test_when_ocr_fails_too_the_reason_is_said(make_scan: MakeScan, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(image: Image.Image) -> list[Span]:
+    def fail(image: Image.Image) -> list[TextSpan]:
         raise ocr.OcrFailed("the engine broke", hint="repair it")
 
     monkeypatch.setattr(ocr, "read_image", fail)
@@ -260,7 +260,7 @@ def test_tesseract_is_used_when_it_is_there(tesseract: Callable[[str], None], tm
         f'echo "$@ $OMP_THREAD_LIMIT" > {tmp_path}/asked; cat > {tmp_path}/given; cat {tmp_path}/answer.tsv'
     )
     lines = ocr.read_image(Image.new("RGB", (300, 100), "white"))
-    assert lines == [Span('The "ferry" leaves.', 10, 210, 48, 80, 32)]
+    assert lines == [TextSpan('The "ferry" leaves.', 10, 210, 48, 80, 32)]
     assert (tmp_path / "asked").read_text() == "stdin stdout --psm 3 tsv 1\n"
     with Image.open(tmp_path / "given") as given:
         assert given.size == (300, 100)

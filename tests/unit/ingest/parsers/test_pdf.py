@@ -10,7 +10,7 @@ from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import Draft, broken_rules
 from ragstone.ingest.parsers.options import ParseOptions
 from ragstone.ingest.parsers.pdf.flow import add_pages
-from ragstone.ingest.parsers.pdf.layout import Page, Span, lines_of
+from ragstone.ingest.parsers.pdf.layout import LaidOutPage, TextSpan, lines_of
 from ragstone.ingest.parsers.pdf.parser import parse_pdf
 
 MakePdf = Callable[..., bytes]
@@ -231,13 +231,13 @@ def test_damage_is_a_typed_error(make_pdf: MakePdf) -> None:
         parse_pdf(content[:200], "a.pdf")
 
 
-def line(text: str, left: float, right: float, bottom: float) -> Span:
-    return Span(text, left, right, bottom, bottom + 10, 10)
+def line(text: str, left: float, right: float, bottom: float) -> TextSpan:
+    return TextSpan(text, left, right, bottom, bottom + 10, 10)
 
 
 def test_ligatures_are_letters() -> None:
     draft = Draft("a.pdf")
-    add_pages(draft, {1: Page([line("ﬁsh from the oﬃce", 0, 90, 700)], 0, 842)})
+    add_pages(draft, {1: LaidOutPage([line("ﬁsh from the oﬃce", 0, 90, 700)], 0, 842)})
     assert draft.finish("application/pdf").text == "fish from the office"
 
 

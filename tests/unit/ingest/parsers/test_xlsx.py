@@ -11,7 +11,7 @@ import pytest
 from ragstone.core.errors import EmptyDocument, ParserLimit
 from ragstone.ingest.parsers.draft import broken_rules
 from ragstone.ingest.parsers.office import xlsx
-from ragstone.ingest.parsers.office.xlsx import parse_xlsx, shown
+from ragstone.ingest.parsers.office.xlsx import format_value, parse_xlsx
 
 MakeXlsx = Callable[[Callable[[Any], None]], bytes]
 
@@ -119,7 +119,7 @@ def test_a_workbook_without_values_is_empty(make_xlsx: MakeXlsx) -> None:
     ],
 )
 def test_values_are_what_people_see(value: object, number_format: str, text: str) -> None:
-    assert shown(value, number_format) == text
+    assert format_value(value, number_format) == text
 
 
 def _with_sheet(

@@ -86,19 +86,19 @@ class TookTooLong(Exception):
     """The syntax tree of a file was not done in time."""
 
 
-class Mark(NamedTuple):
+class OutlineMark(NamedTuple):
     """A row from which on another definition holds the text."""
 
     row: int
     path: tuple[str, ...]
 
 
-class _Definition(NamedTuple):
+class _NamedNode(NamedTuple):
     names: tuple[str, ...]
     body: Node | None
 
 
-def outline(text: str, language: CodeLanguage) -> list[Mark]:
+def outline(text: str, language: CodeLanguage) -> list[OutlineMark]:
     """The marks of a file in order, from row 0 on. Raises `ImportError` where the grammar is not installed."""
     from tree_sitter import Language, Parser
 
@@ -115,16 +115,16 @@ def outline(text: str, language: CodeLanguage) -> list[Mark]:
     tree = Parser(Language(grammar())).parse(read)
     if late:
         raise TookTooLong
-    walk = _Walk(source)
+    walk = _OutlineWalk(source)
     walk.members(tree.root_node, (), 0)
     return walk.marks
 
 
-class _Walk:
+class _OutlineWalk:
     """Goes down a tree, from definition to definition."""
 
     def __init__(self, source: bytes) -> None:
-        self.marks = [Mark(0, ())]
+        self.marks = [OutlineMark(0, ())]
         self._source = source
         self._free = 0
         """The first row that belongs to no definition yet."""
@@ -149,14 +149,14 @@ class _Walk:
             self._resume(path)
 
     def _mark(
-        self, first: int, node: Node, definition: _Definition, path: tuple[str, ...], depth: int
+        self, first: int, node: Node, definition: _NamedNode, path: tuple[str, ...], depth: int
     ) -> None:
         row, last = _rows(node)
         if first >= self._free:
             if first > self._free:
                 self._resume(path)
             inner = path + definition.names
-            self.marks.append(Mark(first, inner))
+            self.marks.append(OutlineMark(first, inner))
             if definition.body and depth < MAX_DEPTH:
                 self._free = row + 1
                 self.members(definition.body, inner, depth + 1)
@@ -165,9 +165,9 @@ class _Walk:
 
     def _resume(self, path: tuple[str, ...]) -> None:
         if self.marks[-1].path != path:
-            self.marks.append(Mark(self._free, path))
+            self.marks.append(OutlineMark(self._free, path))
 
-    def _definition(self, node: Node) -> _Definition | None:
+    def _definition(self, node: Node) -> _NamedNode | None:
         for _ in range(_WRAPPED):
             if node.type not in WRAPPERS:
                 break
@@ -178,19 +178,19 @@ class _Walk:
                 return None
             node = inside[-1]
         if node.type in HOLDERS:
-            return self._held(node)
+            return self._function_value(node)
         if node.type not in DEFINITIONS:
             return None
         body = node.child_by_field_name("body") if node.type in CONTAINERS else None
-        return _Definition(self._names(node), body)
+        return _NamedNode(self._names(node), body)
 
-    def _held(self, node: Node) -> _Definition | None:
+    def _function_value(self, node: Node) -> _NamedNode | None:
         """A variable or a field whose value is a function."""
         holder = next((child for child in node.named_children if child.type == "variable_declarator"), node)
         value = holder.child_by_field_name("value")
         if value is None or value.type not in FUNCTIONS:
             return None
-        return _Definition(self._names(holder), None)
+        return _NamedNode(self._names(holder), None)
 
     def _names(self, node: Node) -> tuple[str, ...]:
         if node.type == "type_declaration":

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from ragstone.core.types import Json, Parsed
-from ragstone.ingest.parsers.code.outline import LANGUAGES, CodeLanguage, Mark, TookTooLong, outline
+from ragstone.ingest.parsers.code.outline import LANGUAGES, CodeLanguage, OutlineMark, TookTooLong, outline
 from ragstone.ingest.parsers.draft import Draft
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.parsers.text.cleaning import clean
@@ -42,9 +42,9 @@ def parse_code(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
     return replace(parsed, metadata={**parsed.metadata, "symbols": symbols})
 
 
-def _marks(text: str, language: CodeLanguage | None) -> tuple[list[Mark], str]:
+def _marks(text: str, language: CodeLanguage | None) -> tuple[list[OutlineMark], str]:
     """The definitions of a file, and why they could not be told apart."""
-    whole = [Mark(0, ())]
+    whole = [OutlineMark(0, ())]
     if language is None:
         return whole, ""
     if len(text) > MAX_CHARS:
@@ -57,7 +57,9 @@ def _marks(text: str, language: CodeLanguage | None) -> tuple[list[Mark], str]:
         return whole, f"its syntax could not be read as {language.name} in time: it is cut between lines"
 
 
-def _add_blocks(draft: Draft, lines: Sequence[str], marks: Sequence[Mark]) -> Iterator[tuple[str, ...]]:
+def _add_blocks(
+    draft: Draft, lines: Sequence[str], marks: Sequence[OutlineMark]
+) -> Iterator[tuple[str, ...]]:
     """Add the text of each definition, and give the path of each block that was added."""
     ends = [*(mark.row for mark in marks[1:]), len(lines)]
     for mark, end in zip(marks, ends, strict=True):

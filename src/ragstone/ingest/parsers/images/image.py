@@ -13,7 +13,7 @@ from ragstone.ingest.parsers.draft import Draft
 from ragstone.ingest.parsers.images import ocr
 from ragstone.ingest.parsers.options import DEFAULT, SCANS_PER_WINDOW, ParseOptions
 from ragstone.ingest.parsers.pdf.flow import add_pages
-from ragstone.ingest.parsers.pdf.layout import Page, scanned_page
+from ragstone.ingest.parsers.pdf.layout import LaidOutPage, scanned_page
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -32,7 +32,7 @@ def parse_image(content: bytes, name: str, options: ParseOptions = DEFAULT) -> P
         )
     if not ocr.is_installed():
         raise UnsupportedFormat(f"{name} is a picture: no OCR engine is installed", hint=ocr.NOT_INSTALLED)
-    with _opened(content, name) as image:
+    with _open(content, name) as image:
         # Other formats with several frames are films, or hold one picture in several sizes.
         total = getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
         if total > options.pages:
@@ -56,21 +56,21 @@ def parse_image(content: bytes, name: str, options: ParseOptions = DEFAULT) -> P
     return replace(parsed, next_page=next_page)
 
 
-def _read_frame(image: ImageFile, number: int, name: str) -> Page:
+def _read_frame(image: ImageFile, number: int, name: str) -> LaidOutPage:
     try:
         image.seek(number - 1)
         if max(image.size) < _ICON:
             return scanned_page([], image.height)
         shown = _upright(image)
     except (OSError, ValueError, SyntaxError, EOFError) as problem:
-        raise _damaged(name) from problem
+        raise _damage_error(name) from problem
     try:
         return scanned_page(ocr.read_image(shown), shown.height)
     except ocr.OcrFailed as problem:
         raise ParseError(f"{name} could not be read: {problem}", hint=problem.hint) from problem
 
 
-def _opened(content: bytes, name: str) -> ImageFile:
+def _open(content: bytes, name: str) -> ImageFile:
     from PIL import Image, UnidentifiedImageError
 
     with warnings.catch_warnings():
@@ -80,7 +80,7 @@ def _opened(content: bytes, name: str) -> ImageFile:
         except (Image.DecompressionBombWarning, Image.DecompressionBombError) as problem:
             raise ParserLimit(f"{name} has too many pixels", hint="save it smaller") from problem
         except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as problem:
-            raise _damaged(name) from problem
+            raise _damage_error(name) from problem
 
 
 def _upright(image: ImageFile) -> Image:
@@ -99,5 +99,5 @@ def _upright(image: ImageFile) -> Image:
     return paper
 
 
-def _damaged(name: str) -> ParseError:
+def _damage_error(name: str) -> ParseError:
     return ParseError(f"{name} is a damaged picture", hint="open it in a viewer and save it again")

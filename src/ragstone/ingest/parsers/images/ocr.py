@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragstone.core.errors import ParseError, UnsupportedFormat
-from ragstone.ingest.parsers.pdf.layout import Span
+from ragstone.ingest.parsers.pdf.layout import TextSpan
 from ragstone.ingest.parsers.sandbox.limits import die_with
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _TESSERACT_SECONDS = 60
 _SURE = 0.5
 _WORD_LEVEL = "5"
 
-Engine = Callable[["Image"], list[Span]]
+Engine = Callable[["Image"], list[TextSpan]]
 
 
 class OcrFailed(ParseError):
@@ -40,7 +40,7 @@ def is_installed() -> bool:
     return _engine() is not None
 
 
-def read_image(image: Image) -> list[Span]:
+def read_image(image: Image) -> list[TextSpan]:
     """The lines of a picture, top to bottom; y grows upwards from its foot, in pixels."""
     engine = _engine()
     if engine is None:
@@ -57,7 +57,7 @@ def _engine() -> Engine | None:
     return None
 
 
-def _read_with_tesseract(program: str, image: Image) -> list[Span]:
+def _read_with_tesseract(program: str, image: Image) -> list[TextSpan]:
     picture = io.BytesIO()
     image.save(picture, "PNG")
     try:
@@ -84,7 +84,7 @@ def _read_with_tesseract(program: str, image: Image) -> list[Span]:
     return _tesseract_lines(done.stdout.decode("utf-8", "replace"), image.height)
 
 
-def _tesseract_lines(table: str, height: int) -> list[Span]:
+def _tesseract_lines(table: str, height: int) -> list[TextSpan]:
     lines: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
         if row["level"] == _WORD_LEVEL and row["text"].strip():
@@ -102,7 +102,7 @@ def _tesseract_lines(table: str, height: int) -> list[Span]:
     return spans
 
 
-def _read_with_rapidocr(image: Image) -> list[Span]:
+def _read_with_rapidocr(image: Image) -> list[TextSpan]:
     import numpy as np
 
     try:
@@ -147,7 +147,7 @@ def _rapidocr() -> Any:
     return rapidocr.RapidOCR(params=parameters)
 
 
-def _span(text: str, corners: Iterable[Sequence[float]], height: int) -> Span:
+def _span(text: str, corners: Iterable[Sequence[float]], height: int) -> TextSpan:
     xs, ys = zip(*((float(x), float(y)) for x, y in corners), strict=True)
     top, bottom = height - min(ys), height - max(ys)
-    return Span(" ".join(text.split()), min(xs), max(xs), bottom, top, size=top - bottom)
+    return TextSpan(" ".join(text.split()), min(xs), max(xs), bottom, top, size=top - bottom)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Role = Literal["from", "date", "to", "subject", "other"]
-Mark = Literal["forward", "original"]
+MailMark = Literal["forward", "original"]
 
 LONGEST_LINE = 400
 """No mark is longer than this: what stands behind it in a line is not looked at."""
@@ -58,7 +58,7 @@ class HeaderBlock:
     subject: str
 
 
-def mark_of(line: str) -> Mark | None:
+def mark_of(line: str) -> MailMark | None:
     """What a line announces, such as `---------- Forwarded message ---------`; None for an ordinary line."""
     words = line[:LONGEST_LINE].strip().casefold()
     if words.startswith("--") and words.endswith("--"):

@@ -91,7 +91,7 @@ class PartReader:
         self._parts += 1
         kind = part.get_content_type()
         if kind == "multipart/encrypted" or (kind in _SMIME and not part.is_multipart()):
-            raise _encrypted(self.name, kind)
+            raise _encryption_error(self.name, kind)
         if kind.startswith("multipart/"):
             return self._several(part, kind, depth)
         if kind == "message/rfc822" and part.is_multipart():
@@ -137,7 +137,7 @@ class PartReader:
 
     def _readable(self, body: Body) -> Body:
         if body.text.lstrip().startswith(_PGP):
-            raise _encrypted(self.name, "pgp")
+            raise _encryption_error(self.name, "pgp")
         return body
 
     def _attach(self, part: Message, kind: str, given: str) -> None:
@@ -192,7 +192,7 @@ def _has_html(version: list[Piece]) -> bool:
     return any(isinstance(piece, Body) and piece.html for piece in version)
 
 
-def _encrypted(name: str, kind: str) -> ParseError:
+def _encryption_error(name: str, kind: str) -> ParseError:
     way = "S/MIME" if kind in _SMIME else "PGP"
     return ParseError(
         f"{name} is encrypted or sealed with {way}: its text cannot be read",

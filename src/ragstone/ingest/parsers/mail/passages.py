@@ -57,7 +57,7 @@ def passages_of(body: Body, name: str) -> list[Passage]:
     text = body.text.replace("\r\n", "\n").replace("\r", "\n")
     if _SIGNED in text:
         text = _without_armour(text)
-    return list(_plain(_unflowed(text, body.joined) if body.flowed else text))
+    return list(_plain(_unflow(text, body.joined) if body.flowed else text))
 
 
 def words_in(passages: list[Passage]) -> int:
@@ -84,7 +84,7 @@ def _plain(text: str) -> Iterator[Passage]:
         yield Passage("paragraph", "\n".join(lines), quoted)
 
 
-def _unflowed(text: str, joined: bool) -> str:
+def _unflow(text: str, joined: bool) -> str:
     lines: list[str] = []
     goes_on = False
     for raw in text.split("\n"):
@@ -109,7 +109,7 @@ def _without_armour(text: str) -> str:
 
 
 def _html(markup: str, name: str) -> Iterator[Passage]:
-    for quoted, piece in _pieces(_FRAME_TAG.sub(r"<\1div", _TAG.sub(_unnamed, markup))):
+    for quoted, piece in _pieces(_FRAME_TAG.sub(r"<\1div", _TAG.sub(_strip_names, markup))):
         try:
             parsed = parse_markup(piece, name)
         except EmptyDocument:
@@ -121,7 +121,7 @@ def _html(markup: str, name: str) -> Iterator[Passage]:
             yield Passage(kind, text, quoted, block.level, block.label)
 
 
-def _unnamed(tag: re.Match[str]) -> str:
+def _strip_names(tag: re.Match[str]) -> str:
     return _FRAME_NAME.sub(" ", tag[0])
 
 

@@ -41,7 +41,7 @@ def parse_epub(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
     """Read a book."""
     with open_archive(content, name, "EPUB", options, all_xml=False) as archive:
         book = _book(archive, name)
-        if book.chapters and set(book.chapters) & _encrypted(archive, name):
+        if book.chapters and set(book.chapters) & _list_encrypted(archive, name):
             raise ParseError(
                 f"{name} is protected against copying", hint="only a book without DRM can be read"
             )
@@ -123,7 +123,7 @@ def _labels(archive: zipfile.ZipFile, contents: str, name: str) -> dict[str, str
     return labels
 
 
-def _encrypted(archive: zipfile.ZipFile, name: str) -> set[str]:
+def _list_encrypted(archive: zipfile.ZipFile, name: str) -> set[str]:
     if "META-INF/encryption.xml" not in archive.namelist():
         return set()
     root = read_xml(archive, "META-INF/encryption.xml", name, "EPUB")

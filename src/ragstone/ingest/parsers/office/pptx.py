@@ -21,7 +21,7 @@ def chart_table(chart: Any) -> str:
     """A Markdown table under the chart's title; empty when it keeps no numbers."""
     space = chart.part._element
     series = list(space.iter(f"{_C}ser"))
-    names = [_joined(one.find(f"{_C}tx")) for one in series]
+    names = [_join_values(one.find(f"{_C}tx")) for one in series]
     rows: dict[tuple[int, int], list[str]] = {}
     for column, one in enumerate(series, start=1):
         # Series share their categories; points of a scatter plot have places of their own.
@@ -53,7 +53,7 @@ def _points(series: Any, *tags: str) -> dict[int, str]:
     return found
 
 
-def _joined(part: Any) -> str:
+def _join_values(part: Any) -> str:
     return " ".join(value.text or "" for value in part.iter(f"{_C}v")) if part is not None else ""
 
 

@@ -50,14 +50,14 @@ class _State(NamedTuple):
 
 def parse_rtf(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
     """Read a document of a word processor."""
-    reader = _Reader(Draft(name))
+    reader = _RtfReader(Draft(name))
     reader.read(content)
     said = {what: one_line(_whole(pieces)) for what, pieces in reader.said.items()}
     metadata = {"author": said["author"][:1000]} if chosen_title(said["author"]) else {}
     return reader.draft.finish(MEDIA_TYPE, title=chosen_title(said["title"]), metadata=metadata)
 
 
-class _Reader:
+class _RtfReader:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.said: dict[str, list[str]] = {_TEXT: [], "title": [], "author": []}
@@ -121,7 +121,7 @@ class _Reader:
         elif word == b"fcharset":
             self._fonts[self._font] = _CHARSETS.get(number or 0, "")
         elif word == b"ansicpg":
-            self._codec = _known(f"cp{number}")
+            self._codec = _find_codec(f"cp{number}")
         elif word == b"uc":
             self._state = self._state._replace(fallback=min(max(number or 0, 0), 10))
         else:
@@ -141,7 +141,7 @@ class _Reader:
             else:
                 self._end_paragraph()
         elif word == b"cell":
-            self._cells.append(self._taken())
+            self._cells.append(self._take_text())
         elif word == b"row":
             self._rows.append(self._cells)
             self._cells = []
@@ -165,7 +165,7 @@ class _Reader:
         if self._state.place and not self._state.hidden:
             self.said[self._state.place].append(text)
 
-    def _taken(self) -> str:
+    def _take_text(self) -> str:
         pieces = self.said[_TEXT]
         text = _whole(pieces)
         pieces.clear()
@@ -173,7 +173,7 @@ class _Reader:
 
     def _end_paragraph(self) -> None:
         self._flush()
-        text = self._taken()
+        text = self._take_text()
         if text.strip():
             self._end_table()
             heading = one_line(text) if self._level else ""
@@ -186,7 +186,7 @@ class _Reader:
         self._rows, self._cells = [], []
 
 
-def _known(codec: str) -> str:
+def _find_codec(codec: str) -> str:
     try:
         return codecs.lookup(codec).name
     except LookupError:

@@ -27,7 +27,7 @@ _MOST_DIGITS = 30
 _MOST_AMOUNT = 1e15
 
 
-def shown(value: object, number_format: str = "General") -> str:
+def format_value(value: object, number_format: str = "General") -> str:
     """Dates in ISO form, numbers with the digits and the sign their format gives them, anything else as it is."""
     match value:
         case None:
@@ -160,7 +160,7 @@ class _Rows:
                     f"{self._name} has more than {MAX_CELLS:,} cells",
                     hint="split it, or save the part that is to be found as CSV",
                 )
-            yield [shown(cell.value, getattr(cell, "number_format", "General")) for cell in row]
+            yield [format_value(cell.value, getattr(cell, "number_format", "General")) for cell in row]
 
 
 def _regions(rows: Iterable[list[str]]) -> Iterator[list[list[str]]]:

@@ -12,10 +12,10 @@ from statistics import median
 
 from ragstone.core.types import BlockKind
 from ragstone.ingest.parsers.draft import Draft
-from ragstone.ingest.parsers.pdf.layout import Page, Span
-from ragstone.ingest.parsers.tables import continued
+from ragstone.ingest.parsers.pdf.layout import LaidOutPage, TextSpan
+from ragstone.ingest.parsers.tables import continue_table
 
-Pages = Mapping[int, Sequence[Span]]
+Pages = Mapping[int, Sequence[TextSpan]]
 
 MARGIN = 0.1
 """Running heads and feet stand in this part of the page's height, at either end."""
@@ -54,7 +54,7 @@ class _Style:
     """How far lines of a paragraph are apart, as a multiple of their size."""
 
 
-def add_pages(draft: Draft, pages: Mapping[int, Page]) -> None:
+def add_pages(draft: Draft, pages: Mapping[int, LaidOutPage]) -> None:
     """Write the document's blocks, each with its page."""
     body = _body_size(_prose({number: page.lines for number, page in pages.items() if not page.scanned}))
     kept = _with_headers(_without_running_lines(pages, body), pages, body)
@@ -70,7 +70,7 @@ def add_pages(draft: Draft, pages: Mapping[int, Page]) -> None:
             _add_group(draft, group, page, _level(group[0], style), vocabulary)
 
 
-def _with_headers(kept: Pages, pages: Mapping[int, Page], body: float) -> Pages:
+def _with_headers(kept: Pages, pages: Mapping[int, LaidOutPage], body: float) -> Pages:
     """Give tables that go on over the end of a page their header there, too: by it their figures are read."""
     complete = {number: list(lines) for number, lines in kept.items()}
     for number, lines in complete.items():
@@ -85,11 +85,11 @@ def _with_headers(kept: Pages, pages: Mapping[int, Page], body: float) -> Pages:
         upper = next((line for line in reversed(before) if _running_key(line) not in running), None)
         place = next((place for place, line in enumerate(lines) if _running_key(line) not in running), None)
         if upper and place is not None and _goes_on(upper, lines[place]):
-            lines[place] = replace(lines[place], text=continued(upper.text, lines[place].text))
+            lines[place] = replace(lines[place], text=continue_table(upper.text, lines[place].text))
     return complete
 
 
-def _goes_on(upper: Span, lower: Span) -> bool:
+def _goes_on(upper: TextSpan, lower: TextSpan) -> bool:
     """Whether two tables stand between the same margins."""
     apart = max(abs(upper.left - lower.left), abs(upper.right - lower.right))
     return upper.is_table and lower.is_table and apart <= _SAME_EDGE
@@ -99,7 +99,7 @@ def _prose(pages: Pages) -> Pages:
     return {number: [line for line in lines if not line.is_table] for number, lines in pages.items()}
 
 
-def _add_group(draft: Draft, group: list[Span], page: int, level: int, vocabulary: Counter[str]) -> None:
+def _add_group(draft: Draft, group: list[TextSpan], page: int, level: int, vocabulary: Counter[str]) -> None:
     if group[0].is_table:
         draft.add("table", group[0].text.translate(_LIGATURES), page=page)
         return
@@ -110,16 +110,16 @@ def _add_group(draft: Draft, group: list[Span], page: int, level: int, vocabular
         draft.add("heading", text, level=level, label=text, page=page)
         return
     kind: BlockKind = "list" if _BULLET.match(text) and not level else "paragraph"
-    draft.add(kind, _reflowed(text, kind), page=page)
+    draft.add(kind, _reflow(text, kind), page=page)
 
 
-def _without_running_lines(pages: Mapping[int, Page], body: float) -> Pages:
+def _without_running_lines(pages: Mapping[int, LaidOutPage], body: float) -> Pages:
     """Drop what stands at the top or the foot of most pages, page numbers included; never all of a page."""
     edges = {number: _edge_lines(page, body) for number, page in pages.items()}
     counts = Counter(key for lines in edges.values() for key in {_running_key(line) for line in lines})
     # With fewer pages a repeated line may be a title.
     often = {key for key, count in counts.items() if len(pages) >= 3 and _is_running(key, count, len(pages))}
-    kept: dict[int, Sequence[Span]] = {}
+    kept: dict[int, Sequence[TextSpan]] = {}
     for number, page in pages.items():
         running = {line for line in edges[number] if _running_key(line) in often}
         kept[number] = [line for line in page.lines if line not in running] or page.lines
@@ -131,7 +131,7 @@ def _is_running(key: str, count: int, pages: int) -> bool:
     return count * 2 > pages or (count >= 3 and "#" in key) or _PAGE_NUMBER.fullmatch(key) is not None
 
 
-def _edge_lines(page: Page, body: float) -> list[Span]:
+def _edge_lines(page: LaidOutPage, body: float) -> list[TextSpan]:
     margin = (page.top - page.bottom) * MARGIN
     return [
         line
@@ -142,7 +142,7 @@ def _edge_lines(page: Page, body: float) -> list[Span]:
     ]
 
 
-def _running_key(line: Span) -> str:
+def _running_key(line: TextSpan) -> str:
     return _DIGITS.sub("#", line.text).casefold()
 
 
@@ -170,7 +170,7 @@ def _heading_levels(pages: Pages, body: float) -> dict[float, int]:
     return levels
 
 
-def _level(line: Span, style: _Style) -> int:
+def _level(line: TextSpan, style: _Style) -> int:
     """A line's heading level; bold lines in the body's size stand below all larger ones."""
     if line.is_table:
         return 0
@@ -192,8 +192,8 @@ def _line_pitch(pages: Pages) -> float:
     return median(distances) if distances else 1.2
 
 
-def _groups(lines: Sequence[Span], style: _Style) -> list[list[Span]]:
-    groups: list[list[Span]] = []
+def _groups(lines: Sequence[TextSpan], style: _Style) -> list[list[TextSpan]]:
+    groups: list[list[TextSpan]] = []
     for line in lines:
         if groups and _continues(groups[-1], line, style):
             groups[-1].append(line)
@@ -202,7 +202,7 @@ def _groups(lines: Sequence[Span], style: _Style) -> list[list[Span]]:
     return groups
 
 
-def _continues(group: list[Span], line: Span, style: _Style) -> bool:
+def _continues(group: list[TextSpan], line: TextSpan, style: _Style) -> bool:
     last = group[-1]
     if last.is_table or line.is_table:
         return False
@@ -237,7 +237,7 @@ def _whole_words(text: str, vocabulary: Mapping[str, int]) -> str:
     return _BROKEN_WORD.sub(join, text)
 
 
-def _reflowed(text: str, kind: BlockKind) -> str:
+def _reflow(text: str, kind: BlockKind) -> str:
     if kind != "list":
         return text.replace("\n", " ")
     items: list[str] = []

@@ -18,7 +18,7 @@ COLUMN_CHARS = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TextSpan:
     """Words that stand together; y grows upwards, as in PDF."""
 
     text: str
@@ -37,22 +37,22 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LaidOutPage:
     """The lines of a page in reading order, and where the page itself begins and ends."""
 
-    lines: list[Span]
+    lines: list[TextSpan]
     bottom: float
     top: float
     scanned: bool = False
 
 
-def scanned_page(lines: Sequence[Span], height: float) -> Page:
+def scanned_page(lines: Sequence[TextSpan], height: float) -> LaidOutPage:
     """A page that was read from a picture, all of it in one size: its lines are only roughly as high as their print."""
     size = median(line.height for line in lines) if lines else 0.0
-    return Page(lines_of([replace(line, size=size) for line in lines]), 0.0, height, scanned=True)
+    return LaidOutPage(lines_of([replace(line, size=size) for line in lines]), 0.0, height, scanned=True)
 
 
-def with_tables(lines: Sequence[Span], tables: Sequence[Span]) -> list[Span]:
+def with_tables(lines: Sequence[TextSpan], tables: Sequence[TextSpan]) -> list[TextSpan]:
     """Put each table behind the last line that stands above it in its column.
 
     Where nothing is beside the table, that may be a line with nothing beside it either.
@@ -70,7 +70,7 @@ def with_tables(lines: Sequence[Span], tables: Sequence[Span]) -> list[Span]:
     return placed
 
 
-def _alone(lines: Sequence[Span]) -> set[int]:
+def _alone(lines: Sequence[TextSpan]) -> set[int]:
     """The lines that have the width of the page to themselves, as a short heading over a centred table has."""
     ordered = sorted(lines, key=lambda line: line.bottom)
     found, highest = set(), float("-inf")
@@ -82,14 +82,14 @@ def _alone(lines: Sequence[Span]) -> set[int]:
     return found
 
 
-def lines_of(words: Sequence[Span]) -> list[Span]:
+def lines_of(words: Sequence[TextSpan]) -> list[TextSpan]:
     """The lines of a page in the order a person reads them."""
-    return _ordered(_segments(words), depth=0)
+    return _order(_segments(words), depth=0)
 
 
-def _segments(words: Sequence[Span]) -> list[Span]:
+def _segments(words: Sequence[TextSpan]) -> list[TextSpan]:
     """Neighbouring words of one line, split where the white between them is wider than any space."""
-    segments: list[list[Span]] = []
+    segments: list[list[TextSpan]] = []
     for word in words:
         last = segments[-1][-1] if segments else None
         if last is not None and _same_row(last, word):
@@ -98,17 +98,17 @@ def _segments(words: Sequence[Span]) -> list[Span]:
                 segments[-1].append(word)
                 continue
         segments.append([word])
-    return [_joined(segment) for segment in segments]
+    return [_join(segment) for segment in segments]
 
 
-def _ordered(segments: list[Span], depth: int) -> list[Span]:
+def _order(segments: list[TextSpan], depth: int) -> list[TextSpan]:
     """Bands from top to bottom; inside a band, columns from left to right."""
     return [line for band in _bands(segments) for line in _ordered_band(band, depth)]
 
 
-def _bands(segments: list[Span]) -> list[list[Span]]:
+def _bands(segments: list[TextSpan]) -> list[list[TextSpan]]:
     """Split where white runs over the whole width and is two lines high: titles, footers, figures."""
-    bands: list[list[Span]] = []
+    bands: list[list[TextSpan]] = []
     white = 2 * median(segment.height for segment in segments) if segments else 0.0
     lowest = math.inf
     for segment in sorted(segments, key=lambda span: -span.top):
@@ -120,12 +120,12 @@ def _bands(segments: list[Span]) -> list[list[Span]]:
     return bands
 
 
-def _ordered_band(segments: list[Span], depth: int) -> list[Span]:
+def _ordered_band(segments: list[TextSpan], depth: int) -> list[TextSpan]:
     gutter = _gutter(segments) if depth < 3 else None
     if gutter is None:
         return _rows(segments)
-    lines: list[Span] = []
-    band: list[Span] = []
+    lines: list[TextSpan] = []
+    band: list[TextSpan] = []
     for segment in sorted(segments, key=lambda span: -span.top):
         if segment.left < gutter < segment.right:
             lines += _columns(band, gutter, depth)
@@ -136,13 +136,13 @@ def _ordered_band(segments: list[Span], depth: int) -> list[Span]:
     return lines + _columns(band, gutter, depth)
 
 
-def _columns(band: list[Span], gutter: float, depth: int) -> list[Span]:
+def _columns(band: list[TextSpan], gutter: float, depth: int) -> list[TextSpan]:
     left = [segment for segment in band if segment.right <= gutter]
     right = [segment for segment in band if segment.right > gutter]
-    return _ordered(left, depth + 1) + _ordered(right, depth + 1)
+    return _order(left, depth + 1) + _order(right, depth + 1)
 
 
-def _gutter(segments: list[Span]) -> float | None:
+def _gutter(segments: list[TextSpan]) -> float | None:
     """The middle of a strip that few segments cross and that has prose on both sides."""
     if len(segments) < 6:
         return None
@@ -181,7 +181,7 @@ def _widest_strip(crossings: Sequence[int], first: int, last: int, *, allowed: i
     return best if best is not None and best[1] - best[0] >= GUTTER else None
 
 
-def _is_prose(column: list[Span]) -> bool:
+def _is_prose(column: list[TextSpan]) -> bool:
     if len(column) < 3:
         return False
     width = max(span.right for span in column) - min(span.left for span in column)
@@ -191,30 +191,30 @@ def _is_prose(column: list[Span]) -> bool:
     )
 
 
-def _side_by_side(left: list[Span], right: list[Span]) -> bool:
+def _side_by_side(left: list[TextSpan], right: list[TextSpan]) -> bool:
     top = min(max(span.top for span in left), max(span.top for span in right))
     bottom = max(min(span.bottom for span in left), min(span.bottom for span in right))
     return top - bottom > 2 * median(span.height for span in left)
 
 
-def _rows(segments: Iterable[Span]) -> list[Span]:
-    rows: list[list[Span]] = []
+def _rows(segments: Iterable[TextSpan]) -> list[TextSpan]:
+    rows: list[list[TextSpan]] = []
     for segment in sorted(segments, key=lambda span: (-(span.top + span.bottom) / 2, span.left)):
         if rows and _same_row(rows[-1][0], segment):
             rows[-1].append(segment)
         else:
             rows.append([segment])
-    return [_joined(sorted(row, key=lambda span: span.left)) for row in rows]
+    return [_join(sorted(row, key=lambda span: span.left)) for row in rows]
 
 
-def _same_row(one: Span, other: Span) -> bool:
+def _same_row(one: TextSpan, other: TextSpan) -> bool:
     shared = min(one.top, other.top) - max(one.bottom, other.bottom)
     return shared > min(one.height, other.height) / 2
 
 
-def _joined(spans: Sequence[Span]) -> Span:
+def _join(spans: Sequence[TextSpan]) -> TextSpan:
     longest = max(spans, key=lambda span: len(span.text))
-    return Span(
+    return TextSpan(
         text=" ".join(span.text for span in spans).replace(f"{SOFT_HYPHEN} ", ""),
         left=min(span.left for span in spans),
         right=max(span.right for span in spans),

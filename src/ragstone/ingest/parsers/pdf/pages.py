@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ragstone.ingest.parsers.images import ocr
 from ragstone.ingest.parsers.options import SCANS_PER_WINDOW, ParseOptions
 from ragstone.ingest.parsers.pdf import tables as pdf_tables
-from ragstone.ingest.parsers.pdf.layout import Page, Span, lines_of, scanned_page, with_tables
-from ragstone.ingest.parsers.pdf.tables import Box, Table, Turn, turned, words_of
+from ragstone.ingest.parsers.pdf.layout import LaidOutPage, TextSpan, lines_of, scanned_page, with_tables
+from ragstone.ingest.parsers.pdf.tables import Box, Table, Turn, turn_box, words_of
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
@@ -24,7 +24,7 @@ _DOTS_PER_POINT = 200 / 72
 _UNREADABLE = frozenset({"Cc", "Cn", "Co", "Cs"})
 
 
-def looks_scanned(page: PdfPage, words: Sequence[Span]) -> bool:
+def looks_scanned(page: PdfPage, words: Sequence[TextSpan]) -> bool:
     """Whether what a reader sees on the page is not in its text layer."""
     from pypdfium2 import raw
 
@@ -34,7 +34,7 @@ def looks_scanned(page: PdfPage, words: Sequence[Span]) -> bool:
     return _is_garbage(text) or (len(text) < FEW_CHARS and _is_picture(page))
 
 
-def read_scan(page: PdfPage) -> Page:
+def read_scan(page: PdfPage) -> LaidOutPage:
     """Read the page as it is shown; raises `OcrFailed` when the engine cannot."""
     width, height = page.get_size()
     scale = min(_DOTS_PER_POINT, ocr.LONGEST_SIDE / max(width, height, 1.0))
@@ -72,13 +72,13 @@ def _is_picture(page: PdfPage) -> bool:
 
 
 @dataclass(slots=True)
-class Reading:
+class PdfReadResult:
     """What became of the pages that were asked for."""
 
     options: ParseOptions
     stop: int
     """The page to go on with."""
-    pages: dict[int, Page] = field(default_factory=dict)
+    pages: dict[int, LaidOutPage] = field(default_factory=dict)
     unreadable: list[int] = field(default_factory=list)
     unread_pictures: list[int] = field(default_factory=list)
     scanned: list[int] = field(default_factory=list)
@@ -94,9 +94,11 @@ class Reading:
         ]
         if self.unread_pictures:
             why = ocr.NOT_INSTALLED if self.options.ocr else "extract.ocr is off"
-            notes.append(f"pages that are pictures were not read: {_listed(self.unread_pictures)}; {why}")
+            notes.append(
+                f"pages that are pictures were not read: {_list_numbers(self.unread_pictures)}; {why}"
+            )
         if self.unreadable:
-            notes.append(f"pages that could not be read: {_listed(self.unreadable)}")
+            notes.append(f"pages that could not be read: {_list_numbers(self.unreadable)}")
         return notes + self.notes
 
     def failure(self) -> str:
@@ -118,16 +120,16 @@ class Reading:
 class _Printed:
     """A page with a text layer before its tables are known."""
 
-    words: list[tuple[Turn, Span]]
+    words: list[tuple[Turn, TextSpan]]
     crop_box: Box
 
 
-def read_pages(document: PdfDocument, content: bytes, options: ParseOptions) -> Reading:
+def read_pages(document: PdfDocument, content: bytes, options: ParseOptions) -> PdfReadResult:
     """Read the pages that `options` asks for, fewer when many of them need OCR."""
     import pypdfium2
 
     asked = options.asked_pages(len(document))
-    reading = Reading(options, asked.stop)
+    reading = PdfReadResult(options, asked.stop)
     printed: dict[int, _Printed] = {}
     ruled: dict[int, Box] = {}
     for number in asked:
@@ -158,7 +160,9 @@ def read_pages(document: PdfDocument, content: bytes, options: ParseOptions) -> 
     return reading
 
 
-def _read_picture(reading: Reading, page: PdfPage, number: int, words: list[tuple[Turn, Span]]) -> bool:
+def _read_picture(
+    reading: PdfReadResult, page: PdfPage, number: int, words: list[tuple[Turn, TextSpan]]
+) -> bool:
     """Read a page by OCR; False when its text layer, if any, is the better text."""
     if not (reading.options.ocr and ocr.is_installed()):
         reading.unread_pictures.append(number)
@@ -176,35 +180,35 @@ def _read_picture(reading: Reading, page: PdfPage, number: int, words: list[tupl
     return True
 
 
-def _letters(spans: list[Span]) -> int:
+def _letters(spans: list[TextSpan]) -> int:
     return sum(mark.isalnum() for span in spans for mark in span.text)
 
 
-def _laid_out(page: _Printed, tables: list[Table]) -> Page:
+def _laid_out(page: _Printed, tables: list[Table]) -> LaidOutPage:
     """One page as most of its words stand; text set at another angle comes last, tables in their places."""
     turns = sorted(
         {turn for turn, _ in page.words}, key=lambda turn: -sum(turn == other for other, _ in page.words)
     )
     main = turns[0] if turns else 0
-    lines: list[Span] = []
+    lines: list[TextSpan] = []
     for turn in turns:
-        boxes = [turned(table.box, turn) for table in tables]
+        boxes = [turn_box(table.box, turn) for table in tables]
         words = [word for other, word in page.words if other == turn]
         here = lines_of([word for word in words if not any(_is_inside(word, box) for box in boxes)])
         if turn == main:
             here = with_tables(
                 here,
                 [
-                    Span(table.text, *box, size=0.0, is_table=True)
+                    TextSpan(table.text, *box, size=0.0, is_table=True)
                     for table, box in zip(tables, boxes, strict=True)
                 ],
             )
         lines += here
-    _, _, bottom, top = turned(page.crop_box, main)
-    return Page(lines, bottom, top)
+    _, _, bottom, top = turn_box(page.crop_box, main)
+    return LaidOutPage(lines, bottom, top)
 
 
-def _is_inside(word: Span, box: Box) -> bool:
+def _is_inside(word: TextSpan, box: Box) -> bool:
     left, right, bottom, top = box
     return left <= (word.left + word.right) / 2 <= right and bottom <= (word.bottom + word.top) / 2 <= top
 
@@ -214,5 +218,5 @@ def _box(edges: tuple[float, float, float, float]) -> Box:
     return left, right, bottom, top
 
 
-def _listed(numbers: list[int]) -> str:
+def _list_numbers(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers))[:200]

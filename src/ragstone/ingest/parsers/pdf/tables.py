@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ragstone.ingest.parsers.pdf.layout import SOFT_HYPHEN, Span
+from ragstone.ingest.parsers.pdf.layout import SOFT_HYPHEN, TextSpan
 from ragstone.ingest.parsers.tables import markdown_table
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _BOLD = re.compile(rb"bold|black|heavy", re.IGNORECASE)
 _BREAK = 2
 
 
-def words_of(page: PdfPage) -> list[tuple[Turn, Span]]:
+def words_of(page: PdfPage) -> list[tuple[Turn, TextSpan]]:
     """Every word with its place after turning the page so that the word stands upright."""
     from pypdfium2 import raw
 
@@ -53,12 +53,12 @@ def words_of(page: PdfPage) -> list[tuple[Turn, Span]]:
         )
         size = raw.FPDFText_GetFontSize(handle, begin) * (math.hypot(matrix.a, matrix.b) or 1.0)
         bold = _BOLD.search(font.value) is not None
-        words.append((turn, Span(found[0], *turned(box, turn), round(size, 1), bold)))
+        words.append((turn, TextSpan(found[0], *turn_box(box, turn), round(size, 1), bold)))
     textpage.close()
     return words
 
 
-def turned(box: Box, turn: Turn) -> Box:
+def turn_box(box: Box, turn: Turn) -> Box:
     """Where a box stands once the page is turned so that text of this turn is upright."""
     left, right, bottom, top = box
     match turn:
@@ -161,7 +161,7 @@ def _tables_on(page: Any, media_box: Box) -> list[Table]:
     for table in page.find_tables():
         rows = [[cell or "" for cell in row] for row in table.extract()]
         if _is_table(rows):
-            tables.append(Table(markdown_table(rows), _unturned(table.bbox, page, media_box)))
+            tables.append(Table(markdown_table(rows), _restore_box(table.bbox, page, media_box)))
     return tables
 
 
@@ -172,7 +172,7 @@ def _is_table(rows: Sequence[Sequence[str]]) -> bool:
     return len(filled) >= 2 and len(columns) >= 2
 
 
-def _unturned(box: Sequence[float], page: Any, media_box: Box) -> Box:
+def _restore_box(box: Sequence[float], page: Any, media_box: Box) -> Box:
     """From pdfplumber's place on the page as it is shown to the place in the file, where y grows upwards."""
     left, right, bottom, top = media_box
     x0, x1 = box[0] - page.mediabox[0], box[2] - page.mediabox[0]

@@ -53,7 +53,7 @@ class ParserPool:
                 f"{name} is larger than {self.limits.file_mb} MB",
                 hint="raise limits.file_mb, or split the file",
             )
-        job = _Job(content, name, replace(options, pages=self.limits.pages), self.limits)
+        job = _ParseJob(content, name, replace(options, pages=self.limits.pages), self.limits)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, job)
         except asyncio.CancelledError:
@@ -72,7 +72,7 @@ class ParserPool:
         self._children.clear()
         self._idle.clear()
 
-    def _run(self, job: _Job) -> Parsed:
+    def _run(self, job: _ParseJob) -> Parsed:
         child = self._take()
         try:
             return job.run(child)
@@ -101,7 +101,7 @@ class ParserPool:
         child.end()
 
 
-class _Job:
+class _ParseJob:
     """One file on its way through one child."""
 
     def __init__(self, content: bytes, name: str, options: ParseOptions, limits: ParserLimits) -> None:
@@ -135,7 +135,7 @@ class _Job:
                 hint="raise limits.parse_seconds, or split the file",
             ) from None
         except EOFError:
-            raise self._death(child.ended()) from None
+            raise self._death(child.wait_for_exit()) from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
             raise ParseError(
                 f"the parser gave a broken answer for {self.name}: {problem!s:.200}",

@@ -41,7 +41,7 @@ class ParserProcess:
         """Starting Python takes its own time on a busy machine: that is not the first file's fault."""
         deadline = time.monotonic() + START_SECONDS
         try:
-            return _mapped(wire.read_frame(lambda length: self._read(length, deadline), wire.MAX_HEAD))
+            return _read_mapped(wire.read_frame(lambda length: self._read(length, deadline), wire.MAX_HEAD))
         except (EOFError, TimeoutError, ValueError) as problem:
             self.end()
             raise ParseError(
@@ -81,14 +81,14 @@ class ParserProcess:
         return parsed
 
     def _end_of_reply(self, read: wire.Read) -> None:
-        self._mapped = _mapped(wire.read_frame(read, wire.MAX_HEAD))
+        self._mapped = _read_mapped(wire.read_frame(read, wire.MAX_HEAD))
         self._in_step = True
 
     def kill(self) -> None:
         """Stop it, by its own process id."""
         self._process.kill()
 
-    def ended(self) -> int:
+    def wait_for_exit(self) -> int:
         """How it ended, once it has closed its pipes."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._process.wait(timeout=START_SECONDS)
@@ -130,5 +130,5 @@ class ParserProcess:
             raise TimeoutError
 
 
-def _mapped(state: bytes | bytearray) -> int:
+def _read_mapped(state: bytes | bytearray) -> int:
     return int(json.loads(state)["mapped"])

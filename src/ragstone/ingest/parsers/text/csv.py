@@ -27,7 +27,7 @@ def parse_csv(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Par
     cleaned = clean(decoded.text)
     draft = Draft(name)
     draft.hidden = cleaned.hidden
-    text, delimiter = _delimited(cleaned.text, is_tsv=name.lower().endswith(".tsv"))
+    text, delimiter = _find_delimiter(cleaned.text, is_tsv=name.lower().endswith(".tsv"))
     csv.field_size_limit(_LONGEST_FIELD)
     quoted = _quotes_are_closed(text, delimiter)
     if not quoted:
@@ -42,7 +42,7 @@ def parse_csv(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Par
     )
 
 
-def _delimited(text: str, *, is_tsv: bool) -> tuple[str, str]:
+def _find_delimiter(text: str, *, is_tsv: bool) -> tuple[str, str]:
     """The rows without the line by which spreadsheets name their delimiter, and the delimiter."""
     first, _, rest = text.partition("\n")
     if len(first) == 5 and first.startswith("sep=") and first[4] in _DELIMITERS:

@@ -43,13 +43,13 @@ def decode(content: bytes, name: str, *, declared: str = "") -> Decoded:
         raise EmptyDocument(f"{name} is empty", hint="remove it, or put text in it")
     for mark, encoding in _MARKS:
         if content.startswith(mark):
-            return _checked(_marked(content[len(mark) :], encoding), name)
+            return _check(_decode_marked(content[len(mark) :], encoding), name)
     if b"\x00" in content:
-        return _checked(_unmarked_utf16(content, name), name)
+        return _check(_unmarked_utf16(content, name), name)
     sample = content[:SAMPLE]
     if len(_BINARY_BYTES.findall(sample)) > len(sample) // 50:
         raise _binary(name)
-    return _checked(_utf8(content) or _declared(content, declared) or _code_page(content), name)
+    return _check(_utf8(content) or _decode_declared(content, declared) or _code_page(content), name)
 
 
 def looks_like_text(content: bytes) -> bool:
@@ -61,7 +61,7 @@ def looks_like_text(content: bytes) -> bool:
     return True
 
 
-def _checked(decoded: Decoded, name: str) -> Decoded:
+def _check(decoded: Decoded, name: str) -> Decoded:
     if "\x00" in decoded.text:
         raise _binary(name)
     if not decoded.text.strip("\ufeff\u200b \t\r\n\f\v"):
@@ -69,7 +69,7 @@ def _checked(decoded: Decoded, name: str) -> Decoded:
     return decoded
 
 
-def _marked(content: bytes, encoding: str) -> Decoded:
+def _decode_marked(content: bytes, encoding: str) -> Decoded:
     return _with_replacements(content.decode(encoding, "replace"), encoding)
 
 
@@ -108,7 +108,7 @@ def _utf8(content: bytes) -> Decoded | None:
     return _with_replacements(text, "utf-8") if damaged * 10 <= multibyte else None
 
 
-def _declared(content: bytes, declared: str) -> Decoded | None:
+def _decode_declared(content: bytes, declared: str) -> Decoded | None:
     try:
         return Decoded(content.decode(declared), codecs.lookup(declared).name) if declared else None
     except (LookupError, UnicodeDecodeError, ValueError):

@@ -73,12 +73,12 @@ def add_markup(draft: Draft, markup: str) -> LexborHTMLParser:
     """Add the blocks of a page to a document, and return the tree they were read from."""
     from selectolax.lexbor import LexborHTMLParser
 
-    tree = LexborHTMLParser(_flattened(markup))
+    tree = LexborHTMLParser(_flatten(markup))
     walk(tree, draft)
     return tree
 
 
-def _flattened(markup: str) -> str:
+def _flatten(markup: str) -> str:
     """Drop tags nested deeper than any reader meant: the tree builder takes quadratic time over them."""
     if markup.count("<") <= MAX_DEPTH:
         return markup

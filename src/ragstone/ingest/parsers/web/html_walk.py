@@ -48,13 +48,13 @@ def walk(tree: LexborHTMLParser, draft: Draft) -> None:
     """Add the readable blocks of a page: of its `main` when that holds text, or else of all of its body."""
     for root in tree.css("main, [role=main]"):
         if root.text().strip() and not _is_hidden(root):
-            _Walk(draft, framed=False).over(root)
+            _BlockWalk(draft, framed=False).over(root)
             return
     if tree.body is not None:
-        _Walk(draft, framed=True).over(tree.body)
+        _BlockWalk(draft, framed=True).over(tree.body)
 
 
-class _Walk:
+class _BlockWalk:
     """Where the pass stands: the text gathered so far and what encloses it."""
 
     def __init__(self, draft: Draft, *, framed: bool) -> None:
