@@ -11,7 +11,7 @@ import httpx2
 
 from ragstone.core.errors import AddressRefused, FetchError
 from ragstone.fetch.calls import is_transient_status
-from ragstone.fetch.urls import parse_url, port_of, shown
+from ragstone.fetch.urls import parse_url, port_of, redact_url
 
 STEP = 256 * 1024
 MAX_FILES = 1000
@@ -139,7 +139,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class FetchRequest:
     """What is asked of one address."""
 
     method: str
@@ -151,8 +151,8 @@ class Request:
     timeout: float
 
     @property
-    def shown(self) -> str:
-        return shown(str(self.url))
+    def shown_url(self) -> str:
+        return redact_url(str(self.url))
 
 
 class TransientFailure(Exception):
@@ -164,13 +164,13 @@ class TransientFailure(Exception):
         self.retry_header = retry_header
 
 
-async def exchange(pool: httpcore2.AsyncConnectionPool, request: Request) -> Fetched | Request:
+async def exchange(pool: httpcore2.AsyncConnectionPool, request: FetchRequest) -> Fetched | FetchRequest:
     """The answer, or the request to make instead where the answer leads elsewhere."""
     response = await pool.handle_async_request(_wire(request))
     try:
         headers = _headers(response)
         if response.status in REDIRECTS and "location" in headers:
-            return redirected(request, response.status, headers["location"])
+            return follow_redirect(request, response.status, headers["location"])
         if response.status == 304:
             return Fetched(str(request.url), 304, headers, b"")
         if not 200 <= response.status < 300:
@@ -180,7 +180,7 @@ async def exchange(pool: httpcore2.AsyncConnectionPool, request: Request) -> Fet
         await response.aclose()
 
 
-def redirected(request: Request, status: int, location: str) -> Request:
+def follow_redirect(request: FetchRequest, status: int, location: str) -> FetchRequest:
     """The request that a redirect asks for; to another host it carries nothing that was meant for the first."""
     url = parse_url(location, request.url)
     method, body = request.method, request.body
@@ -190,7 +190,7 @@ def redirected(request: Request, status: int, location: str) -> Request:
     if not _same_host(request.url, url):
         if body:
             raise AddressRefused(
-                f"{request.shown} asks to send the request's content on to {url.host}",
+                f"{request.shown_url} asks to send the request's content on to {url.host}",
                 hint="use the address it leads to, if that host is trusted",
             )
         headers = {name: value for name, value in headers.items() if name in HARMLESS}
@@ -208,7 +208,7 @@ def _same_host(here: httpx2.URL, there: httpx2.URL) -> bool:
     return upgrade or (here.scheme, port_of(here)) == (there.scheme, port_of(there))
 
 
-def _wire(request: Request) -> httpcore2.Request:
+def _wire(request: FetchRequest) -> httpcore2.Request:
     url = request.url
     headers = {"host": url.netloc.decode("ascii"), **request.headers}
     if request.body or request.method != "GET":
@@ -231,7 +231,7 @@ def _headers(response: httpcore2.Response) -> dict[str, str]:
     return headers
 
 
-async def _content(request: Request, response: httpcore2.Response, headers: Mapping[str, str]) -> bytes:
+async def _content(request: FetchRequest, response: httpcore2.Response, headers: Mapping[str, str]) -> bytes:
     declared = headers.get("content-length", "")
     length = int(declared[:20]) if declared.isdecimal() else 0
     try:
@@ -240,18 +240,20 @@ async def _content(request: Request, response: httpcore2.Response, headers: Mapp
         )
     except BodyTooLarge:
         raise FetchError(
-            f"{request.shown} is larger than {request.max_bytes / 1024 / 1024:g} MB",
+            f"{request.shown_url} is larger than {request.max_bytes / 1024 / 1024:g} MB",
             hint="raise fetch.max_mb, or leave it out",
             status=response.status,
         ) from None
     except Damaged as problem:
         raise TransientFailure(
-            FetchError(f"the body of {request.shown} cannot be read: {problem}", status=response.status)
+            FetchError(f"the body of {request.shown_url} cannot be read: {problem}", status=response.status)
         ) from problem
 
 
-def _unwelcome(request: Request, status: int, headers: Mapping[str, str]) -> FetchError | TransientFailure:
+def _unwelcome(
+    request: FetchRequest, status: int, headers: Mapping[str, str]
+) -> FetchError | TransientFailure:
     transient = is_transient_status(status)
     hint = _HINTS.get(status, "try again later" if transient else "")
-    error = FetchError(f"{request.shown} answered {status}", hint=hint, status=status)
+    error = FetchError(f"{request.shown_url} answered {status}", hint=hint, status=status)
     return TransientFailure(error, headers.get("retry-after")) if transient else error

@@ -18,7 +18,7 @@ import httpcore2
 from ragstone.core.errors import FetchError
 from ragstone.core.types import Json
 from ragstone.fetch.calls import RetryPolicy, Sleep
-from ragstone.fetch.exchange import Fetched, Request, TransientFailure, exchange
+from ragstone.fetch.exchange import Fetched, FetchRequest, TransientFailure, exchange
 from ragstone.fetch.guard import Guard, Resolve, Unresolved
 from ragstone.fetch.urls import parse_url
 from ragstone.settings.tree import FetchSettings
@@ -114,7 +114,7 @@ class Fetcher:
         json: Json = None,
         content: bytes | None = None,
     ) -> Fetched:
-        """Send a form, JSON or bytes, and return the answer. It may be sent again after a passing trouble."""
+        """Send a form, JSON or bytes, and return the answer. It may be sent again after a transient failure."""
         body, kind = content or b"", ""
         if form is not None:
             body, kind = urlencode(form).encode(), "application/x-www-form-urlencoded"
@@ -140,14 +140,14 @@ class Fetcher:
         params: Mapping[str, str | int] | None,
         body: bytes,
         max_bytes: int | None,
-    ) -> Request:
+    ) -> FetchRequest:
         parsed = parse_url(url)
         defaults = {
             "user-agent": self.settings.user_agent,
             "accept": "*/*",
             "accept-encoding": "gzip, deflate",
         }
-        return Request(
+        return FetchRequest(
             method=method,
             url=parsed.copy_merge_params(params) if params else parsed,
             headers=defaults | _lower(headers),
@@ -156,7 +156,7 @@ class Fetcher:
             timeout=self.settings.timeout,
         )
 
-    async def _send(self, request: Request) -> Fetched:
+    async def _send(self, request: FetchRequest) -> Fetched:
         try:
             return await self._retries.call(
                 lambda: self._attempt(request), lambda error: isinstance(error, TransientFailure), self.wait
@@ -164,7 +164,7 @@ class Fetcher:
         except TransientFailure as failure:
             raise failure.error from failure
 
-    async def _attempt(self, request: Request) -> Fetched:
+    async def _attempt(self, request: FetchRequest) -> Fetched:
         """One try, redirects and all, in our own words when it fails."""
         try:
             async with asyncio.timeout(self.settings.timeout):
@@ -172,28 +172,28 @@ class Fetcher:
         except (TimeoutError, httpcore2.TimeoutException) as problem:
             raise TransientFailure(
                 FetchError(
-                    f"{request.shown} did not answer within {self.settings.timeout:g} s",
+                    f"{request.shown_url} did not answer within {self.settings.timeout:g} s",
                     hint="try again later, or raise fetch.timeout",
                 )
             ) from problem
         except Unresolved as problem:
-            if problem.passing:
+            if problem.transient:
                 raise TransientFailure(problem) from problem
             raise
         except (httpcore2.LocalProtocolError, httpcore2.UnsupportedProtocol) as problem:
             raise FetchError(
-                f"the request to {request.shown} cannot be sent: {problem!s:.200}",
+                f"the request to {request.shown_url} cannot be sent: {problem!s:.200}",
                 hint="check the headers it is configured with",
             ) from problem
         except (httpcore2.NetworkError, httpcore2.ProtocolError) as problem:
             raise TransientFailure(
                 FetchError(
-                    f"{request.shown} cannot be reached or broke off: {problem!s:.200}",
+                    f"{request.shown_url} cannot be reached or broke off: {problem!s:.200}",
                     hint="check the address and that the server runs",
                 )
             ) from problem
 
-    async def _follow(self, request: Request) -> Fetched:
+    async def _follow(self, request: FetchRequest) -> Fetched:
         if self._pool is None:
             self._pool = open_pool(self._guard)
         first = request
@@ -203,7 +203,7 @@ class Fetcher:
                 return answer
             request = answer
         raise FetchError(
-            f"{first.shown} leads on more than {self.settings.redirects} times",
+            f"{first.shown_url} leads on more than {self.settings.redirects} times",
             hint="use the address it leads to, or raise fetch.redirects",
         )
 

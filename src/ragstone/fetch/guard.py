@@ -52,14 +52,14 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 def is_public(address: Address) -> bool:
     """Whether an address is global unicast; one that carries another is judged by what it carries."""
-    if inner := carried(address):
+    if inner := embedded_addresses(address):
         return all(map(is_public, inner))
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NOT_PUBLIC_4)
     return address in _PUBLIC_6 and not any(address in network for network in _NOT_PUBLIC_6)
 
 
-def carried(address: Address) -> tuple[IPv4Address, ...]:
+def embedded_addresses(address: Address) -> tuple[IPv4Address, ...]:
     """The IPv4 addresses that packets to an IPv6 address end up at: mapped, NAT64, 6to4, Teredo."""
     if isinstance(address, IPv4Address):
         return ()
@@ -72,12 +72,14 @@ def carried(address: Address) -> tuple[IPv4Address, ...]:
     return address.teredo or ()
 
 
-def lies_in(address: Address, network: Network) -> bool:
+def is_in_network(address: Address, network: Network) -> bool:
     """Whether an address, or all that it carries, is of a network."""
-    return address in network or bool((inner := carried(address)) and all(ip in network for ip in inner))
+    return address in network or bool(
+        (inner := embedded_addresses(address)) and all(ip in network for ip in inner)
+    )
 
 
-def literal(host: str) -> Address | None:
+def parse_literal(host: str) -> Address | None:
     """The address that a host is, in any spelling a resolver takes: `127.1`, `0x7f000001`, `2130706433`.
 
     None for a name. Raises ValueError for what looks like a number and is none: resolvers disagree on those.
@@ -112,11 +114,11 @@ _NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_](?:
 
 
 class Unresolved(FetchError):
-    """A name without an address; `passing` when asking again may help."""
+    """A name without an address; `transient` when asking again may help."""
 
-    def __init__(self, message: str, *, hint: str = "", passing: bool = False) -> None:
+    def __init__(self, message: str, *, hint: str = "", transient: bool = False) -> None:
         super().__init__(message, hint=hint)
-        self.passing = passing
+        self.transient = transient
 
 
 async def look_up(host: str, port: int) -> list[str]:
@@ -140,7 +142,7 @@ class Guard:
         """The addresses of a host, all of them checked: one that is not public refuses the host."""
         name = host.lower().removesuffix(".")
         try:
-            address = literal(name)
+            address = parse_literal(name)
         except ValueError as problem:
             raise AddressRefused(f"{host!r:.100} is not a host", hint="check how it is written") from problem
         if address is None and not _NAME.fullmatch(name):
@@ -160,16 +162,16 @@ class Guard:
         return (
             is_public(address)
             or name in self._hosts
-            or any(lies_in(address, network) for network in self._networks)
+            or any(is_in_network(address, network) for network in self._networks)
         )
 
     async def _look_up(self, name: str, port: int) -> list[Address]:
         try:
             found = await self._resolve(name, port)
         except (OSError, UnicodeError) as problem:
-            passing = isinstance(problem, socket.gaierror) and problem.errno == socket.EAI_AGAIN
+            transient = isinstance(problem, socket.gaierror) and problem.errno == socket.EAI_AGAIN
             raise Unresolved(
-                f"{name} cannot be resolved", hint="check the host name and the DNS", passing=passing
+                f"{name} cannot be resolved", hint="check the host name and the DNS", transient=transient
             ) from problem
         if not found:
             raise Unresolved(f"{name} has no address", hint="check the host name and the DNS")

@@ -14,7 +14,7 @@ from ragstone.core.errors import AddressRefused, FetchError
 from ragstone.fetch.calls import Sleep
 from ragstone.fetch.exchange import Fetched
 from ragstone.fetch.fetcher import Fetcher
-from ragstone.fetch.urls import parse_url, shown
+from ragstone.fetch.urls import parse_url, redact_url
 
 MANY = 1000
 
@@ -30,7 +30,7 @@ class Pace:
         self._clock = clock
         self._free_at: dict[str, float] = {}
 
-    async def turn(self, host: str, seconds: float = 0.0) -> None:
+    async def wait_turn(self, host: str, seconds: float = 0.0) -> None:
         """Wait for a turn at the host; `seconds` asks for more time after it than usual."""
         now = self._clock()
         at = max(now, self._free_at.get(host, now))
@@ -109,7 +109,7 @@ class Robots:
             if 400 <= problem.status < 500 and problem.status != 429:
                 return Rules(self._agent)
             raise FetchError(
-                f"{shown(place)} cannot be read, so nothing of this site is fetched: {problem}",
+                f"{redact_url(place)} cannot be read, so nothing of this site is fetched: {problem}",
                 hint="try again later, or set fetch.robots to false",
                 status=problem.status,
             ) from problem
@@ -121,12 +121,12 @@ def read_rules(text: str, agent: str) -> Rules:
     """Parse a robots.txt for one crawler."""
     from protego import Protego
 
-    parsed = Protego.parse(_of_concern(text.removeprefix("\ufeff"), agent))
+    parsed = Protego.parse(_merge_other_agents(text.removeprefix("\ufeff"), agent))
     delay = parsed.crawl_delay(agent) or 0.0
     return Rules(agent, parsed, min(delay, LONGEST_DELAY), tuple(parsed.sitemaps), len(text))
 
 
-def _of_concern(text: str, agent: str) -> str:
+def _merge_other_agents(text: str, agent: str) -> str:
     """The file with all other crawlers under one name."""
     # The parser keeps every rule once for each name of its group, and a hostile file has thousands of both.
     lines = []
@@ -167,9 +167,9 @@ class PoliteFetcher:
             rules = await self._robots.rules(url)
             if not rules.allow(url):
                 raise Disallowed(
-                    f"the robots.txt of {parse_url(url).host} asks not to fetch {shown(url)}",
+                    f"the robots.txt of {parse_url(url).host} asks not to fetch {redact_url(url)}",
                     hint="leave the page out, or ask whoever runs the site",
                 )
             delay = rules.delay
-        await self._pace.turn(parse_url(url).host, delay)
+        await self._pace.wait_turn(parse_url(url).host, delay)
         return await self._fetcher.get(url, headers=headers, params=params)

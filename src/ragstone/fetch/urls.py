@@ -24,23 +24,25 @@ def parse_url(text: str, base: httpx2.URL | None = None) -> httpx2.URL:
     """An http or https address, without its fragment; anything else is refused."""
     if len(text) > MAX_LENGTH:
         raise AddressRefused(
-            f"{shown(text)} is longer than {MAX_LENGTH} characters", hint="shorten the address"
+            f"{redact_url(text)} is longer than {MAX_LENGTH} characters", hint="shorten the address"
         )
     try:
         url = base.join(text) if base else httpx2.URL(text)
     except (httpx2.InvalidURL, ValueError) as problem:  # ValueError: a lone surrogate, an impossible port
         raise AddressRefused(
-            f"{shown(text)} is not a valid address", hint="check how it is written"
+            f"{redact_url(text)} is not a valid address", hint="check how it is written"
         ) from problem
     if url.scheme not in PORTS:
-        raise AddressRefused(f"{shown(text)} is not an http or https address", hint="use http:// or https://")
+        raise AddressRefused(
+            f"{redact_url(text)} is not an http or https address", hint="use http:// or https://"
+        )
     if url.userinfo:
         raise AddressRefused(
-            f"{shown(text)} carries a user name", hint="leave user and password out of the address"
+            f"{redact_url(text)} carries a user name", hint="leave user and password out of the address"
         )
     if not url.host.strip(".") or not 1 <= port_of(url) <= 65535:
         raise AddressRefused(
-            f"{shown(text)} names no host or an impossible port", hint="check how it is written"
+            f"{redact_url(text)} names no host or an impossible port", hint="check how it is written"
         )
     return url.copy_with(fragment=None)
 
@@ -65,16 +67,16 @@ def _base(address: str) -> httpx2.URL:
     return parse_url(address)
 
 
-def shown(address: str) -> str:
+def redact_url(address: str) -> str:
     """An address as it may stand in a message: no user, no fragment, no value that looks like a secret."""
     text = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", address[:MAX_LENGTH].partition("#")[0])
     place, question, query = _USER.sub("//…@", text).partition("?")
     if question:
-        place += question + "&".join(_masked(part) for part in query.split("&"))
+        place += question + "&".join(_mask_parameter(part) for part in query.split("&"))
     return place if len(place) <= _SHOWN_LENGTH else place[:_SHOWN_LENGTH] + "…"
 
 
-def _masked(parameter: str) -> str:
+def _mask_parameter(parameter: str) -> str:
     name, equals, _ = parameter.partition("=")
     return f"{name}=…" if equals and _SECRET.search(name) else parameter
 

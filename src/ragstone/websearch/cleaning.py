@@ -24,7 +24,7 @@ JOINERS = "\u200c\u200d"
 """Unseen too, but some scripts cannot be written without them."""
 
 
-def fitting(query: str) -> str:
+def fit_query(query: str) -> str:
     """As much of a query as every engine takes, cut between words."""
     words = query.split()[:MOST_WORDS]
     while len(words) > 1 and len(" ".join(words)) > LONGEST_QUERY:
@@ -32,7 +32,7 @@ def fitting(query: str) -> str:
     return " ".join(words)[:LONGEST_QUERY]
 
 
-def result(
+def make_result(
     provider: str, title: object, url: object, snippet: object, date: object = None, *, markup: bool = False
 ) -> WebResult | None:
     """One result, or None when it has no web address."""
@@ -47,7 +47,7 @@ def result(
     )
 
 
-def best(found: Iterable[WebResult | None], k: int) -> list[WebResult]:
+def first_results(found: Iterable[WebResult | None], k: int) -> list[WebResult]:
     """The first k that are results, each page once."""
     pages: dict[str, WebResult] = {}
     for one in found:

@@ -11,7 +11,7 @@ from typing import Any
 from ragstone.core.errors import SettingsError
 from ragstone.core.web import WebResult
 from ragstone.settings.web import WebSettings
-from ragstone.websearch.cleaning import best, fitting, result
+from ragstone.websearch.cleaning import first_results, fit_query, make_result
 from ragstone.websearch.service import SearchService
 
 BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
@@ -28,11 +28,11 @@ class Brave:
         self._service = SearchService("Brave", settings.url or BRAVE_URL, settings, headers)
 
     async def search(self, query: str, k: int) -> list[WebResult]:
-        reply = await self._service.get({"q": fitting(query), "count": k})
+        reply = await self._service.get({"q": fit_query(query), "count": k})
         with self._service.reading():
             # A query without web pages has no such part at all.
             found = [
-                result(
+                make_result(
                     self.name,
                     one["title"],
                     one["url"],
@@ -42,7 +42,7 @@ class Brave:
                 )
                 for one in reply.get("web", {}).get("results", [])
             ]
-        return best(found, k)
+        return first_results(found, k)
 
     async def close(self) -> None:
         await self._service.close()
@@ -67,20 +67,20 @@ class Google:
         self._service = SearchService("Google", settings.url or GOOGLE_URL, settings, headers)
 
     async def search(self, query: str, k: int) -> list[WebResult]:
-        reply = await self._service.get({"cx": self._engine, "q": fitting(query), "num": min(k, MOST)})
+        reply = await self._service.get({"cx": self._engine, "q": fit_query(query), "num": min(k, MOST)})
         with self._service.reading():
             # Without results there is no list of them.
             found = [
-                result(self.name, one["title"], one["link"], one.get("snippet"), _published(one))
+                make_result(self.name, one["title"], one["link"], one.get("snippet"), _publication_date(one))
                 for one in reply.get("items", [])
             ]
-        return best(found, k)
+        return first_results(found, k)
 
     async def close(self) -> None:
         await self._service.close()
 
 
-def _published(item: dict[str, Any]) -> object:
+def _publication_date(item: dict[str, Any]) -> object:
     tags = item.get("pagemap", {}).get("metatags", [])
     return tags[0].get("article:published_time") if tags else None
 
@@ -99,13 +99,13 @@ class SearXNG:
         self._service = SearchService("SearXNG", url, settings, headers)
 
     async def search(self, query: str, k: int) -> list[WebResult]:
-        reply = await self._service.get({"q": fitting(query), "format": "json"})
+        reply = await self._service.get({"q": fit_query(query), "format": "json"})
         with self._service.reading():
             found = [
-                result(self.name, one["title"], one["url"], one.get("content"), one.get("publishedDate"))
+                make_result(self.name, one["title"], one["url"], one.get("content"), one.get("publishedDate"))
                 for one in reply["results"]
             ]
-        return best(found, k)
+        return first_results(found, k)
 
     async def close(self) -> None:
         await self._service.close()
@@ -125,13 +125,17 @@ class Tavily:
         self._service = SearchService("Tavily", settings.url or TAVILY_URL, settings, headers)
 
     async def search(self, query: str, k: int) -> list[WebResult]:
-        reply = await self._service.post({"query": fitting(query), "max_results": k, "search_depth": "basic"})
+        reply = await self._service.post(
+            {"query": fit_query(query), "max_results": k, "search_depth": "basic"}
+        )
         with self._service.reading():
             found = [
-                result(self.name, one["title"], one["url"], one.get("content"), one.get("published_date"))
+                make_result(
+                    self.name, one["title"], one["url"], one.get("content"), one.get("published_date")
+                )
                 for one in reply["results"]
             ]
-        return best(found, k)
+        return first_results(found, k)
 
     async def close(self) -> None:
         await self._service.close()
@@ -154,7 +158,7 @@ class Fixture:
     async def search(self, query: str, k: int) -> list[WebResult]:
         if self._lists is None:
             self._lists = await asyncio.to_thread(_read, self._path)
-        return best(self._lists.get(_key(query), self._lists.get(ANY, [])), k)
+        return first_results(self._lists.get(_key(query), self._lists.get(ANY, [])), k)
 
     async def close(self) -> None:
         self._lists = None
@@ -165,7 +169,8 @@ def _read(path: Path) -> Mapping[str, list[WebResult | None]]:
         tree = json.loads(path.read_text(encoding="utf-8"))
         return {
             _key(query): [
-                result("fixture", one["title"], one["url"], one["snippet"], one.get("date")) for one in found
+                make_result("fixture", one["title"], one["url"], one["snippet"], one.get("date"))
+                for one in found
             ]
             for query, found in tree.items()
         }

@@ -45,7 +45,9 @@ class WebSearcher:
             await cache.put(self._engine.name, query, wanted, found)
         return WebFindings(query, tuple(found))
 
-    async def cached(self, tenant: str, query: str, k: int | None = None) -> tuple[WebResult, ...] | None:
+    async def find_cached(
+        self, tenant: str, query: str, k: int | None = None
+    ) -> tuple[WebResult, ...] | None:
         """What is kept for a query and still fresh; None when there is nothing."""
         kept = await self._cache(tenant).get(self._engine.name, query, k or self._k)
         return kept.results if kept and kept.is_fresh else None

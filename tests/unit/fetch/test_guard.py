@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.core.errors import AddressRefused, FetchError, SettingsError
-from ragstone.fetch.guard import Guard, Resolve, is_public, lies_in, literal, look_up
+from ragstone.fetch.guard import Guard, Resolve, is_in_network, is_public, look_up, parse_literal
 
 
 def everything_is(*addresses: str) -> Resolve:
@@ -56,14 +56,14 @@ def test_addresses_that_are_not_public(address: str) -> None:
     ],
 )  # fmt: skip
 def test_numbers_are_addresses(host: str, address: str) -> None:
-    assert literal(host) == ipaddress.ip_address(address)
+    assert parse_literal(host) == ipaddress.ip_address(address)
 
 
 @pytest.mark.parametrize(
     "host", ["example.com", "1.example", "0x7f.example", "a", "dead.beef", "127.0.0.1.nip.io"]
 )
 def test_names_are_not(host: str) -> None:
-    assert literal(host) is None
+    assert parse_literal(host) is None
 
 
 @pytest.mark.parametrize(
@@ -161,5 +161,5 @@ def test_an_address_inside_another_is_judged_alike(inner: ipaddress.IPv4Address)
     for outer in (0xFFFF << 32 | number, 0x64FF9B << 96 | number, 0x2002 << 112 | number << 80):
         wrapped = ipaddress.IPv6Address(outer)
         assert is_public(wrapped) == is_public(inner)
-        assert lies_in(wrapped, ipaddress.ip_network(inner))
-    assert literal(str(number)) == literal(hex(number)) == literal(f"0{number:o}") == inner
+        assert is_in_network(wrapped, ipaddress.ip_network(inner))
+    assert parse_literal(str(number)) == parse_literal(hex(number)) == parse_literal(f"0{number:o}") == inner

@@ -7,8 +7,8 @@ from ragstone.websearch.cleaning import (
     LONGEST_SNIPPET,
     LONGEST_TITLE,
     MOST_WORDS,
-    fitting,
-    result,
+    fit_query,
+    make_result,
 )
 
 
@@ -31,7 +31,7 @@ from ragstone.websearch.cleaning import (
     ],
 )
 def test_what_is_no_web_address_is_left_out(url: object) -> None:
-    assert result("engine", "A title", url, "Some words.") is None
+    assert make_result("engine", "A title", url, "Some words.") is None
 
 
 @pytest.mark.parametrize(
@@ -48,19 +48,21 @@ def test_what_is_no_web_address_is_left_out(url: object) -> None:
     ],
 )
 def test_text_is_made_plain(sent: object, seen: str) -> None:
-    found = result("engine", sent, "https://host.example/", sent)
+    found = make_result("engine", sent, "https://host.example/", sent)
     assert found is not None
     assert (found.title, found.snippet) == (seen, seen)
 
 
 def test_markup_goes_where_an_engine_sends_it() -> None:
-    found = result("engine", "<b>A</b> &amp; B", "https://host.example/", "x<script>y</script>", markup=True)
+    found = make_result(
+        "engine", "<b>A</b> &amp; B", "https://host.example/", "x<script>y</script>", markup=True
+    )
     assert found is not None
     assert (found.title, found.snippet) == ("A & B", "xy")
 
 
 def test_text_without_end_is_cut_between_words() -> None:
-    found = result("engine", "word " * 100_000, "https://host.example/", "x" * 1_000_000)
+    found = make_result("engine", "word " * 100_000, "https://host.example/", "x" * 1_000_000)
     assert found is not None
     assert found.title == " ".join(["word"] * (LONGEST_TITLE // 5))
     assert found.snippet == "x" * LONGEST_SNIPPET
@@ -79,21 +81,21 @@ def test_text_without_end_is_cut_between_words() -> None:
     ],
 )
 def test_dates_have_one_form(sent: object, day: str) -> None:
-    found = result("engine", "A", "https://host.example/", "B", sent)
+    found = make_result("engine", "A", "https://host.example/", "B", sent)
     assert found is not None
     assert found.date == day
 
 
 def test_a_query_is_cut_to_what_every_engine_takes() -> None:
-    assert fitting("  a\n b ") == "a b"
-    assert len(fitting("word " * 1000).split()) == MOST_WORDS
-    long = fitting("incomprehensibilities " * 50)
+    assert fit_query("  a\n b ") == "a b"
+    assert len(fit_query("word " * 1000).split()) == MOST_WORDS
+    long = fit_query("incomprehensibilities " * 50)
     assert len(long) <= LONGEST_QUERY
     assert set(long.split()) == {"incomprehensibilities"}
-    assert fitting("x" * 8000) == "x" * LONGEST_QUERY
+    assert fit_query("x" * 8000) == "x" * LONGEST_QUERY
 
 
 def test_a_site_is_a_host_without_www() -> None:
-    found = result("engine", "A", "https://www.fragrance.example:8443/spice", "B")
+    found = make_result("engine", "A", "https://www.fragrance.example:8443/spice", "B")
     assert found is not None
     assert found.site == "fragrance.example"

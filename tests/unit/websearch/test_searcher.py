@@ -80,9 +80,9 @@ async def test_results_are_kept_for_a_day_and_over_a_restart(ledger: SqliteLedge
     clock.now += timedelta(hours=23, minutes=59)
     again = searcher(ledger, clock, engine)
     assert await again.find("acme", " ferry  times") == WebFindings(" ferry  times", (PAGE,), cached=True)
-    assert await again.cached("acme", "ferry times") == (PAGE,)
+    assert await again.find_cached("acme", "ferry times") == (PAGE,)
     clock.now += timedelta(minutes=2)
-    assert await again.cached("acme", "ferry times") is None
+    assert await again.find_cached("acme", "ferry times") is None
     assert await again.find("acme", "ferry times") == WebFindings("ferry times", (LATER,))
     assert engine.asked == [("ferry times", 3), ("ferry times", 3)]
     assert (again.hits, again.misses) == (1, 1)
@@ -155,7 +155,7 @@ async def test_a_tenant_is_forgotten_alone(ledger: SqliteLedger, clock: Clock) -
     await searching.find("globex", "ferry")
     await SqlTenantBook(ledger).delete("acme")
     assert len(await rows(ledger, "globex")) == 1
-    assert await searching.cached("acme", "a very private question") is None
+    assert await searching.find_cached("acme", "a very private question") is None
 
 
 async def test_a_tenant_keeps_a_bounded_number_for_a_bounded_time(
@@ -180,7 +180,7 @@ async def test_results_that_cannot_be_read_cost_a_search_and_no_more(
     await ledger.write("acme", lambda db, _: db.execute("UPDATE web_results SET results = 'damaged'"))
     assert (await searching.find("acme", "ferry")).results == (LATER,)
     assert "cannot read kept web results" in caplog.text
-    assert await searching.cached("acme", "ferry") == (LATER,)
+    assert await searching.find_cached("acme", "ferry") == (LATER,)
 
 
 async def test_a_ledger_that_cannot_be_written_is_no_obstacle(

@@ -12,7 +12,7 @@ from ragstone.core.clock import parse_moment
 from ragstone.core.errors import FetchError, SourceError
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch.polite import PoliteFetcher
-from ragstone.fetch.urls import shown
+from ragstone.fetch.urls import redact_url
 from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.web.pages import WebAddress
@@ -87,7 +87,7 @@ class SemanticScholarSource:
             read = None
         if not isinstance(read, dict) or not isinstance(read.get("data"), list):
             raise SourceError(
-                f"{shown(self._base)} sent an answer that cannot be read", hint="check base_url"
+                f"{redact_url(self._base)} sent an answer that cannot be read", hint="check base_url"
             )
         return read
 

@@ -16,7 +16,7 @@ from ragstone.core.errors import AddressRefused, FetchError, SourceError
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch.exchange import Fetched
 from ragstone.fetch.polite import Disallowed, PoliteFetcher
-from ragstone.fetch.urls import canonical_url, shown
+from ragstone.fetch.urls import canonical_url, redact_url
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.paging import PageTurn
 from ragstone.ingest.sources.web.pages import GONE, PageReader, WebAddress, Words, media_type
@@ -148,7 +148,7 @@ class CrawlSource:
         except Disallowed:
             return None
         except FetchError as problem:
-            return None if problem.status in GONE else failure_of(shown(url), problem)
+            return None if problem.status in GONE else failure_of(redact_url(url), problem)
 
     def _take(
         self,

@@ -16,7 +16,7 @@ from typing import Any
 from ragstone.core.errors import AddressRefused, SourceError
 from ragstone.core.ids import content_hash
 from ragstone.fetch.exchange import Fetched
-from ragstone.fetch.urls import canonical_url, shown
+from ragstone.fetch.urls import canonical_url, redact_url
 from ragstone.ingest.parsers.sandbox.isolation import start_isolated
 from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.ingest.parsers.text.decoding import decode
@@ -98,7 +98,7 @@ class Feed:
 
 async def read_feed(fetched: Fetched, limits: LimitSettings) -> Feed:
     """Read a feed. Raises `SourceError` for one that is hostile, and for what is none."""
-    name = shown(fetched.url)
+    name = redact_url(fetched.url)
     if len(fetched.content) > MAX_BYTES:
         raise SourceError(
             f"{name} is larger than {MAX_BYTES // 1024 // 1024} MB", hint="ask for a shorter feed"

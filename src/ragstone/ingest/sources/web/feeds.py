@@ -15,7 +15,7 @@ from ragstone.core.ids import content_hash
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch.calls import is_transient_status
 from ragstone.fetch.polite import PoliteFetcher
-from ragstone.fetch.urls import shown
+from ragstone.fetch.urls import redact_url
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.web.feed_reading import Feed, FeedEntry, read_feed
 from ragstone.ingest.sources.web.pages import WebAddress, in_known_charset, media_type
@@ -83,7 +83,7 @@ class FeedsSource:
                 entries, known[url] = await self._read(url, known)
             except RagstoneError as error:
                 problem = problem or error
-                failures.append(failure_of(shown(url), error))
+                failures.append(failure_of(redact_url(url), error))
                 # It may have taken minutes: a run that says nothing for long is taken for hung.
                 yield Page((), {"feeds": dict(known)})
                 continue
@@ -122,7 +122,9 @@ class FeedsSource:
         if feed.broken:
             found.append(
                 Failure(
-                    shown(url), "broken_xml", f"{shown(url)} is broken XML: {len(seen)} entries were read"
+                    redact_url(url),
+                    "broken_xml",
+                    f"{redact_url(url)} is broken XML: {len(seen)} entries were read",
                 )
             )
         # Were the feed's tag kept while an article is still missing, nobody would look for it again.
@@ -147,7 +149,9 @@ class FeedsSource:
         try:
             page = await self._pages.get(entry.link)
         except FetchError as problem:
-            lost = failure_of(shown(entry.link), problem, f"{problem}; what the feed says of it was taken")
+            lost = failure_of(
+                redact_url(entry.link), problem, f"{problem}; what the feed says of it was taken"
+            )
             return Article((item, lost), settled=_is_final(problem))
         full = replace(
             item,

@@ -16,7 +16,7 @@ from ragstone.core.errors import AddressRefused, FetchError, SourceError
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch.exchange import Fetched
 from ragstone.fetch.polite import PoliteFetcher
-from ragstone.fetch.urls import canonical_url, shown
+from ragstone.fetch.urls import canonical_url, redact_url
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.web.feeds import as_page
 from ragstone.ingest.sources.web.pages import WebAddress, in_known_charset, media_type
@@ -175,7 +175,7 @@ class HackerNewsSource:
                 content, kind = in_known_charset(page), media_type(page)
             except FetchError as problem:
                 said = f"{problem}; only the story's own text was taken"
-                lost = [failure_of(shown(story.link), problem, said)]
+                lost = [failure_of(redact_url(story.link), problem, said)]
         created = datetime.fromtimestamp(story.created, UTC)
         place = story.link or f"{DISCUSSION}{story.id}"
         item = Item(
@@ -245,4 +245,4 @@ def _link(url: str) -> str:
 
 
 def _strange(base: str) -> SourceError:
-    return SourceError(f"{shown(base)} sent an answer that cannot be read", hint="check base_url")
+    return SourceError(f"{redact_url(base)} sent an answer that cannot be read", hint="check base_url")

@@ -18,7 +18,7 @@ from ragstone.core.errors import AddressRefused, FetchError
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Failure, Item, Json, failure_of
 from ragstone.fetch.exchange import Fetched
-from ragstone.fetch.urls import canonical_url, shown
+from ragstone.fetch.urls import canonical_url, redact_url
 
 GONE = (404, 410)
 # Encodings that the web really uses: others of Python's are slow on hostile input or are no encodings of text.
@@ -107,7 +107,7 @@ class PageReader:
             if problem.status in GONE:
                 self._sights.pop(url, None)
                 return PageResult(gone=True)
-            return PageResult(failure_of(shown(url), problem))
+            return PageResult(failure_of(redact_url(url), problem))
         if fetched.status == 304:
             if known:
                 self._sights[url] = replace(known, lastmod=lastmod)

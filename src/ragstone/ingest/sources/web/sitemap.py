@@ -15,7 +15,7 @@ from ragstone.core.errors import AddressRefused, FetchError, RagstoneError, Sour
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch.exchange import BodyTooLarge, Damaged, unzip
 from ragstone.fetch.polite import PoliteFetcher
-from ragstone.fetch.urls import canonical_url, shown
+from ragstone.fetch.urls import canonical_url, redact_url
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.paging import PageTurn
 from ragstone.ingest.sources.web.pages import PageReader, WebAddress, Words
@@ -103,7 +103,7 @@ class SitemapSource:
             except RagstoneError as problem:
                 if place == self._config.url:
                     raise
-                listing.failures.append(failure_of(shown(place), problem))
+                listing.failures.append(failure_of(redact_url(place), problem))
                 further = []
             for address in further:
                 if address not in seen and len(seen) < MAX_SITEMAPS:
@@ -115,10 +115,10 @@ class SitemapSource:
         if listing.cut:
             most = self._config.max_pages
             found = (
-                f"{shown(self._config.url)} lists more than {most} pages or {MAX_SITEMAPS} sitemaps, "
+                f"{redact_url(self._config.url)} lists more than {most} pages or {MAX_SITEMAPS} sitemaps, "
                 f"or one of them has more than {MAX_ENTRIES:,} entries"
             )
-            listing.failures.append(Failure(shown(self._config.url), "too_large", found))
+            listing.failures.append(Failure(redact_url(self._config.url), "too_large", found))
 
     async def _read(self, place: str, listing: SitemapListing) -> list[str]:
         """Take the pages of one sitemap down, and return the sitemaps that it leads to."""
@@ -128,7 +128,7 @@ class SitemapSource:
 
     def _take_down(self, content: bytes, place: str, listing: SitemapListing) -> list[str]:
         records = read_records(
-            _unpack(content, place), shown(place), frozenset({"url", "sitemap"}), MAX_ENTRIES
+            _unpack(content, place), redact_url(place), frozenset({"url", "sitemap"}), MAX_ENTRIES
         )
         listing.cut = listing.cut or records.cut
         further = []
@@ -175,11 +175,11 @@ def _unpack(content: bytes, place: str) -> bytes:
     except BodyTooLarge:
         raise _too_large(place, "unpacks to") from None
     except Damaged as problem:
-        raise SourceError(f"{shown(place)} is a damaged gzip file: {problem}") from problem
+        raise SourceError(f"{redact_url(place)} is a damaged gzip file: {problem}") from problem
 
 
 def _too_large(place: str, has: str) -> FetchError:
     return FetchError(
-        f"{shown(place)} {has} more than {MAX_BYTES // 1024 // 1024} MB",
+        f"{redact_url(place)} {has} more than {MAX_BYTES // 1024 // 1024} MB",
         hint="the protocol allows no larger sitemaps; split it",
     )

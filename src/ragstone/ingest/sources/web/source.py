@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch.polite import PoliteFetcher
-from ragstone.fetch.urls import shown
+from ragstone.fetch.urls import redact_url
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.web.pages import PageReader, WebAddress
 from ragstone.settings.base import Section
@@ -47,7 +47,7 @@ class WebSource:
                 if reading.gone and url in known:
                     missing.append(url)
                 elif reading.gone:
-                    entries.append(Failure(url, "not_found", f"there is no page at {shown(url)}"))
+                    entries.append(Failure(url, "not_found", f"there is no page at {redact_url(url)}"))
                     gone.add(url)
             gone.update(missing)
             last = start + PAGE_ITEMS >= len(self._urls)
