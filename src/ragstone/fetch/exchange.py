@@ -27,7 +27,7 @@ class Damaged(Exception):
 
 
 async def read_body(parts: AsyncIterable[bytes], encoding: str, limit: int, declared: int = 0) -> bytes:
-    """All of a body, unpacked. What is declared, what is sent and what it unpacks to must all fit the limit."""
+    """Return all of a body, unpacked. What is declared, what is sent and what it unpacks to must all fit the limit."""
     if declared > limit:
         raise BodyTooLarge
     unpack = _unpacker(encoding)
@@ -71,7 +71,7 @@ class Unpacker:
         self._files = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """What the data unpacks to, in pieces."""
+        """Yield the unpacked data in pieces."""
         while data:
             if self._stream is None or self._stream.eof:
                 self._files += 1
@@ -129,7 +129,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What came back: the address it came from after redirects, and the unpacked body."""
+    """An answer: the address it came from after redirects, and the unpacked body."""
 
     url: str
     status: int
@@ -140,7 +140,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """What is asked of one address."""
+    """A request to one address."""
 
     method: str
     url: httpx2.URL
@@ -165,7 +165,7 @@ class TransientFailure(Exception):
 
 
 async def exchange(pool: httpcore2.AsyncConnectionPool, request: FetchRequest) -> Fetched | FetchRequest:
-    """The answer, or the request to make instead where the answer leads elsewhere."""
+    """Return the answer, or the request to make instead where the answer leads elsewhere."""
     response = await pool.handle_async_request(_wire(request))
     try:
         headers = _headers(response)
@@ -181,7 +181,7 @@ async def exchange(pool: httpcore2.AsyncConnectionPool, request: FetchRequest) -
 
 
 def follow_redirect(request: FetchRequest, status: int, location: str) -> FetchRequest:
-    """The request that a redirect asks for; to another host it carries nothing that was meant for the first."""
+    """Return the request that a redirect asks for; to another host it carries nothing that was meant for the first."""
     url = parse_url(location, request.url)
     method, body = request.method, request.body
     if status in (301, 302, 303):
@@ -198,7 +198,7 @@ def follow_redirect(request: FetchRequest, status: int, location: str) -> FetchR
 
 
 def _same_host(here: httpx2.URL, there: httpx2.URL) -> bool:
-    """Whether both are one server; the step from http to https on the usual ports is no change."""
+    """Return whether both are one server; the step from http to https on the usual ports is no change."""
     if here.host != there.host:
         return False
     upgrade = (here.scheme, there.scheme) == ("http", "https") and (port_of(here), port_of(there)) == (

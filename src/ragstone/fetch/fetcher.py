@@ -28,7 +28,7 @@ KEEP_ALIVE_SECONDS = 15.0
 
 
 def open_pool(guard: Guard) -> httpcore2.AsyncConnectionPool:
-    """A pool whose every connection goes through the guard."""
+    """Return a pool whose every connection goes through the guard."""
     return httpcore2.AsyncConnectionPool(
         ssl_context=_tls(),
         max_connections=MAX_CONNECTIONS,
@@ -99,7 +99,7 @@ class Fetcher:
         params: Mapping[str, str | int] | None = None,
         max_bytes: int | None = None,
     ) -> Fetched:
-        """What stands at an address; a 304 to conditional headers is an answer too.
+        """Return the answer of an address; a 304 to conditional headers is one too.
 
         Raises `AddressRefused` where nothing may be fetched from, and `FetchError` for everything else.
         """
@@ -124,7 +124,7 @@ class Fetcher:
         return await self._send(self._request("POST", url, given, None, body, None))
 
     async def address(self, host: str, port: int) -> str:
-        """A checked address of a host, for protocols other than HTTP: connect to it and to nothing else."""
+        """Return a checked address of a host, for protocols other than HTTP: connect to it and to nothing else."""
         return (await self._guard.addresses(host, port))[0]
 
     async def close(self) -> None:

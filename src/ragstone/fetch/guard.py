@@ -51,7 +51,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is global unicast; one that carries another is judged by what it carries."""
+    """Return whether an address is global unicast; one that carries another is judged by what it carries."""
     if inner := embedded_addresses(address):
         return all(map(is_public, inner))
     if isinstance(address, IPv4Address):
@@ -60,7 +60,7 @@ def is_public(address: Address) -> bool:
 
 
 def embedded_addresses(address: Address) -> tuple[IPv4Address, ...]:
-    """The IPv4 addresses that packets to an IPv6 address end up at: mapped, NAT64, 6to4, Teredo."""
+    """Return the IPv4 addresses that packets to an IPv6 address end up at: mapped, NAT64, 6to4, Teredo."""
     if isinstance(address, IPv4Address):
         return ()
     if address.ipv4_mapped:
@@ -73,16 +73,16 @@ def embedded_addresses(address: Address) -> tuple[IPv4Address, ...]:
 
 
 def is_in_network(address: Address, network: Network) -> bool:
-    """Whether an address, or all that it carries, is of a network."""
+    """Return whether an address, or all that it carries, is in a network."""
     return address in network or bool(
         (inner := embedded_addresses(address)) and all(ip in network for ip in inner)
     )
 
 
 def parse_literal(host: str) -> Address | None:
-    """The address that a host is, in any spelling a resolver takes: `127.1`, `0x7f000001`, `2130706433`.
+    """Return the address that a host is, in any spelling a resolver takes: `127.1`, `0x7f000001`, `2130706433`.
 
-    None for a name. Raises ValueError for what looks like a number and is none: resolvers disagree on those.
+    None for a name. Raises ValueError for what looks like a number and cannot be one: resolvers disagree on those.
     """
     try:
         return ipaddress.ip_address(host)
@@ -139,7 +139,7 @@ class Guard:
         self._resolve = resolve or look_up
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """The addresses of a host, all of them checked: one that is not public refuses the host."""
+        """Return the addresses of a host, all of them checked: one that is not public refuses the host."""
         name = host.lower().removesuffix(".")
         try:
             address = parse_literal(name)

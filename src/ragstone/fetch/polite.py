@@ -34,7 +34,7 @@ class Pace:
         """Wait for a turn at the host; `seconds` asks for more time after it than usual."""
         now = self._clock()
         at = max(now, self._free_at.get(host, now))
-        # Taken before waiting, so that whoever comes meanwhile queues behind.
+        # Taken before waiting, so that the next caller queues behind.
         self._free_at[host] = at + max(self._seconds, seconds)
         if len(self._free_at) > MANY:
             self._free_at = {name: free for name, free in self._free_at.items() if free > now}
@@ -53,7 +53,7 @@ _AGENT = re.compile(r"\s*user[- ]?agent\s*[:\s]\s*([^#\s]*)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What one site asks of one crawler."""
+    """The rules of one site for one crawler."""
 
     agent: str
     parsed: Any = None
@@ -64,12 +64,12 @@ class Rules:
     """How long the file was."""
 
     def allow(self, url: str) -> bool:
-        """Whether the page may be fetched."""
+        """Return whether the page may be fetched."""
         return self.parsed is None or bool(self.parsed.can_fetch(url, self.agent))
 
 
 class Robots:
-    """Reads each site's robots.txt once, and again when the rules of many others were needed meanwhile."""
+    """Reads each site's robots.txt once, and again after many other sites."""
 
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
@@ -79,7 +79,7 @@ class Robots:
         self._known: OrderedDict[str, Rules] = OrderedDict()
 
     async def rules(self, url: str) -> Rules:
-        """The rules of a page's site.
+        """Return the rules of a page's site.
 
         No file means no rules. Raises `FetchError` when there may be one and it cannot be read: until it can,
         nothing of the site may be fetched, and a caller must not take that for an empty site.
@@ -93,7 +93,7 @@ class Robots:
         return rules
 
     def _forget(self) -> None:
-        """Let go of the sites that nobody asked about for longest."""
+        """Drop the sites that were not asked about for longest."""
         size = sum(rules.size for rules in self._known.values())
         while len(self._known) > KEPT_SITES or size > KEPT_BYTES:
             _, oldest = self._known.popitem(last=False)
@@ -127,7 +127,7 @@ def read_rules(text: str, agent: str) -> Rules:
 
 
 def _merge_other_agents(text: str, agent: str) -> str:
-    """The file with all other crawlers under one name."""
+    """Return the file with all other crawlers under one name."""
     # The parser keeps every rule once for each name of its group, and a hostile file has thousands of both.
     lines = []
     for line in text.splitlines():
@@ -168,7 +168,7 @@ class PoliteFetcher:
             if not rules.allow(url):
                 raise Disallowed(
                     f"the robots.txt of {parse_url(url).host} asks not to fetch {redact_url(url)}",
-                    hint="leave the page out, or ask whoever runs the site",
+                    hint="leave the page out, or ask its owner",
                 )
             delay = rules.delay
         await self._pace.wait_turn(parse_url(url).host, delay)

@@ -21,7 +21,7 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 
 def parse_url(text: str, base: httpx2.URL | None = None) -> httpx2.URL:
-    """An http or https address, without its fragment; anything else is refused."""
+    """Return an http or https address, without its fragment; anything else is refused."""
     if len(text) > MAX_LENGTH:
         raise AddressRefused(
             f"{redact_url(text)} is longer than {MAX_LENGTH} characters", hint="shorten the address"
@@ -48,7 +48,7 @@ def parse_url(text: str, base: httpx2.URL | None = None) -> httpx2.URL:
 
 
 def port_of(url: httpx2.URL) -> int:
-    """The port that a connection goes to."""
+    """Return the port that a connection goes to."""
     return PORTS[url.scheme] if url.port is None else url.port
 
 
@@ -68,7 +68,7 @@ def _base(address: str) -> httpx2.URL:
 
 
 def redact_url(address: str) -> str:
-    """An address as it may stand in a message: no user, no fragment, no value that looks like a secret."""
+    """Return an address as it may stand in a message: no user, no fragment, no value that looks like a secret."""
     text = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", address[:MAX_LENGTH].partition("#")[0])
     place, question, query = _USER.sub("//…@", text).partition("?")
     if question:

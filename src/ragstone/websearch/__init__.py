@@ -19,6 +19,6 @@ ENGINES = Registry(
 
 
 def build_web_search(settings: WebSettings) -> WebSearch:
-    """The engine that the settings name."""
+    """Return the engine that the settings name."""
     engine: WebSearch = ENGINES.load(settings.kind)(settings)
     return engine

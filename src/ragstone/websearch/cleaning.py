@@ -1,4 +1,4 @@
-"""What engines send, made plain: text without markup, web addresses only, dates of one form."""
+"""Cleaning of search results: text without markup, web addresses only, dates of one form."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def make_result(
 
 
 def first_results(found: Iterable[WebResult | None], k: int) -> list[WebResult]:
-    """The first k that are results, each page once."""
+    """Return the first k that are results, each page once."""
     pages: dict[str, WebResult] = {}
-    for one in found:
-        if one is not None:
-            pages.setdefault(one.url, one)
+    for page in found:
+        if page is not None:
+            pages.setdefault(page.url, page)
         if len(pages) == k:
             break
     return list(pages.values())
@@ -74,7 +74,11 @@ def _plain(value: object, limit: int, *, markup: bool) -> str:
     text = value[: limit * READ]
     if markup:
         text = html.unescape(TAG.sub("", text))
-    seen = "".join(one for one in text if one in JOINERS or unicodedata.category(one) not in UNSEEN)
+    seen = "".join(
+        character
+        for character in text
+        if character in JOINERS or unicodedata.category(character) not in UNSEEN
+    )
     words = " ".join(CONTROL.sub(" ", seen).split())
     return words if len(words) <= limit else words[:limit].rpartition(" ")[0] or words[:limit]
 

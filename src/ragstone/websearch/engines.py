@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,24 @@ from ragstone.core.web import WebResult
 from ragstone.settings.web import WebSettings
 from ragstone.websearch.cleaning import first_results, fit_query, make_result
 from ragstone.websearch.service import SearchService
+
+
+def _read_pages(
+    provider: str,
+    pages: Iterable[Mapping[str, Any]],
+    k: int,
+    *,
+    snippet: str,
+    date: str,
+    markup: bool = False,
+) -> list[WebResult]:
+    """Return the first k results of an answer, given the names that the engine has for the fields."""
+    results = [
+        make_result(provider, page["title"], page["url"], page.get(snippet), page.get(date), markup=markup)
+        for page in pages
+    ]
+    return first_results(results, k)
+
 
 BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
 
@@ -31,18 +49,8 @@ class Brave:
         reply = await self._service.get({"q": fit_query(query), "count": k})
         with self._service.reading():
             # A query without web pages has no such part at all.
-            found = [
-                make_result(
-                    self.name,
-                    one["title"],
-                    one["url"],
-                    one.get("description"),
-                    one.get("page_age"),
-                    markup=True,
-                )
-                for one in reply.get("web", {}).get("results", [])
-            ]
-        return first_results(found, k)
+            pages = reply.get("web", {}).get("results", [])
+            return _read_pages(self.name, pages, k, snippet="description", date="page_age", markup=True)
 
     async def close(self) -> None:
         await self._service.close()
@@ -70,11 +78,11 @@ class Google:
         reply = await self._service.get({"cx": self._engine, "q": fit_query(query), "num": min(k, MOST)})
         with self._service.reading():
             # Without results there is no list of them.
-            found = [
-                make_result(self.name, one["title"], one["link"], one.get("snippet"), _publication_date(one))
-                for one in reply.get("items", [])
+            pages = [
+                {**page, "url": page["link"], "date": _publication_date(page)}
+                for page in reply.get("items", [])
             ]
-        return first_results(found, k)
+            return _read_pages(self.name, pages, k, snippet="snippet", date="date")
 
     async def close(self) -> None:
         await self._service.close()
@@ -101,11 +109,7 @@ class SearXNG:
     async def search(self, query: str, k: int) -> list[WebResult]:
         reply = await self._service.get({"q": fit_query(query), "format": "json"})
         with self._service.reading():
-            found = [
-                make_result(self.name, one["title"], one["url"], one.get("content"), one.get("publishedDate"))
-                for one in reply["results"]
-            ]
-        return first_results(found, k)
+            return _read_pages(self.name, reply["results"], k, snippet="content", date="publishedDate")
 
     async def close(self) -> None:
         await self._service.close()
@@ -129,13 +133,7 @@ class Tavily:
             {"query": fit_query(query), "max_results": k, "search_depth": "basic"}
         )
         with self._service.reading():
-            found = [
-                make_result(
-                    self.name, one["title"], one["url"], one.get("content"), one.get("published_date")
-                )
-                for one in reply["results"]
-            ]
-        return first_results(found, k)
+            return _read_pages(self.name, reply["results"], k, snippet="content", date="published_date")
 
     async def close(self) -> None:
         await self._service.close()
@@ -169,8 +167,8 @@ def _read(path: Path) -> Mapping[str, list[WebResult | None]]:
         tree = json.loads(path.read_text(encoding="utf-8"))
         return {
             _key(query): [
-                make_result("fixture", one["title"], one["url"], one["snippet"], one.get("date"))
-                for one in found
+                make_result("fixture", page["title"], page["url"], page["snippet"], page.get("date"))
+                for page in found
             ]
             for query, found in tree.items()
         }

@@ -24,7 +24,7 @@ class WebSearcher:
         self.misses = 0
 
     async def find(self, tenant: str, query: str, k: int | None = None) -> WebFindings:
-        """Results for a query; when the engine fails there are none, or those of before, and a word why."""
+        """Return results for a query; when the engine fails none or earlier ones, and the problem."""
         cache, wanted = self._cache(tenant), k or self._k
         kept = await cache.get(self._engine.name, query, wanted)
         if kept is not None and kept.is_fresh:
@@ -48,7 +48,7 @@ class WebSearcher:
     async def find_cached(
         self, tenant: str, query: str, k: int | None = None
     ) -> tuple[WebResult, ...] | None:
-        """What is kept for a query and still fresh; None when there is nothing."""
+        """Return the cached results of a query that are still fresh; None when there are none."""
         kept = await self._cache(tenant).get(self._engine.name, query, k or self._k)
         return kept.results if kept and kept.is_fresh else None
 

@@ -54,7 +54,7 @@ KINDS = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in suff
 
 
 def is_picture(name: str) -> bool:
-    """Whether a file of this name is read by OCR."""
+    """Return whether a file of this name is read by OCR."""
     return KINDS.get(PurePosixPath(name).suffix.lower()) == "image"
 
 

@@ -51,7 +51,7 @@ class Draft:
             )
 
     def first_heading(self) -> str:
-        """The words of the first top-level heading; empty when there is none."""
+        """Return the words of the first top-level heading; empty when there is none."""
         return next((block.label for block in self._blocks if block.level == 1), "")
 
     def finish(
@@ -65,7 +65,7 @@ class Draft:
         unseen_hint: str = "",
         may_be_empty: bool = False,
     ) -> Parsed:
-        """The finished document; `EmptyDocument` when nothing was added, unless it is one part of several.
+        """Return the finished document; `EmptyDocument` when nothing was added, unless it is one part of several.
 
         `unseen_hint` says what to do about a file that may hold words all the same: then it is `NoTextSeen`.
         """
@@ -86,12 +86,12 @@ class Draft:
 
 
 def too_long(name: str) -> ParserLimit:
-    """What to raise for a file that gives more text than any document has."""
+    """Return the error for a file that gives more text than any document has."""
     return ParserLimit(f"{name} gives more than {MAX_CHARS:,} characters of text", hint="split the file")
 
 
 def broken_rules(parsed: Parsed) -> list[str]:
-    """What is wrong with a parsed document's blocks; empty for every document a parser may return."""
+    """Return what is wrong with a parsed document's blocks; empty for every document a parser may return."""
     problems = []
     end = 0
     for block in parsed.blocks:

@@ -1,4 +1,4 @@
-"""How a file is to be read: what the settings allow, and which part of it."""
+"""The options of a parser: what the settings allow, and which part of a file to read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ParseOptions:
     """How much the parts of a compressed file may hold together."""
 
     def asked_pages(self, total: int) -> range:
-        """The numbers of the pages to read of a document that has so many."""
+        """Return the numbers of the pages to read of a document that has so many."""
         last = min(total, self.first_page + self.window - 1) if self.window else total
         return range(self.first_page, last + 1)
 

@@ -15,7 +15,7 @@ _FIGURE = re.compile(r"\d")
 
 
 def markdown_table(rows: Iterable[Sequence[str]]) -> str:
-    """A whole table, its first row as the header; empty when no cell holds a word."""
+    """Return a whole table, its first row as the header; empty when no cell holds a word."""
     filled = [cells for cells in (_cells(row) for row in rows) if any(cells)]
     if not filled:
         return ""
@@ -25,7 +25,7 @@ def markdown_table(rows: Iterable[Sequence[str]]) -> str:
 
 
 def one_header(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """A header of several rows as one, each column under all its names: "Price Retail", "Price Export"."""
+    """Return a header of several rows as one, each column under all its names: "Price Retail", "Price Export"."""
     names = [list(dict.fromkeys(filter(None, column))) for column in zip_longest(*rows, fillvalue="")]
     return [[" ".join(column) for column in names]] if names else []
 
@@ -52,7 +52,7 @@ def add_row_groups(draft: Draft, rows: Iterable[Sequence[str]], *, page: int | N
 
 
 def continue_table(upper: str, lower: str) -> str:
-    """A table that goes on with another one's rows, under its header; unchanged where it has one of its own."""
+    """Return a table that goes on with another one's rows, under its header; unchanged where it has one of its own."""
     header, rule, *_ = upper.split("\n")
     first, lower_rule, *rest = lower.split("\n")
     if rule != lower_rule or first == header or _names_figures(first, rest):
@@ -61,7 +61,7 @@ def continue_table(upper: str, lower: str) -> str:
 
 
 def _names_figures(first: str, rest: Sequence[str]) -> bool:
-    """Whether a row has words over a column of figures, as headers do."""
+    """Return whether a row has words over a column of figures, as headers do."""
     columns = zip(_split(first), *map(_split, rest), strict=True)
     return any(
         above and not _FIGURE.search(above) and all(_FIGURE.search(cell) for cell in below)

@@ -1,4 +1,4 @@
-"""Where documents come from."""
+"""Sources of documents: their kinds, and building one from its configuration."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def build_source(
     context: SourceContext,
     environment: Mapping[str, str] | None = None,
 ) -> Source:
-    """The source of that kind and name. `${VARIABLE}` in its configuration is taken from the environment.
+    """Return the source of that kind and name. `${VARIABLE}` in its configuration is taken from the environment.
 
     What an address has from there is not in what the source gives, but for content.
     """
@@ -63,21 +63,21 @@ def build_source(
 
 
 def unset_variables(value: Any, environment: Mapping[str, str] | None = None) -> list[str]:
-    """The names of variables that a setting or a whole configuration refers to and that are not set here."""
+    """Return the names of variables that a setting or a whole configuration refers to and that are not set here."""
     env = os.environ if environment is None else environment
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
         return list(dict.fromkeys(name for inner in value for name in unset_variables(inner, env)))
     found = _REFERENCE.finditer(value) if isinstance(value, str) else ()
-    return [one["name"] for one in found if one["default"] is None and one["name"] not in env]
+    return [match["name"] for match in found if match["default"] is None and match["name"] not in env]
 
 
 def check_without_variables(kind: str, name: str, config: Mapping[str, Any]) -> None:
     """Refuse a configuration that is wrong whatever the variables that are not set here will be."""
     configured = config_class(SOURCES.load(kind))
     mask = SecretMask()
-    env = {**os.environ, **{one: one for one in unset_variables(config)}}
+    env = {**os.environ, **{variable: variable for variable in unset_variables(config)}}
     try:
         configured.model_validate(
             {key: _expand(f"{name}.{key}", value, env, mask) for key, value in config.items()}
@@ -85,16 +85,16 @@ def check_without_variables(kind: str, name: str, config: Mapping[str, Any]) -> 
     except ValidationError as error:
         # What concerns several settings at once may be right when all of them are known.
         sure = [
-            one
-            for one in _problems(error)
-            if one["loc"] and not unset_variables(config.get(str(one["loc"][0])))
+            problem
+            for problem in _problems(error)
+            if problem["loc"] and not unset_variables(config.get(str(problem["loc"][0])))
         ]
         if sure:
             raise explain_config_error(sure, name, configured, config, mask) from error
 
 
 def config_class(made: type) -> type[Section]:
-    """What a source's constructor says it is configured by."""
+    """Return the class that a source's constructor is configured by."""
     parameter = inspect.signature(made).parameters["config"].annotation
     found = getattr(sys.modules[made.__module__], parameter) if isinstance(parameter, str) else parameter
     return cast("type[Section]", found)

@@ -1,4 +1,4 @@
-"""What is wrong with the settings of a source: which one, what it was told, and what it takes."""
+"""Errors in the settings of a source: which one, the value given, and what it takes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def explain_config_error(
     given: Mapping[str, Any],
     mask: SecretMask,
 ) -> SettingsError:
-    """The first of the problems in words; `given` is the configuration as it was written."""
+    """Return the first of the problems in words; `given` is the configuration as it was written."""
     # A misspelt key comes before a missing one: most often they are the same.
     first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
     key = ".".join(str(part) for part in first["loc"])
@@ -66,7 +66,7 @@ def _describe_problem(problem: ErrorDetails, configured: type[Section], given: M
 
 
 def _value(place: Sequence[str | int], given: Any) -> Any:
-    """As it was written, variables and all: what they stand for is nobody's business."""
+    """Return the value as it was written, with the names of variables: what they stand for may be secret."""
     try:
         for part in place:
             given = given[part]

@@ -1,4 +1,4 @@
-"""What every source is built with besides its own configuration."""
+"""The context that every source is built with besides its own configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SourceContext:
-    """What the operator lets sources use: a guarded fetcher, bounds and named databases."""
+    """The means that the operator gives to sources: a guarded fetcher, bounds and named databases."""
 
     fetcher: Fetcher
     limits: LimitSettings

@@ -18,7 +18,7 @@ class PageTurn:
         self._begun = time.monotonic()
 
     def due(self, entries: int) -> bool:
-        """Whether there is enough for a page, or enough time has passed: then even an empty one is a sign of life."""
+        """Return whether a page is full or due by time; an empty one then shows that the source is alive."""
         return entries >= PAGE_ITEMS or time.monotonic() - self._begun >= PAGE_SECONDS
 
 
@@ -33,7 +33,7 @@ class PageTokens:
         self._seen: set[str] = set()
 
     def follow(self, token: str) -> str:
-        """The token of the next page, or nothing behind the last. Raises `SourceError` for a listing without end."""
+        """Return the token of the next page, empty behind the last. Raises `SourceError` for an endless listing."""
         if not token:
             return ""
         if token in self._seen:

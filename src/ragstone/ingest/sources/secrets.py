@@ -1,4 +1,4 @@
-"""What a source's addresses have from the environment, and keeping it out of all that is stored and shown of it.
+"""Secrets from the environment in a source's addresses, kept out of everything that is stored and shown.
 
 A setting such as `https://host/feed?token=${TOKEN}` becomes an address, and from there an external id, a citation, a
 cursor. All of these say `${TOKEN}` where the value stood. Content stays as it is, and so does the name of a host.
@@ -27,7 +27,7 @@ _ESCAPE = "${}"
 
 
 class SecretMask:
-    """Knows what is hidden and behind which name."""
+    """Replaces secret values by the names of their variables."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -41,14 +41,16 @@ class SecretMask:
         if host is None:
             return
         for name, start, end in taken:
-            known = [one for one in self._names.values() if re.match(rf"\$\{{{name}[~}}]", one)]
+            known = [
+                reference for reference in self._names.values() if re.match(rf"\$\{{{name}[~}}]", reference)
+            ]
             for spelling in _spellings(text[max(start, host.end()) : end].strip("/?#&")):
                 if spelling not in self._names:
                     known.append(f"${{{name}~{len(known) + 1}}}" if known else f"${{{name}}}")
                     self._names[spelling] = known[-1]
 
     def hide(self, text: str) -> str:
-        """The text with names in place of values; what only looks like a name is made different from one."""
+        """Return the text with names in place of values; what only looks like a name is made different from one."""
 
         def name(found: re.Match[str]) -> str:
             return found["host"] or self._names.get(found[0], _ESCAPE)
@@ -56,7 +58,7 @@ class SecretMask:
         return self._values.sub(name, text)
 
     def show(self, text: str) -> str:
-        """What `hide` was given."""
+        """Return the text that `hide` was given."""
         values = {name: value for value, name in self._names.items()}
         return self._references.sub(lambda found: "${" if found[0] == _ESCAPE else values[found[0]], text)
 
@@ -65,7 +67,7 @@ class SecretMask:
         return self.hide(text) if "://" in text else text
 
     def contains_secret(self, value: Json) -> bool:
-        """Whether a text or anything in a value holds what is to be hidden."""
+        """Return whether a text or anything in a value holds a secret."""
         if isinstance(value, str):
             rest = self._references.sub("\n", value)
             return any(found[0] in self._names for found in self._values.finditer(rest))
@@ -86,12 +88,12 @@ class SecretMask:
 
 
 def _spellings(value: str) -> list[str]:
-    """How a value may stand in an address, the likeliest first."""
+    """Return the spellings that a value may have in an address, the likeliest first."""
     found = [value, quote(value, safe=""), quote_plus(value)] if len(value) >= LEAST else []
     for start in ("https://h/", "https://h/?") if found else ():
         with suppress(AddressRefused):
             found.insert(0, canonical_url(start + value).partition(start)[2])
-    return [one for one in dict.fromkeys(found) if len(one) >= LEAST]
+    return [spelling for spelling in dict.fromkeys(found) if len(spelling) >= LEAST]
 
 
 class MaskedSource:
@@ -102,8 +104,8 @@ class MaskedSource:
         self.mask = mask
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """What the source has. Raises what it raises, with nothing hidden in the message."""
-        # A bare value in a cursor is from before it was hidden: what was made then is to be made anew.
+        """Yield the pages of the source. Raises what it raises, with no secret in the message."""
+        # A cursor with a secret in it is from before secrets were hidden: start again from the beginning.
         known = None if self.mask.contains_secret(cursor) else _map_text(cursor, self.mask.show)
         try:
             async for page in self._source.fetch(known):
@@ -140,7 +142,7 @@ class MaskedSource:
 
 
 def _map_text(value: Json, change: Callable[[str], str]) -> Json:
-    """The value with each text in it changed, keys as well."""
+    """Return the value with each text in it changed, keys as well."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):

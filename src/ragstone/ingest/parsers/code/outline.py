@@ -99,7 +99,7 @@ class _NamedNode(NamedTuple):
 
 
 def outline(text: str, language: CodeLanguage) -> list[OutlineMark]:
-    """The marks of a file in order, from row 0 on. Raises `ImportError` where the grammar is not installed."""
+    """Return the marks of a file in order, from row 0 on. Raises `ImportError` where the grammar is not installed."""
     from tree_sitter import Language, Parser
 
     grammar = getattr(import_module(language.package), language.grammar)
@@ -185,7 +185,7 @@ class _OutlineWalk:
         return _NamedNode(self._names(node), body)
 
     def _function_value(self, node: Node) -> _NamedNode | None:
-        """A variable or a field whose value is a function."""
+        """Return the name of a variable or a field whose value is a function."""
         holder = next((child for child in node.named_children if child.type == "variable_declarator"), node)
         value = holder.child_by_field_name("value")
         if value is None or value.type not in FUNCTIONS:
@@ -216,7 +216,7 @@ def _children(node: Node) -> Iterator[Node]:
 
 
 def _rows(node: Node) -> tuple[int, int]:
-    """The first and last row of a node; a comment may say that it ends where the next row begins."""
+    """Return the first and last row of a node; a comment may say that it ends where the next row begins."""
     # Unpacked, for `Point.row` gives away a reference it does not own and brings the process down.
     first, _ = node.start_point
     last, column = node.end_point

@@ -43,7 +43,7 @@ def parse_code(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
 
 
 def _marks(text: str, language: CodeLanguage | None) -> tuple[list[OutlineMark], str]:
-    """The definitions of a file, and why they could not be told apart."""
+    """Return the definitions of a file, and why they could not be told apart."""
     whole = [OutlineMark(0, ())]
     if language is None:
         return whole, ""
@@ -72,7 +72,7 @@ def _add_blocks(
 
 
 def _paragraphs(lines: Sequence[str], first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Rows that belong together: another run begins at the margin, behind a blank line."""
+    """Yield rows that belong together: another run begins at the margin, behind a blank line."""
     start = first
     for row in range(first + 1, last):
         line = lines[row]
@@ -84,7 +84,7 @@ def _paragraphs(lines: Sequence[str], first: int, last: int) -> Iterator[tuple[i
 
 
 def _symbols(starts: Sequence[int], paths: Sequence[tuple[str, ...]]) -> list[Json]:
-    """Where the path changes, as far as there is room; what follows has none."""
+    """Return where the path changes, as far as there is room; definitions beyond it have no entry."""
     symbols: list[Json] = []
     room = MAX_SYMBOLS_BYTES
     before: tuple[str, ...] = ()

@@ -84,7 +84,7 @@ def _open(content: bytes, name: str) -> ImageFile:
 
 
 def _upright(image: ImageFile) -> Image:
-    """The picture as a viewer shows it: turned as its camera says, on white paper, no larger than is of use."""
+    """Return the picture as a viewer shows it: turned as its camera says, on white paper, no larger than is of use."""
     from PIL import Image, ImageOps
 
     # JPEG can be unpacked at a part of its size; what is large is made small before it is copied.

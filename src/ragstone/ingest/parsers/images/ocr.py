@@ -36,12 +36,12 @@ class OcrFailed(ParseError):
 
 
 def is_installed() -> bool:
-    """Whether some engine could read a picture."""
+    """Return whether an OCR engine is installed."""
     return _engine() is not None
 
 
 def read_image(image: Image) -> list[TextSpan]:
-    """The lines of a picture, top to bottom; y grows upwards from its foot, in pixels."""
+    """Return the lines of a picture, top to bottom; y grows upwards from its foot, in pixels."""
     engine = _engine()
     if engine is None:
         raise UnsupportedFormat("pictures cannot be read: no OCR engine is installed", hint=NOT_INSTALLED)
@@ -125,7 +125,7 @@ def _read_with_rapidocr(image: Image) -> list[TextSpan]:
 
 @cache
 def _rapidocr() -> Any:
-    """The engine with the models of its own package: nothing is downloaded, one thread, little memory."""
+    """Return the engine with the models of its own package: nothing is downloaded, one thread, little memory."""
     import cv2
     import rapidocr
 

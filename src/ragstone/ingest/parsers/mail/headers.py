@@ -29,7 +29,7 @@ _NO_CHARSET = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-esca
 
 
 def decode_text(content: bytes, charset: str) -> str:
-    """The text; what cannot be read shows as �."""
+    """Return the text; what cannot be read shows as �."""
     declared = _codec(charset)
     if declared.startswith(_SEVEN_BIT):
         return content.decode(declared, "replace")
@@ -42,7 +42,7 @@ def decode_text(content: bytes, charset: str) -> str:
 
 
 def decode_words(value: str) -> str:
-    """A header with its encoded words as what they stand for, and raw bytes in it as what they probably are."""
+    """Return a header with its encoded words as what they stand for, and raw bytes in it as what they probably are."""
     value = decode_text(value.encode("utf-8", "surrogateescape"), "")
     try:
         pieces = decode_header(value)
@@ -89,7 +89,7 @@ class _Part(Message):
 
 
 def read_message(content: bytes, name: str) -> Message:
-    """The parts of a mail; `ParseError` for bytes that do not begin with headers."""
+    """Return the parts of a mail; `ParseError` for bytes that do not begin with headers."""
     content = content.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
     try:
         message = message_from_bytes(content, _Part, policy=_Bounded())
@@ -106,7 +106,7 @@ def read_message(content: bytes, name: str) -> Message:
 
 
 def read_parts(text: str, boundary: str) -> Message:
-    """The body of a message whose own boundary is missing or wrong, read with another one."""
+    """Return the body of a message whose own boundary is missing or wrong, read with another one."""
     quoted = boundary.replace("\\", "\\\\").replace('"', '\\"')
     head = f'Content-Type: multipart/mixed; boundary="{quoted}"'
     return message_from_string(f"{head}\n\n{text}", _Part, policy=_Bounded())
@@ -126,7 +126,7 @@ _FORWARD = frozenset({"fw", "fwd", "wg", "tr", "rv", "enc", "i", "doorst", "pd",
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """Who wrote to whom, when and about what."""
+    """The headers of a mail that say something to people."""
 
     subject: str = ""
     sender: str = ""
@@ -148,7 +148,7 @@ class Envelope:
         return self.subject or NO_SUBJECT
 
     def metadata(self) -> dict[str, Json]:
-        """What is kept with the document; what the mail does not say is left out."""
+        """Return the document's metadata; headers that the mail does not have are left out."""
         known: dict[str, Json] = {
             "subject": self.subject,
             "sender": self.sender,
@@ -163,7 +163,7 @@ class Envelope:
 
 
 def read_envelope(message: Message) -> Envelope:
-    """The headers that say something to people."""
+    """Return the headers that say something to people."""
     subject = header(message, "subject")[:MAX_SUBJECT]
     own = _ids(message, "message-id")
     answered = _ids(message, "in-reply-to")
@@ -188,12 +188,12 @@ def read_envelope(message: Message) -> Envelope:
 
 
 def header(message: Message, name: str) -> str:
-    """The first header of this name, decoded, on one line; empty when there is none."""
+    """Return the first header of this name, decoded, on one line; empty when there is none."""
     return next(_headers(message, name), "")
 
 
 def gmail_labels(value: str) -> tuple[str, ...]:
-    """The labels of Takeout's `X-Gmail-Labels`: apart by commas, in quotes when they hold one."""
+    """Return the labels of Takeout's `X-Gmail-Labels`: apart by commas, in quotes when they hold one."""
     found = re.findall(r'\s*("[^"]*"|[^,"]+)', value[:MAX_HEADER])
     labels = (label.strip().strip('"') for label in found)
     return tuple(dict.fromkeys(label for label in labels if label))[:MAX_ADDRESSES]

@@ -1,4 +1,4 @@
-"""How mail programs mark what another person wrote, in the words of the languages they speak."""
+"""The marks by which mail programs set off what another person wrote, in many languages."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class HeaderBlock:
 
 
 def mark_of(line: str) -> MailMark | None:
-    """What a line announces, such as `---------- Forwarded message ---------`; None for an ordinary line."""
+    """Return what a line announces, such as `---------- Forwarded message ---------`; None for an ordinary line."""
     words = line[:LONGEST_LINE].strip().casefold()
     if words.startswith("--") and words.endswith("--"):
         words = words.strip("- \t")
@@ -68,7 +68,7 @@ def mark_of(line: str) -> MailMark | None:
 
 
 def header_block(lines: Sequence[str], first: int) -> HeaderBlock | None:
-    """The copied headers that begin in this line: at least who, about what, and when or to whom."""
+    """Return the copied headers that begin in this line: at least who, about what, and when or to whom."""
     if _role(lines[first]) not in ("from", "date", "subject"):
         return None
     seen: dict[Role, str] = {}
@@ -87,13 +87,13 @@ def header_block(lines: Sequence[str], first: int) -> HeaderBlock | None:
 
 
 def begins_message(text: str) -> bool:
-    """Whether a block of text is where another message begins: its mark or its copied headers."""
+    """Return whether another message begins with this block of text: its mark or its copied headers."""
     lines = text[: _LONGEST_BLOCK * LONGEST_LINE].split("\n")
     return mark_of(lines[0]) is not None or header_block(lines, 0) is not None
 
 
 def attribution_lines(lines: Sequence[str]) -> int:
-    """How many of these last lines say who wrote what follows; 0 when they do not."""
+    """Return how many of the last lines say who wrote the text below; 0 when none does."""
     if not lines or not lines[-1][-LONGEST_LINE:].rstrip().endswith((":", "：")):
         return 0
     for count in range(min(3, len(lines)), 0, -1):
@@ -110,7 +110,7 @@ def attribution_lines(lines: Sequence[str]) -> int:
 
 
 def is_dated(said: str) -> bool:
-    """Whether an attribution names a moment as programs do; people who write `he wrote:` do not."""
+    """Return whether an attribution names a moment as programs do; people who write `he wrote:` do not."""
     return bool(_OPENING.match(said) and _MOMENT.search(said))
 
 

@@ -42,7 +42,7 @@ def parse_mail(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
 
 
 def _passages(reader: PartReader, message: Message, envelope: Envelope, depth: int) -> list[Passage]:
-    """The text of a message: the writer's own words when it is the mail itself, all of it when it was forwarded."""
+    """Return the text of a message: the writer's own words of the mail itself, all words of a forwarded one."""
     own: list[Passage] = []
     forwarded: list[Passage] = []
     for piece in reader.pieces(message, depth):
@@ -58,7 +58,7 @@ def _passages(reader: PartReader, message: Message, envelope: Envelope, depth: i
 
 
 def _head(envelope: Envelope) -> str:
-    """The headers of a forwarded message as mail programs copy them."""
+    """Return the headers of a forwarded message as mail programs copy them."""
     known = {
         "From": envelope.sender,
         "Date": f"{envelope.date:%a, %d %b %Y %H:%M} UTC" if envelope.date else "",

@@ -34,7 +34,7 @@ _UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"|?*]')
 
 
 def safe_name(given: str, media_type: str, number: int) -> str:
-    """The last part of a name without what a file system or a shell would take for more than a letter."""
+    """Return the last part of a name without what a file system or a shell would take for more than a letter."""
     name = _UNSAFE.sub("_", one_line(given.replace("\\", "/").rpartition("/")[2])).strip(". ")
     if not name:
         return f"attachment-{number}{_SUFFIXES.get(media_type, '')}"
@@ -45,7 +45,7 @@ def safe_name(given: str, media_type: str, number: int) -> str:
 
 
 def unique_name(name: str, taken: Container[str]) -> str:
-    """The name, with a number when a file of that name is there already."""
+    """Return the name, with a number when a file of that name is there already."""
     stem, dot, suffix = name.rpartition(".")
     number = 1
     unique = name
@@ -83,7 +83,7 @@ class PartReader:
     _parts: int = 0
 
     def pieces(self, part: Message, depth: int) -> list[Piece]:
-        """Texts and forwarded mails in reading order; files are added to `attachments`."""
+        """Return texts and forwarded mails in reading order; files are added to `attachments`."""
         if depth > MAX_DEPTH or self._parts >= MAX_PARTS:
             bound = f"{MAX_DEPTH} levels" if depth > MAX_DEPTH else f"{MAX_PARTS} parts"
             self._warn(f"parts beyond {bound} were not read")
@@ -110,7 +110,7 @@ class PartReader:
         return [piece for pieces in inside for piece in pieces]
 
     def _best(self, versions: list[list[Piece]]) -> list[Piece]:
-        """The plain version, unless it is empty or only says that there is another one."""
+        """Return the plain version, unless it is empty or only says that there is another one."""
         plain = next((version for version in versions if version and not _has_html(version)), [])
         html = next((version for version in reversed(versions) if _has_html(version)), [])
         if not plain or not html:
@@ -161,7 +161,7 @@ def _children(part: Message) -> list[Message]:
 
 
 def _children_of_broken(part: Message) -> list[Message]:
-    """The parts of a message that does not say, or says wrongly, what keeps them apart."""
+    """Return the parts of a message that does not say, or says wrongly, what keeps them apart."""
     payload = part.get_payload()
     text = payload if isinstance(payload, str) else ""
     boundary = _BOUNDARY.search(text)

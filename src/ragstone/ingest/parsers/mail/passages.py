@@ -12,7 +12,7 @@ from ragstone.core.types import BlockKind
 from ragstone.ingest.parsers.web.html import parse_markup
 
 MAX_QUOTE_TAGS = 2000
-"""A page with more is read in one piece: nobody quotes that often."""
+"""A page with more is read in one piece: no person quotes that often."""
 _QUOTE_MARKS = re.compile(r"[ \t]{0,3}>(?!From )[> \t]*")
 _BLOCKQUOTE = re.compile(r"<(/?)blockquote(?=[\s/>])[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[a-zA-Z][^<>]*>")
@@ -51,7 +51,7 @@ class Passage:
 
 
 def passages_of(body: Body, name: str) -> list[Passage]:
-    """The passages of a part, whatever its form."""
+    """Return the passages of a part, whatever its form."""
     if body.html or _MARKUP.match(body.text[:1000]):
         return list(_html(body.text, name))
     text = body.text.replace("\r\n", "\n").replace("\r", "\n")
@@ -61,7 +61,7 @@ def passages_of(body: Body, name: str) -> list[Passage]:
 
 
 def words_in(passages: list[Passage]) -> int:
-    """How many words a reader would read."""
+    """Return how many words a reader would read."""
     return sum(len(passage.text.split()) for passage in passages)
 
 
@@ -126,7 +126,7 @@ def _strip_names(tag: re.Match[str]) -> str:
 
 
 def _pieces(markup: str) -> Iterator[tuple[bool, str]]:
-    """The page cut where its outermost quotes begin and end."""
+    """Yield the page cut where its outermost quotes begin and end."""
     tags = list(islice(_BLOCKQUOTE.finditer(markup), MAX_QUOTE_TAGS + 1))
     depth = start = 0
     for tag in tags if len(tags) <= MAX_QUOTE_TAGS else ():

@@ -1,4 +1,4 @@
-"""What the writer of a mail wrote: without the mail answered and the signature, with what was forwarded.
+"""The writer's own words in a mail: without the mail answered and the signature, with what was forwarded.
 
 Phrases of closings come from mail-parser-reply. Its own parser is not used: it takes `- one`, `Thanks, that works`
 and, told to know Danish, `Take the ferry` for signatures and drops the rest of the mail, and a line of 16 kB kept it
@@ -43,7 +43,7 @@ class _Line:
 
 
 def own_words(passages: Sequence[Passage], *, reply: bool, forward: bool) -> list[Passage]:
-    """The passages without quoted replies and signature; all of them when nothing else would be left."""
+    """Return the passages without quoted replies and signature; all of them when nothing else would be left."""
     lines = [
         _Line(number, text, passage.quoted)
         for number, passage in enumerate(passages)
@@ -57,7 +57,7 @@ def own_words(passages: Sequence[Passage], *, reply: bool, forward: bool) -> lis
 
 
 def forwarded_words(passages: Sequence[Passage]) -> list[Passage]:
-    """All passages as content: the copied headers of each message in them become its heading."""
+    """Return all passages as content: the copied headers of each message in them become its heading."""
     lines = [
         _Line(number, text, False)
         for number, passage in enumerate(passages)
@@ -78,12 +78,12 @@ def forwarded_words(passages: Sequence[Passage]) -> list[Passage]:
 
 
 def heading_of(text: str, subject: str, level: int = 2) -> Passage:
-    """The head of a forwarded message: a heading with its subject as label."""
+    """Return the head of a forwarded message: a heading with its subject as label."""
     return Passage("heading", text, level=level, label=f"{FORWARDED}: {subject}" if subject else FORWARDED)
 
 
 def _history(lines: Sequence[_Line], *, answered: bool) -> tuple[int, Sequence[_Line]]:
-    """Where the writer's part ends, and what follows it unless that is the mail answered."""
+    """Return the end of the writer's part, and what follows it unless that is the mail answered."""
     texts = [line.text for line in lines]
     for place, line in enumerate(lines):
         mark = mark_of(line.text)
@@ -103,7 +103,7 @@ def _history(lines: Sequence[_Line], *, answered: bool) -> tuple[int, Sequence[_
 
 
 def _is_unmarked_reply(lines: Sequence[_Line], texts: Sequence[str], place: int) -> bool:
-    """Whether this line ends an attribution and what follows is that mail without any quote marks."""
+    """Return whether this line ends an attribution and that mail follows without any quote marks."""
     if place + 1 >= len(lines) or lines[place + 1].quoted or lines[place + 1].passage == lines[place].passage:
         return False
     said = texts[max(0, place - 2) : place + 1]
@@ -141,13 +141,13 @@ def _without_signature(lines: Sequence[_Line]) -> list[_Line]:
 
 
 def _device(lines: Sequence[_Line]) -> int:
-    """A last line such as `Sent from my phone`."""
+    """Return the place of a last line such as `Sent from my phone`; 0 when there is none."""
     last = len(lines) - 1
     return last if last > 0 and _sent_from().fullmatch(lines[last].text[:LONGEST_LINE].strip()) else 0
 
 
 def _delimiter(lines: Sequence[_Line]) -> int:
-    """The line of two dashes that programs put above a signature."""
+    """Return the place of the line of two dashes that programs put above a signature."""
     for place in range(len(lines) - 1, max(0, len(lines) - 1 - _LONGEST_SIGNATURE), -1):
         if lines[place].text.strip() in ("--", "—"):
             return place
@@ -155,7 +155,7 @@ def _delimiter(lines: Sequence[_Line]) -> int:
 
 
 def _closing(lines: Sequence[_Line]) -> int:
-    """The line of a closing phrase that is followed by a name and details, or by nothing."""
+    """Return the place of a closing phrase that is followed by a name and details, or by nothing."""
     for place in range(max(1, len(lines) - _LONGEST_SIGNATURE), len(lines)):
         following = [line.text for line in lines[place + 1 :]]
         if _is_closing(lines[place].text) and _is_signature(following):
@@ -177,7 +177,7 @@ def _is_closing(line: str) -> bool:
 
 
 def _is_signature(lines: Sequence[str]) -> bool:
-    """Whether lines hold a name and what goes with it, and nothing that somebody may want to find."""
+    """Return whether lines hold a name and details, and nothing that somebody may want to find."""
     if not lines:
         return True
     is_name = len(lines[0].split()) <= _NAME_WORDS and not lines[0].rstrip().endswith(_SENTENCE_END)
@@ -220,7 +220,7 @@ def _languages() -> Sequence[dict[str, str]]:
 
 
 def _rebuilt(lines: Sequence[_Line], passages: Sequence[Passage]) -> list[Passage]:
-    """Passages of these lines, each of its old kind, none of them quoted any more."""
+    """Return passages of these lines, each of its old kind, none of them quoted any more."""
     return [
         replace(passages[number], text="\n".join(line.text for line in run), quoted=False)
         for number, run in groupby(lines, key=lambda line: line.passage)

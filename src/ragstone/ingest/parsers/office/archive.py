@@ -27,7 +27,7 @@ _XINCLUDE = "http://www.w3.org/2001/XInclude"
 def open_archive(
     content: bytes, name: str, kind: str, options: ParseOptions, *, all_xml: bool = True
 ) -> zipfile.ZipFile:
-    """The archive, once it is known to be no bomb and (unless it holds web pages) to hold no DTD, entity or include."""
+    """Open an archive, once it is known to be no bomb and (except for web pages) to hold no DTD, entity or include."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
         _check_sizes(archive, len(content), name, options)
@@ -39,13 +39,13 @@ def open_archive(
 
 
 def read_part(archive: zipfile.ZipFile, part: str) -> bytes:
-    """The bytes of a part, in steps: zipfile's own way unpacks all there is, and only then looks at the size."""
+    """Return the bytes of a part, in steps: zipfile's own way unpacks all there is, and only then looks at the size."""
     with archive.open(part) as stream:
         return b"".join(iter(lambda: stream.read(_STEP), b""))
 
 
 def read_xml(archive: zipfile.ZipFile, part: str, name: str, kind: str) -> Any:
-    """The root element of an XML part; refused when it has a DTD."""
+    """Return the root element of an XML part; refused when it has a DTD."""
     from xml.etree.ElementTree import ParseError as NotXml
 
     from defusedxml import DefusedXmlException

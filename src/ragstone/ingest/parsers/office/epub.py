@@ -28,7 +28,7 @@ _ENDS_ITSELF = re.compile(r"<(title|script|style|textarea|iframe|a|p|div|span|i|
 
 @dataclass(frozen=True, slots=True)
 class _Book:
-    """What the package document says: about the book, and which parts to read in which order."""
+    """The package document of a book: its metadata, and the parts to read in their order."""
 
     about: Mapping[str, str]
     chapters: tuple[str, ...]
@@ -105,7 +105,7 @@ def _contents(items: Any, root: str) -> str:
 
 
 def _labels(archive: zipfile.ZipFile, contents: str, name: str) -> dict[str, str]:
-    """Each part's name in the table of contents, which is an EPUB 3 page or an EPUB 2 list of points."""
+    """Return each part's name in the table of contents, which is an EPUB 3 page or an EPUB 2 list of points."""
     from selectolax.lexbor import LexborHTMLParser
 
     if contents not in archive.namelist():
@@ -142,7 +142,7 @@ def _read(archive: zipfile.ZipFile, part: str, name: str) -> bytes:
 
 
 def _inside(base: str, href: str) -> str:
-    """Where a reference leads, as a name in the archive: what climbs out of it is no name of a part."""
+    """Return the part of the archive that a reference leads to; a path that climbs out of it names no part."""
     path = unquote(urlsplit(href).path)
     return posixpath.normpath(posixpath.join(posixpath.dirname(base), path)) if path else ""
 

@@ -18,21 +18,21 @@ _WORDS = "{http://schemas.openxmlformats.org/drawingml/2006/main}t"
 
 
 def chart_table(chart: Any) -> str:
-    """A Markdown table under the chart's title; empty when it keeps no numbers."""
+    """Return a Markdown table under the chart's title; empty when it keeps no numbers."""
     space = chart.part._element
     series = list(space.iter(f"{_C}ser"))
-    names = [_join_values(one.find(f"{_C}tx")) for one in series]
+    names = [_join_values(line.find(f"{_C}tx")) for line in series]
     rows: dict[tuple[int, int], list[str]] = {}
-    for column, one in enumerate(series, start=1):
+    for column, line in enumerate(series, start=1):
         # Series share their categories; points of a scatter plot have places of their own.
-        own = column if one.find(f"{_C}xVal") is not None else 0
-        labels = _points(one, "cat", "xVal")
-        for number, value in _points(one, "val", "yVal").items():
+        own = column if line.find(f"{_C}xVal") is not None else 0
+        labels = _points(line, "cat", "xVal")
+        for number, value in _points(line, "val", "yVal").items():
             row = rows.setdefault((own, number), [labels.get(number, ""), *[""] * len(series)])
             row[column] = value
     if not rows:
         return ""
-    title = " ".join(word.text or "" for one in space.iter(f"{_C}title") for word in one.iter(_WORDS))
+    title = " ".join(word.text or "" for heading in space.iter(f"{_C}title") for word in heading.iter(_WORDS))
     return "\n".join(
         (
             *([title] if title.strip() else []),
@@ -42,7 +42,7 @@ def chart_table(chart: Any) -> str:
 
 
 def _points(series: Any, *tags: str) -> dict[int, str]:
-    """What a series keeps of its cells, by their place; of nested categories the innermost."""
+    """Return the cells of a series by their place; of nested categories the innermost."""
     found: dict[int, str] = {}
     for tag in tags:
         part = series.find(f"{_C}{tag}")
@@ -105,7 +105,7 @@ def _add_slide(draft: Draft, slide: Any, number: int) -> None:
 
 
 def _shapes(shapes: Any) -> Iterator[Any]:
-    """Every shape in the order of the slide, those inside groups in their group's place."""
+    """Yield every shape in the order of the slide, those inside groups in their group's place."""
     from pptx.enum.shapes import MSO_SHAPE_TYPE
 
     waiting = [iter(shapes)]

@@ -39,7 +39,7 @@ _CHARSETS |= {177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "
 
 
 class _State(NamedTuple):
-    """What holds until the end of a group."""
+    """The state that holds until the end of a group."""
 
     place: str = _TEXT
     codec: str = ""
@@ -194,5 +194,5 @@ def _find_codec(codec: str) -> str:
 
 
 def _whole(pieces: list[str]) -> str:
-    """The text, halves of characters beyond the first 65,536 put together."""
+    """Return the text, halves of characters beyond the first 65,536 put together."""
     return "".join(pieces).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -66,7 +66,7 @@ def _number(value: float, number_format: str) -> str:
     wanted = _UNSEEN.sub("", _SIGN_OF_LOCALE.sub(r"\1", number_format[:_LONGEST_FORMAT].split(";", 1)[0]))
     found = _NUMBER.search(wanted)
     if found is None or "E" in wanted or abs(value) >= _MOST_AMOUNT:
-        # Fifteen digits are what a spreadsheet keeps; more would show 0.1 + 0.2 as nobody sees it.
+        # Fifteen digits are what a spreadsheet keeps; more would show 0.1 + 0.2 as no spreadsheet does.
         return f"{value:.15g}"
     amount = abs(value) * 100 if found["percent"] else abs(value)
     decimals = min(len(found["decimals"] or ""), _MOST_DIGITS)
@@ -117,7 +117,7 @@ def parse_xlsx(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
 
 
 def _formulas_without_value(archive: zipfile.ZipFile, part: str) -> int:
-    """How many cells of a sheet were never calculated, as programs that only write files leave them."""
+    """Return how many cells of a sheet were never calculated, as programs that only write files leave them."""
     if not part.startswith("xl/worksheets/sheet"):
         return 0
     found = 0
@@ -164,7 +164,7 @@ class _Rows:
 
 
 def _regions(rows: Iterable[list[str]]) -> Iterator[list[list[str]]]:
-    """Rows that stand together, apart from others by an empty row."""
+    """Yield rows that stand together, apart from others by an empty row."""
     region: list[list[str]] = []
     for row in rows:
         if any(row):

@@ -44,7 +44,7 @@ _WORDS = re.compile(r"\w+(?:-\w+)*")
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """What tells a page's headings and paragraphs apart."""
+    """The sizes and distances that tell a page's headings and paragraphs apart."""
 
     body: float
     """The size most characters are set in."""
@@ -90,7 +90,7 @@ def _with_headers(kept: Pages, pages: Mapping[int, LaidOutPage], body: float) ->
 
 
 def _goes_on(upper: TextSpan, lower: TextSpan) -> bool:
-    """Whether two tables stand between the same margins."""
+    """Return whether two tables stand between the same margins."""
     apart = max(abs(upper.left - lower.left), abs(upper.right - lower.right))
     return upper.is_table and lower.is_table and apart <= _SAME_EDGE
 
@@ -171,7 +171,7 @@ def _heading_levels(pages: Pages, body: float) -> dict[float, int]:
 
 
 def _level(line: TextSpan, style: _Style) -> int:
-    """A line's heading level; bold lines in the body's size stand below all larger ones."""
+    """Return a line's heading level; bold lines in the body's size stand below all larger ones."""
     if line.is_table:
         return 0
     if line.size in style.levels:

@@ -47,7 +47,7 @@ class LaidOutPage:
 
 
 def scanned_page(lines: Sequence[TextSpan], height: float) -> LaidOutPage:
-    """A page that was read from a picture, all of it in one size: its lines are only roughly as high as their print."""
+    """Return a page that was read from a picture, in one size: its lines are only roughly as high as their print."""
     size = median(line.height for line in lines) if lines else 0.0
     return LaidOutPage(lines_of([replace(line, size=size) for line in lines]), 0.0, height, scanned=True)
 
@@ -71,7 +71,7 @@ def with_tables(lines: Sequence[TextSpan], tables: Sequence[TextSpan]) -> list[T
 
 
 def _alone(lines: Sequence[TextSpan]) -> set[int]:
-    """The lines that have the width of the page to themselves, as a short heading over a centred table has."""
+    """Return the lines that have the width of the page to themselves, as a short heading over a centred table has."""
     ordered = sorted(lines, key=lambda line: line.bottom)
     found, highest = set(), float("-inf")
     for line, following in zip_longest(ordered, ordered[1:]):
@@ -83,7 +83,7 @@ def _alone(lines: Sequence[TextSpan]) -> set[int]:
 
 
 def lines_of(words: Sequence[TextSpan]) -> list[TextSpan]:
-    """The lines of a page in the order a person reads them."""
+    """Return the lines of a page in the order a person reads them."""
     return _order(_segments(words), depth=0)
 
 
@@ -143,7 +143,7 @@ def _columns(band: list[TextSpan], gutter: float, depth: int) -> list[TextSpan]:
 
 
 def _gutter(segments: list[TextSpan]) -> float | None:
-    """The middle of a strip that few segments cross and that has prose on both sides."""
+    """Return the middle of a strip that few segments cross and that has prose on both sides."""
     if len(segments) < 6:
         return None
     left_edge = min(segment.left for segment in segments)
@@ -207,9 +207,9 @@ def _rows(segments: Iterable[TextSpan]) -> list[TextSpan]:
     return [_join(sorted(row, key=lambda span: span.left)) for row in rows]
 
 
-def _same_row(one: TextSpan, other: TextSpan) -> bool:
-    shared = min(one.top, other.top) - max(one.bottom, other.bottom)
-    return shared > min(one.height, other.height) / 2
+def _same_row(span: TextSpan, other: TextSpan) -> bool:
+    shared = min(span.top, other.top) - max(span.bottom, other.bottom)
+    return shared > min(span.height, other.height) / 2
 
 
 def _join(spans: Sequence[TextSpan]) -> TextSpan:

@@ -25,7 +25,7 @@ _UNREADABLE = frozenset({"Cc", "Cn", "Co", "Cs"})
 
 
 def looks_scanned(page: PdfPage, words: Sequence[TextSpan]) -> bool:
-    """Whether what a reader sees on the page is not in its text layer."""
+    """Return whether what a reader sees on the page is missing from its text layer."""
     from pypdfium2 import raw
 
     text = "".join(word.text for word in words)
@@ -53,14 +53,14 @@ def read_scan(page: PdfPage) -> LaidOutPage:
 
 
 def _is_garbage(text: str) -> bool:
-    """Whether a third of the characters stand for nothing, as with fonts that say not what their shapes mean."""
+    """Return whether a third of the characters stand for nothing, as with fonts that do not name their shapes."""
     sample = text[:2000]
     lost = sum(mark == "\ufffd" or unicodedata.category(mark) in _UNREADABLE for mark in sample)
     return lost * 3 > len(sample)
 
 
 def _is_picture(page: PdfPage) -> bool:
-    """Whether one picture covers most of the page."""
+    """Return whether one picture covers most of the page."""
     from pypdfium2 import raw
 
     width, height = page.get_size()
@@ -73,7 +73,7 @@ def _is_picture(page: PdfPage) -> bool:
 
 @dataclass(slots=True)
 class PdfReadResult:
-    """What became of the pages that were asked for."""
+    """The pages that were asked for, as far as they could be read."""
 
     options: ParseOptions
     stop: int
@@ -87,7 +87,7 @@ class PdfReadResult:
     ocr_failures: dict[int, str] = field(default_factory=dict)
 
     def warnings(self) -> list[str]:
-        """What a person should know about how the pages were read."""
+        """Return notes for people on how the pages were read."""
         notes = [f"page {number} was read by OCR" for number in self.scanned]
         notes += [
             f"page {number} could not be read by OCR: {why}" for number, why in self.ocr_failures.items()
@@ -108,7 +108,7 @@ class PdfReadResult:
         return "it is a damaged PDF, and no page can be read" if self.unreadable and not self.pages else ""
 
     def why_empty(self) -> str:
-        """What to do about a document whose pages hold no text."""
+        """Return a hint for a document whose pages hold no text."""
         if not self.unread_pictures:
             return "its pages have no text layer, and OCR found no words on them; scan it again, larger"
         if self.options.ocr:

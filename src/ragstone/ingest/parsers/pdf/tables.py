@@ -30,7 +30,7 @@ _BREAK = 2
 
 
 def words_of(page: PdfPage) -> list[tuple[Turn, TextSpan]]:
-    """Every word with its place after turning the page so that the word stands upright."""
+    """Return every word with its place after turning the page so that the word stands upright."""
     from pypdfium2 import raw
 
     textpage = page.get_textpage()
@@ -59,7 +59,7 @@ def words_of(page: PdfPage) -> list[tuple[Turn, TextSpan]]:
 
 
 def turn_box(box: Box, turn: Turn) -> Box:
-    """Where a box stands once the page is turned so that text of this turn is upright."""
+    """Return the place of a box once the page is turned so that text of this turn is upright."""
     left, right, bottom, top = box
     match turn:
         case 1:
@@ -109,12 +109,12 @@ class Table:
 
 
 def is_installed() -> bool:
-    """Whether tables can be read."""
+    """Return whether tables can be read."""
     return find_spec("pdfplumber") is not None
 
 
 def has_rules(page: PdfPage) -> bool:
-    """Whether lines run both ways on the page, so that it may hold a table."""
+    """Return whether lines run both ways on the page, so that it may hold a table."""
     from pypdfium2 import raw
 
     paths = list(islice(page.get_objects(filter=[raw.FPDF_PAGEOBJ_PATH], max_depth=3), MAX_PATHS + 1))
@@ -131,7 +131,7 @@ def has_rules(page: PdfPage) -> bool:
 
 
 def read_tables(content: bytes, media_boxes: Mapping[int, Box]) -> tuple[dict[int, list[Table]], list[str]]:
-    """The tables of these pages, and warnings about those that could not be told from text."""
+    """Return the tables of these pages, and warnings about those that could not be told from text."""
     import pdfplumber
 
     found: dict[int, list[Table]] = {}

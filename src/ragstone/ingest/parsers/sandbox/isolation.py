@@ -1,4 +1,4 @@
-"""How a child starts that meets what strangers wrote: our interpreter, our import path, nothing else of ours."""
+"""Start a child for untrusted content: our interpreter, our import path, nothing else of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a parser child gives up before it sees a file: memory, time, files, network, its parent's survival."""
+"""Limits of a parser child: memory, time, open files, no network, and an end when its parent dies."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def allow_cpu(seconds: float) -> None:
 
 
 def address_space() -> int:
-    """How many bytes the process has mapped; 0 where the system does not say."""
+    """Return how many bytes the process has mapped; 0 where the system does not say."""
     try:
         pages = Path("/proc/self/statm").read_text().split()[0]
     except OSError:

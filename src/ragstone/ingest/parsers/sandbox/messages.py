@@ -1,4 +1,4 @@
-"""What goes between the pool and its children: length-prefixed frames of JSON and of raw bytes, never code."""
+"""Messages between the pool and its children: length-prefixed frames of JSON and of raw bytes, never code."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ _ERRORS: dict[str, type[ParseError]] = {
 
 
 def text_allowance(size: int) -> int:
-    """How many bytes of text a file of this size may give: beyond it is a bomb, not a document."""
+    """Return how many bytes of text a file of this size may give; a file that gives more is a bomb."""
     return min(MAX_TEXT, 8 * 1024 * 1024 + 50 * size)
 
 
 def attachment_allowance(size: int) -> int:
-    """How many bytes the attachments of a file of this size may have together: they are part of it."""
+    """Return how many bytes the attachments of a file of this size may have together: they are part of it."""
     return size + 64 * 1024
 
 
 def frame(data: bytes) -> bytes:
-    """A frame as it goes over the pipe."""
+    """Return a frame as it goes over the pipe."""
     return len(data).to_bytes(_LENGTH, "big") + data
 
 
 def read_frame(read: Read, limit: int) -> bytes | bytearray:
-    """The next frame; `ValueError` when it says it is larger than it may be."""
+    """Return the next frame; `ValueError` when it says it is larger than it may be."""
     length = int.from_bytes(read(_LENGTH), "big")
     if length > limit:
         raise ValueError(f"a frame of {length} bytes, where {limit} are allowed")
@@ -55,7 +55,7 @@ def read_frame(read: Read, limit: int) -> bytes | bytearray:
 
 
 def encode_parsed(parsed: Parsed, size: int, name: str) -> Iterator[bytes]:
-    """The frames of a document: a head, its text, its blocks in slices, its attachments."""
+    """Yield the frames of a document: a head, its text, its blocks in slices, its attachments."""
     text = parsed.text.encode("utf-8")
     if len(text) > text_allowance(size):
         raise ParserLimit(

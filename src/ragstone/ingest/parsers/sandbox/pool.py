@@ -20,7 +20,7 @@ from ragstone.ingest.parsers.text.cleaning import printable
 
 @dataclass(frozen=True, slots=True)
 class ParserLimits:
-    """What one file may cost."""
+    """The most that one file may cost."""
 
     seconds: float = 120.0
     memory_mb: int = 1024

@@ -54,7 +54,7 @@ class ParserProcess:
         return self._process.pid
 
     def is_fit(self) -> bool:
-        """Whether it may take another file: alive, in step with us, and not grown or old."""
+        """Return whether it may take another file: alive, in step with us, and not grown or old."""
         return (
             self._in_step
             and self._process.poll() is None
@@ -89,14 +89,14 @@ class ParserProcess:
         self._process.kill()
 
     def wait_for_exit(self) -> int:
-        """How it ended, once it has closed its pipes."""
+        """Return its exit code, once it has closed its pipes."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._process.wait(timeout=START_SECONDS)
         self.kill()
         return self._process.wait()
 
     def end(self) -> None:
-        """Stop it and let go of what belongs to it."""
+        """Stop it and close its pipes."""
         self.kill()
         self._process.wait()
         self._stdin.close()

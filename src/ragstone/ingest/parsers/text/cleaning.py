@@ -61,17 +61,17 @@ def _towers() -> re.Pattern[str]:
 
 
 def one_line(text: str) -> str:
-    """The words of a title or a label, cleaned, on one line."""
+    """Return the words of a title or a label, cleaned, on one line."""
     return " ".join(clean(text).text.split())
 
 
 def chosen_title(text: str) -> str:
-    """A title or an author as a file gives it; empty for what a program wrote there when nobody chose one."""
+    """Return a title or an author as a file gives it; empty for what a program wrote there when no person chose one."""
     title = one_line(text)
     return "" if _UNCHOSEN.fullmatch(title) else title
 
 
 def printable(name: str, most: int = 200) -> str:
-    """A file's name as it may stand in a message: no control characters, not endless, its suffix kept."""
+    """Return a file's name as it may stand in a message: no control characters, not endless, its suffix kept."""
     shown = "".join(character if character.isprintable() else "\ufffd" for character in name)
     return shown if len(shown) <= most else f"{shown[: most - 50]}…{shown[-49:]}"

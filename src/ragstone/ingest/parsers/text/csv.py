@@ -43,7 +43,7 @@ def parse_csv(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Par
 
 
 def _find_delimiter(text: str, *, is_tsv: bool) -> tuple[str, str]:
-    """The rows without the line by which spreadsheets name their delimiter, and the delimiter."""
+    """Return the rows without the line by which spreadsheets name their delimiter, and the delimiter."""
     first, _, rest = text.partition("\n")
     if len(first) == 5 and first.startswith("sep=") and first[4] in _DELIMITERS:
         return rest, first[4]
@@ -54,7 +54,7 @@ def _find_delimiter(text: str, *, is_tsv: bool) -> tuple[str, str]:
 
 
 def _likeness(text: str, delimiter: str) -> tuple[float, int]:
-    """How many of the first rows have the same number of cells, and how many that is; one cell is no table."""
+    """Return which share of the first rows have the same number of cells, and that number; one cell is no table."""
     rows = csv.reader(io.StringIO(text[:100_000], newline=""), delimiter=delimiter)
     try:
         widths = Counter(len(row) for row in islice(rows, SAMPLE_ROWS) if row)
@@ -65,7 +65,7 @@ def _likeness(text: str, delimiter: str) -> tuple[float, int]:
 
 
 def _quotes_are_closed(text: str, delimiter: str) -> bool:
-    """Whether every quoted cell ends: one that does not would swallow the rest of the file."""
+    """Return whether every quoted cell ends: one that does not would swallow the rest of the file."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     before = 0
     for _ in reader:

@@ -53,7 +53,7 @@ def decode(content: bytes, name: str, *, declared: str = "") -> Decoded:
 
 
 def looks_like_text(content: bytes) -> bool:
-    """Whether the bytes could be text in some encoding."""
+    """Return whether the bytes could be text in some encoding."""
     try:
         decode(content[:SAMPLE], "")
     except ParseError:

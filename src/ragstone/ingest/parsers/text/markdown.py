@@ -27,7 +27,7 @@ _HEADER = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTA
 
 
 class FrontMatter(NamedTuple):
-    """What the header says, and where the page begins."""
+    """The values of the header, and where the page begins."""
 
     metadata: dict[str, Json]
     body_start: int
@@ -152,7 +152,7 @@ def _add_blocks(draft: Draft, page: str) -> None:
 
 
 def _label(reader: MarkdownIt, heading: str, links: dict[str, Any]) -> str:
-    """The words of a heading; one that is too long to be one is left as it was written."""
+    """Return the words of a heading; one that is too long to be one is left as it was written."""
     if len(heading) > _LONGEST_HEADING:
         return heading
     tokens: list[Token] = []

@@ -1,4 +1,4 @@
-"""What a reader of a Markdown or MDX page does not see: tags, comments, imports. Code is left as it is."""
+"""Remove from a Markdown or MDX page what a reader does not see: tags, comments, imports. Code stays as it is."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ELEMENTS = frozenset({
 
 
 def without_markup(text: str, *, mdx: bool) -> str:
-    """The page without HTML tags, JSX tags, comments and imports; code untouched, and what MDX exports as code."""
+    """Return the page without HTML and JSX tags, comments and imports; code untouched, MDX exports as code."""
     parts = _split_code(text, mdx=mdx)
     if mdx:
         parts = [
@@ -69,7 +69,7 @@ def _split_code(text: str, *, mdx: bool) -> list[tuple[bool, str]]:
 
 @dataclass(slots=True)
 class _Patience:
-    """How far one page may be searched in vain: each mark that never ends costs a look at all that follows."""
+    """The characters of one page that may be searched in vain for the end of a mark."""
 
     characters: int = 1_000_000
 
@@ -96,7 +96,7 @@ class _Prose:
         return "".join(kept)
 
     def _after_mark(self, found: re.Match[str]) -> tuple[int, str]:
-        """Where reading goes on behind a mark, and what a reader sees of it."""
+        """Return the place behind a mark, and what a reader sees of it."""
         start, after = found.span()
         if ticks := found["ticks"]:
             close = self._text.find(ticks, after, after + _LONGEST_CODE)
@@ -138,14 +138,14 @@ class _Prose:
         return end, " ".join(spoken)
 
     def _find(self, words: str, position: int) -> int:
-        """Where these words come next; -1 when they do not, which holds for every later place too."""
+        """Return the next place of these words; -1 when there is none, which holds for every later place too."""
         found = -1 if words in self._never else self._text.find(words, position)
         if found < 0:
             self._never.add(words)
         return found
 
     def _closing(self, position: int, closer: str) -> int:
-        """The place behind the closing mark, past quotes and braces; -1 when there is none near."""
+        """Return the place behind the closing mark, past quotes and braces; -1 when there is none near."""
         text, last = self._text, min(len(self._text), position + _LONGEST_TAG)
         if self._patience.characters <= 0 or text.find(closer, position, last) < 0:
             return -1
@@ -192,7 +192,7 @@ def _as_code(statement: str) -> str:
 
 
 def _statement_end(lines: list[str], first: int) -> int:
-    """A statement goes on to the blank line at which its brackets are closed, or else to the first one."""
+    """Return the blank line at which the statement's brackets are closed, or else the first one."""
     depth = 0
     first_blank = 0
     for index in range(first, min(len(lines), first + _LONGEST_STATEMENT)):

@@ -87,7 +87,7 @@ def _add_document(draft: Draft, value: Any) -> str:
 
 
 def _record(value: Any, name: str) -> str:
-    """A record in one piece: what it is called, its text, then its other fields."""
+    """Return a record in one piece: what it is called, its text, then its other fields."""
     if not isinstance(value, dict):
         return _together(_fields(value), name)
     title, text = _first(value, _TITLES), _first(value, _TEXTS)
@@ -95,7 +95,7 @@ def _record(value: Any, name: str) -> str:
 
 
 def _together(lines: Iterable[str], name: str) -> str:
-    """Lines in one piece; a path is repeated for each value under it, so that a few long keys can give gigabytes."""
+    """Join lines, within a bound: paths repeat for each value under them, so a few long keys can give gigabytes."""
     kept: list[str] = []
     size = 0
     for line in filter(None, lines):
@@ -107,7 +107,7 @@ def _together(lines: Iterable[str], name: str) -> str:
 
 
 def _first(fields: dict[str, Any], keys: tuple[str, ...]) -> str:
-    """The value of the first of these keys that holds words."""
+    """Return the value of the first of these keys that holds words."""
     for key in keys:
         value = fields.get(key)
         if isinstance(value, str) and value.strip():

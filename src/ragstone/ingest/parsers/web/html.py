@@ -42,7 +42,7 @@ def parse_html(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
 
 
 def decode_markup(content: bytes, name: str) -> Decoded:
-    """The characters of a page, in the encoding it declares unless its bytes say otherwise."""
+    """Return the characters of a page, in the encoding it declares unless its bytes say otherwise."""
     declared = _DECLARED.search(content[:4096])
     return decode(content, name, declared=declared[1].decode("ascii") if declared else "")
 
@@ -63,7 +63,7 @@ def parse_markup(
 
 
 def _unseen(tree: LexborHTMLParser) -> str:
-    """Where words may be that are not in the markup."""
+    """Return a hint on where words may be that are not in the markup."""
     if tree.css_first("script") is not None:
         return "the page may be filled by a script; save it from a browser after it has loaded"
     return "its words may be in its pictures" if tree.css_first("img") is not None else ""

@@ -55,7 +55,7 @@ def walk(tree: LexborHTMLParser, draft: Draft) -> None:
 
 
 class _BlockWalk:
-    """Where the pass stands: the text gathered so far and what encloses it."""
+    """The state of the pass: the text gathered so far and what encloses it."""
 
     def __init__(self, draft: Draft, *, framed: bool) -> None:
         self.draft = draft
@@ -80,7 +80,7 @@ class _BlockWalk:
         self._end_list()
 
     def _skips(self, node: LexborNode) -> bool:
-        """Whether a subtree is passed over, because it is not read or because all of it was just taken."""
+        """Return whether to pass over a subtree, because it is not read or because all of it was just taken."""
         tag = node.tag or ""
         if tag in _UNREAD or _is_hidden(node):
             return True
@@ -186,7 +186,7 @@ def _events(root: LexborNode, skips: Callable[[LexborNode], bool]) -> Iterator[t
 
 
 def _table(table: LexborNode) -> str:
-    """A Markdown table under its caption."""
+    """Return a Markdown table under its caption."""
     lines = [_visible(caption) for caption in table.css("caption")]
     rows: list[list[str]] = []
     deep = _header_rows(table)
@@ -211,7 +211,7 @@ def _table(table: LexborNode) -> str:
 
 
 def _header_rows(table: LexborNode) -> int:
-    """How many rows name the columns together, below cells that name several of them at once; 0 for no such header."""
+    """Return how many rows name the columns together, below cells that span several; 0 for no such header."""
     first = table.css_first("tr")
     cells = first.css("th, td") if first is not None else []
     if not any(_span(cell, "colspan") > 1 for cell in cells):
@@ -233,7 +233,7 @@ def _span(cell: LexborNode, name: str) -> int:
 
 
 def _visible(root: LexborNode) -> str:
-    """The words of an element on one line."""
+    """Return the words of an element on one line."""
     words = []
     for node, _ in _events(root, lambda inner: (inner.tag or "") in _UNREAD or _is_hidden(inner)):
         words.append(node.text(deep=False) if node.is_text_node else " " if node.tag in _BREAKS else "")

@@ -69,19 +69,19 @@ class RecordFinder:
         self._databases = databases
         self._readers = {
             name: Readers(READERS, f"database '{name}'")
-            for name in {one.database for one in self._sets.values()}
+            for name in {own.database for own in self._sets.values()}
         }
 
     @property
     def about(self) -> frozenset[QueryType]:
         """The types of queries that some rows are for."""
-        types = frozenset(one.about for one in self._sets.values())
+        types = frozenset(own.about for own in self._sets.values())
         return frozenset({"product", "service", "general"}) if "general" in types else types
 
     async def find(self, tenant: str, query: str, of: QueryType) -> RecordFindings:
-        """The rows that share most words with the query. Raises `SourceError` when no set could be read."""
+        """Return the rows that share most words with the query. Raises `SourceError` when no set could be read."""
         words = _words(query)
-        sets = [name for name, one in self._sets.items() if one.about in (of, "general")]
+        sets = [name for name, own in self._sets.items() if own.about in (of, "general")]
         if not words or not sets:
             return RecordFindings(())
         results = await asyncio.gather(
@@ -103,7 +103,7 @@ class RecordFinder:
         return RecordFindings(tuple(best), problem)
 
     async def _read(self, name: str, tenant: str, words: Sequence[str]) -> list[Hit]:
-        """The rows of one set, within the time that each set has."""
+        """Return the rows of one set, within the time that each set has."""
         readers = self._readers[self._sets[name].database]
         try:
             async with asyncio.timeout(self._seconds):
@@ -142,14 +142,14 @@ def _check_set(name: str, given: Mapping[str, Any], databases: Mapping[str, Secr
 
 
 def _words(query: str) -> list[str]:
-    """What to look for inside columns: each word as far as all its forms are spelt alike."""
+    """Return the words to look for inside columns, each as far as all its forms are spelt alike."""
     found = [match.group().casefold() for match in _WORD.finditer(fold(query[:1000]))]
     roots = (_root(word) for word in found if len(word) > 1 and word not in STOP_WORDS)
     return list(dict.fromkeys(roots))[:MOST_WORDS]
 
 
 def _root(word: str) -> str:
-    """What a word has in common with its stem: `batteries` and `battery` both hold `batter`."""
+    """Return what a word has in common with its stem: `batteries` and `battery` both hold `batter`."""
     stem = analyze(word)[0]
     return (
         word
@@ -163,12 +163,12 @@ def _same(pair: tuple[str, str]) -> bool:
 
 
 def _statement(own: RecordSet, tenant: str, words: Sequence[str], k: int) -> Select[Any]:
-    """The rows of one tenant that hold most of the words; what the caller wrote is only ever a parameter."""
+    """Return the rows of one tenant that hold most of the words; what the caller wrote is only ever a parameter."""
     names = (*own.key, own.tenant, *columns_of(own.text + own.title), *own.metadata, *own.words)
     given = text(f"\n{own.query}\n".replace(":", "\\:"))
     table = given.columns(*(column(name) for name in dict.fromkeys(names))).subquery("record_rows").c
     held = [or_(*(_holds(table[name], word) for name in own.words)) for word in words]
-    shared = sum((case((one, 1), else_=0) for one in held[1:]), case((held[0], 1), else_=0))
+    shared = sum((case((condition, 1), else_=0) for condition in held[1:]), case((held[0], 1), else_=0))
     # Joined with nothing, a column of SQLite loses its own way of comparing: rows of "Acme" take no place of "acme"'s.
     whose = cast(table[own.tenant], String).concat("")
     return (
@@ -184,11 +184,11 @@ def _holds(place: ColumnElement[Any], word: str) -> ColumnElement[bool]:
 
 
 def _hit(name: str, own: RecordSet, row: Row, asked: int) -> Hit:
-    key = ",".join(as_text(row[one]) for one in own.key)
+    key = ",".join(as_text(row[column_name]) for column_name in own.key)
     said = render(own.text, row)[:LONGEST_TEXT]
     row_id = ROW_ID + content_hash(f"{own.database}\n{name}\n{key}")[:32]
     score = round(row["ragstone_shared"] / asked, 6)
-    given = {one: as_metadata(row[one]) for one in own.metadata}
+    given = {column_name: as_metadata(row[column_name]) for column_name in own.metadata}
     return Hit(
         chunk_id=row_id,
         document_id=row_id,

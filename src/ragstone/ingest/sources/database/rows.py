@@ -54,7 +54,7 @@ class Undecoded(str):
 
     @classmethod
     def of(cls, raw: bytes) -> Undecoded:
-        """The text that these bytes are."""
+        """Return the text that these bytes are."""
         shown = cls(raw.decode("utf-8", "replace"))
         shown.raw = raw
         return shown
@@ -77,11 +77,11 @@ class RowQuery:
     cursor: str | None = None
 
     def everything(self) -> Select[Any]:
-        """All rows, in whatever order they come."""
+        """Return all rows, in whatever order they come."""
         return select(*self._table())
 
     def page(self, at_least: Any, after: Sequence[Any] | None, size: int) -> Select[Any]:
-        """The next rows by cursor and key: from the value `at_least` on, or behind the row `after`."""
+        """Return the next rows by cursor and key: from the value `at_least` on, or behind the row `after`."""
         table = self._table()
         order = [table[name] for name in self.order()]
         statement = select(*table).where(*(place.is_not(None) for place in order))
@@ -92,16 +92,16 @@ class RowQuery:
         return statement.order_by(*order).limit(size)
 
     def count_unplaced(self) -> Select[int]:
-        """How many rows have no place in the order, and so on no page."""
+        """Count the rows that have no place in the order, and so are on no page."""
         table = self._table()
         return select(func.count()).where(or_(*(table[name].is_(None) for name in self.order())))
 
     def place(self, row: Row) -> tuple[Any, ...]:
-        """Where a row stands in the order."""
+        """Return the place of a row in the order."""
         return tuple(row[name] for name in self.order())
 
     def order(self) -> tuple[str, ...]:
-        """The columns that rows are ordered by."""
+        """Return the columns that rows are ordered by."""
         return ((self.cursor,) if self.cursor else ()) + tuple(
             name for name in self.key if name != self.cursor
         )
@@ -126,9 +126,11 @@ def _behind(order: Sequence[ColumnElement[Any]], after: Sequence[Any]) -> Column
     )
 
 
-def same_place(one: Sequence[Any] | None, other: Sequence[Any]) -> bool:
-    """Whether two rows stand at the same place of the order."""
-    exact = [[(type(value), getattr(value, "raw", value)) for value in place] for place in (one or (), other)]
+def same_place(before: Sequence[Any] | None, other: Sequence[Any]) -> bool:
+    """Return whether two rows stand at the same place of the order."""
+    exact = [
+        [(type(value), getattr(value, "raw", value)) for value in place] for place in (before or (), other)
+    ]
     return exact[0] == exact[1]
 
 
@@ -143,7 +145,7 @@ class RowReader:
         self._deadline = 0.0
 
     def stream(self, statement: Select[Any], size: int) -> Iterator[list[Row]]:
-        """All rows of one statement, as they were when it began."""
+        """Yield all rows of one statement, as they were when it began."""
         with self._connect() as connection:
             rows = connection.execute(statement, execution_options={"yield_per": size}).mappings()
             while part := rows.fetchmany(size):
@@ -151,7 +153,7 @@ class RowReader:
                 self._start_clock()
 
     def rows(self, statement: Select[Any]) -> list[Row]:
-        """The rows of a statement that says how many it wants."""
+        """Return the rows of a statement that says how many it wants."""
         with self._connect() as connection:
             return [dict(row) for row in connection.execute(statement).mappings()]
 

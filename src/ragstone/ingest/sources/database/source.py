@@ -102,7 +102,7 @@ class DatabaseSource:
         self._query = RowQuery(config.query, tuple(dict.fromkeys(wanted)), config.key, config.cursor)
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """Rows since the cursor, or all of them with a list where no cursor column is configured."""
+        """Yield rows since the cursor, or all of them with a list where no cursor column is configured."""
         pages = self._since(cursor) if self._config.cursor else self._all()
         while page := await asyncio.to_thread(next, pages, None):
             yield page
@@ -121,7 +121,7 @@ class DatabaseSource:
         yield Page((), listed=frozenset(listed | unreadable))
 
     def _since(self, cursor: Json) -> Iterator[Page]:
-        """Rows by cursor and key. A run begins with those that share the last value: some may have come since."""
+        """Yield rows by cursor and key. A run begins with those that share the last value: some may have come since."""
         reader, fingerprint = self._reader(), self._fingerprint()
         kept = cursor["after"] if isinstance(cursor, dict) and cursor.get("query") == fingerprint else None
         if unplaced := reader.number(self._query.count_unplaced()):
@@ -152,7 +152,7 @@ class DatabaseSource:
         return RowReader(self._config.database, self._address, self._config.seconds)
 
     def _fingerprint(self) -> str:
-        """Another query or another template means other documents: then the cursor starts anew."""
+        """Another query or another template means other documents: then the cursor starts again."""
         return content_hash(self._config.model_dump_json(exclude={"page_size", "seconds"}))[:16]
 
     @property
@@ -163,7 +163,7 @@ class DatabaseSource:
         return json.dumps([row[name] for name in self._config.key], ensure_ascii=False, default=str)
 
     def _is_readable(self, row: Row) -> bool:
-        """Whether its key is one that no other row can seem to have."""
+        """Return whether its key is one that no other row can seem to have."""
         key = (row[name] for name in self._config.key)
         return not any(value is None or isinstance(value, bytes | Undecoded) for value in key)
 

@@ -1,4 +1,4 @@
-"""What a database's values become: text, metadata, and a cursor that JSON can carry and a query can take back."""
+"""Values of a database as text, as metadata, and as a cursor that JSON can carry and a query can take back."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ Template = Annotated[str, AfterValidator(_plain_fields)]
 
 
 def columns_of(template: str) -> tuple[str, ...]:
-    """The columns a template asks for, each once."""
+    """Return the columns a template asks for, each once."""
     names = (name for _, name, _, _ in Formatter().parse(template) if name)
     return tuple(dict.fromkeys(names))
 
 
 def render(template: str, row: Mapping[str, Any]) -> str:
-    """The template with the row's values in it. Nothing of a value is read as a template."""
+    """Return the template with the row's values in it. Nothing of a value is read as a template."""
     return "".join(
         literal + (as_text(row[name]) if name else "") for literal, name, _, _ in Formatter().parse(template)
     )
 
 
 def as_text(value: Any) -> str:
-    """A value as people read it; nothing for NULL and for bytes, which are no text."""
+    """Return a value as people read it; nothing for NULL and for bytes, which are no text."""
     match value:
         case None | bytes() | bytearray() | memoryview():
             return ""
@@ -57,7 +57,7 @@ def as_text(value: Any) -> str:
 
 
 def as_metadata(value: Any) -> Json:
-    """A value as it may stand in metadata; None for what cannot."""
+    """Return a value as it may stand in metadata; None for what cannot."""
     match value:
         case str() | bool() | int() | datetime() | date() | dict() | list():
             return value
@@ -72,7 +72,7 @@ def as_metadata(value: Any) -> Json:
 
 
 def _number(value: Decimal) -> Json:
-    """A number where none of its digits is lost by that, else its digits."""
+    """Return a number where none of its digits is lost by that, else its digits."""
     if not value.is_finite() or abs(value.adjusted()) > 15:
         return str(value)
     near = float(value)
@@ -80,7 +80,7 @@ def _number(value: Decimal) -> Json:
 
 
 def to_cursor(value: Any, column: str) -> Json:
-    """A cursor column's value as JSON that says its kind."""
+    """Return a cursor column's value as JSON that says its kind."""
     match value:
         case bool() | None:
             pass
@@ -101,7 +101,7 @@ def to_cursor(value: Any, column: str) -> Json:
 
 
 def from_cursor(kept: Json) -> Any:
-    """The value that `to_cursor` was given."""
+    """Return the value that `to_cursor` was given."""
     match kept:
         case {"datetime": str() as text}:
             return datetime.fromisoformat(text)

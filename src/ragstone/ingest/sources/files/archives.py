@@ -1,4 +1,4 @@
-"""Opening a ZIP that nobody vouches for: bounded memory, names that stay inside, damage as one kind of error."""
+"""Opening an untrusted ZIP: bounded memory, names that stay inside, damage as one kind of error."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def open_zip(file: BinaryIO, uri: str, limits: LimitSettings) -> Iterator[zipfil
 
 
 def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, uri: str) -> bytes:
-    """What a member holds: never more than it declares, whatever its packed bytes would give."""
+    """Return the content of a member: never more than it declares, whatever its packed bytes would give."""
     with name_damage(uri), archive.open(info) as stream:
         parts = []
         while part := stream.read(_CHUNK):
@@ -72,7 +72,7 @@ def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, uri: str) -> by
 
 
 def member_path(info: zipfile.ZipInfo) -> str:
-    """The path inside the archive, with slashes."""
+    """Return the path inside the archive, with slashes."""
     name = info.orig_filename.replace("\\", "/")
     return "/".join(part for part in name.split("/") if part not in ("", "."))
 
@@ -136,7 +136,7 @@ class ArchiveTooLarge(ParserLimit):
 
 
 def is_archive(content: bytes, name: str) -> bool:
-    """Whether this is a ZIP of files, and not a document that happens to be packed as one (DOCX, EPUB, …)."""
+    """Return whether this is a ZIP of files, and not a document that happens to be packed as one (DOCX, EPUB, …)."""
     return is_archive_file(io.BytesIO(content), name)
 
 
@@ -154,7 +154,7 @@ def is_archive_file(file: BinaryIO, name: str) -> bool:
 
 
 def expand(item: Item, limits: LimitSettings) -> Iterator[Item | Failure]:
-    """The documents inside an archive or a mailbox; the item itself when it is neither."""
+    """Yield the documents inside an archive or a mailbox; the item itself when it is neither."""
     if isinstance(item.content, bytes) and is_archive(item.content, item.uri):
         yield from read_archive(io.BytesIO(item.content), replace(item, content=b""), limits)
     elif isinstance(item.content, bytes) and is_mailbox(item.uri):
@@ -164,12 +164,12 @@ def expand(item: Item, limits: LimitSettings) -> Iterator[Item | Failure]:
 
 
 def read_archive(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterator[Item | Failure]:
-    """The members of an archive, one at a time. `origin` says what the archive itself is known as."""
+    """Yield the members of an archive, one at a time. `origin` says what the archive itself is known as."""
     return _ArchiveReader(limits).members(file, origin, nested=False)
 
 
 def list_archive(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterator[str]:
-    """The external ids of an archive's own members; raises when it cannot be opened."""
+    """Yield the external ids of an archive's own members; raises when it cannot be opened."""
     with open_zip(file, origin.uri, limits) as archive:
         for info in archive.infolist():
             if not _is_aside(info):
@@ -177,7 +177,7 @@ def list_archive(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterato
 
 
 def _is_aside(info: zipfile.ZipInfo) -> bool:
-    """Whether it is a folder, or what macOS puts beside files."""
+    """Return whether it is a folder, or what macOS puts beside files."""
     return info.orig_filename.endswith(("/", "\\")) or member_path(info).startswith("__MACOSX/")
 
 

@@ -14,14 +14,14 @@ Entries = tuple[Item | Failure, ...]
 
 
 async def in_batches(entries: Iterable[Item | Failure]) -> AsyncIterator[Entries]:
-    """The entries, up to 32 at once and fewer when they are large; nothing is read before it is asked for."""
+    """Yield the entries, up to 32 at once and fewer when they are large; nothing is read before it is asked for."""
     batches = split(entries)
     while batch := await asyncio.to_thread(next, batches, ()):
         yield batch
 
 
 def split(entries: Iterable[Item | Failure]) -> Iterator[Entries]:
-    """The same for whoever is in a thread already."""
+    """Do the same inside a thread."""
     batch: list[Item | Failure] = []
     size = 0
     for entry in entries:

@@ -18,7 +18,7 @@ SOURCE_TYPE = "corpus"
 
 
 class CorpusConfig(Section):
-    """Where the text is."""
+    """The path of the text."""
 
     corpus_path: Path = Path("data/corpus.txt")
 
@@ -32,7 +32,7 @@ class CorpusSource:
         self._limits = context.limits
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """The document as it is now."""
+        """Yield the document as it is now."""
         if not self._path.is_file():
             raise SourceError(
                 f"the corpus {self._path} of source '{self._name}' does not exist",

@@ -1,4 +1,4 @@
-"""What there is under folders that were named, so that what is no longer there can go."""
+"""The documents under folders that were named, so that those no longer there can be removed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ragstone.settings.tree import LimitSettings
 async def scan_paths(
     paths: Sequence[str | Path], limits: LimitSettings
 ) -> tuple[Iterator[Item | Failure], list[SourceListing]]:
-    """What there is at these paths, and what is listed under those that are folders."""
+    """Return the documents at these paths, and a listing of each path that is a folder."""
     named = [Path(path) for path in paths]
     items = read_files(named, limits.file_mb * 1024 * 1024, limits)
     return items, await asyncio.to_thread(folder_listings, named, limits)
@@ -44,7 +44,7 @@ def folder_listings(paths: Sequence[Path], limits: LimitSettings) -> list[Source
 
 
 def _list_ids(folder: Path, limits: LimitSettings) -> frozenset[str] | None:
-    """All external ids under a folder; None when a part of it cannot be seen, which reading it will report."""
+    """Return all external ids under a folder; None when a part of it cannot be seen, which reading it will report."""
     ids: set[str] = set()
     try:
         for entry in find(folder):

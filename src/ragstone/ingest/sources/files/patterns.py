@@ -38,17 +38,17 @@ class Selection:
     exclude: tuple[str, ...] = ()
 
     def takes(self, path: str) -> bool:
-        """Whether the file at this path, written with slashes from the root, is wanted."""
+        """Return whether the file at this path, written with slashes from the root, is wanted."""
         return self.enters(path) and (not self.glob or any(_fits(path, pattern) for pattern in self.glob))
 
     def enters(self, path: str) -> bool:
-        """Whether neither this path nor a folder above it is excluded."""
+        """Return whether neither this path nor a folder above it is excluded."""
         parts = path.split("/")
         above = ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)] if self.exclude else ()
         return not any(_fits(place, pattern) for pattern in self.exclude for place in above)
 
     def names_kind(self, path: str) -> bool:
-        """Whether a pattern asks for the path by its very suffix, as `*.png` does and `**/*` does not."""
+        """Return whether a pattern asks for the path by its very suffix, as `*.png` does and `**/*` does not."""
         suffix = PurePosixPath(path).suffix
         return any(PurePosixPath(pattern).suffix == suffix and _fits(path, pattern) for pattern in self.glob)
 

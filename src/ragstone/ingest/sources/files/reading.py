@@ -17,14 +17,14 @@ from ragstone.settings.tree import LimitSettings
 
 
 def is_container(name: str) -> bool:
-    """Whether a file of this name holds documents rather than being one, if it is what its name says."""
+    """Return whether a file of this name holds documents rather than being one, if it is what its name says."""
     return is_mailbox(name) or name.lower().endswith(".zip")
 
 
 def read_documents(
     found: FoundFile, origin: Item, limits: LimitSettings, max_bytes: int
 ) -> Iterator[Item | Failure]:
-    """What the file holds, under the name that `origin` gives it; a container is never read as a whole."""
+    """Yield the documents of a file, under the name that `origin` gives it; a container is never read as a whole."""
     uri = origin.uri
     origin = replace(origin, read=reading_now())
     try:
@@ -49,7 +49,7 @@ def read_documents(
 
 
 def list_documents(found: FoundFile, origin: Item, limits: LimitSettings) -> Iterator[str]:
-    """The external ids of what an archive holds; none for other files."""
+    """Yield the external ids of what an archive holds; none for other files."""
     if found.shown.lower().endswith(".zip") and found.path.is_file():
         with found.path.open("rb") as file:
             if is_archive_file(file, found.shown):

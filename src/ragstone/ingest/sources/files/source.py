@@ -23,7 +23,7 @@ SOURCE = "files"
 def read_files(
     paths: Sequence[Path], max_bytes: int, limits: LimitSettings | None = None
 ) -> Iterator[Item | Failure]:
-    """Each file named, and each document under each folder named, in order of path, each once.
+    """Yield each file named, and each document under each folder named, in order of path, each once.
 
     A file is known by its absolute path, so that naming it alone or through its folder is the same document.
     Archives and mailboxes give the documents inside them, within `limits`. Hidden files, and links that lead
@@ -48,7 +48,7 @@ def _count_inside(found: FoundFile, limits: LimitSettings) -> int:
         inside = list(list_documents(found, Item(SOURCE, found.relative, found.shown, b""), limits))
     except (OSError, RagstoneError):
         return 1  # reading it says what is wrong
-    return sum(is_document(one.partition("!/")[2]) for one in inside) or 1
+    return sum(is_document(member.partition("!/")[2]) for member in inside) or 1
 
 
 def _read_each(paths: Sequence[Path], max_bytes: int, limits: LimitSettings) -> Iterator[Item | Failure]:
@@ -92,7 +92,7 @@ class FilesSource:
         self._limits = context.limits
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """All documents there are. The first page lists them, unless a part of the folder could not be seen."""
+        """Yield all documents there are. The first page lists them, unless a part of the folder could not be seen."""
         found = await asyncio.to_thread(self._find)
         listed = await asyncio.to_thread(self._list, found)
         if listed is not None:
@@ -119,7 +119,7 @@ class FilesSource:
         return list(_files_before_links(list(find(self._root, self._selection))))
 
     def _list(self, found: Sequence[FoundFile | Failure]) -> frozenset[str] | None:
-        """All there is, members of archives included; None when a folder or a container cannot be opened.
+        """Return all there is, members of archives included; None when a folder or a container cannot be opened.
 
         What is deeper inside, messages and archives in archives, only shows when it is read.
         """
@@ -154,7 +154,7 @@ def _broke_off(entry: Item | Failure) -> bool:
 
 
 def _files_before_links(entries: Sequence[FoundFile | Failure]) -> Iterator[FoundFile | Failure]:
-    """Each file once, under its own path if it was found there, else under that of the first link to it."""
+    """Yield each file once, under its own path if it was found there, else under that of the first link to it."""
     files = (entry.path for entry in entries if isinstance(entry, FoundFile))
     seen = {real(path) for path in files if not path.is_symlink()}
     for entry in entries:

@@ -35,7 +35,7 @@ class FoundFile:
 
 
 def find(path: Path, selection: Selection = EVERYTHING) -> Iterator[FoundFile | Failure]:
-    """The file itself, or the documents under the folder, each folder's own before those below it.
+    """Yield the file itself, or the documents under the folder, each folder's own before those below it.
 
     Hidden files, and links that lead out of the folder, are passed over; a folder that cannot be listed is a
     `Failure`, after everything that could be.
@@ -75,7 +75,7 @@ def _display_path(root: Path, under: Path) -> str:
 
 
 def is_document(relative: str, selection: Selection = EVERYTHING) -> bool:
-    """Whether a path in a tree may be a document: not hidden, wanted, and of a kind that is one."""
+    """Return whether a path in a tree may be a document: not hidden, wanted, and of a kind that is one."""
     if not _is_meant(relative, selection):
         return False
     suffix = PurePosixPath(relative).suffix
@@ -84,12 +84,12 @@ def is_document(relative: str, selection: Selection = EVERYTHING) -> bool:
 
 
 def is_skipped(relative: str, selection: Selection = EVERYTHING) -> bool:
-    """Whether what is no document would be one, had it been named: then it is reported, and not passed over."""
+    """Return whether a file is a picture that would be read if it were named: it is reported, not passed over."""
     return bool(PICTURES.fullmatch(PurePosixPath(relative).suffix)) and _is_meant(relative, selection)
 
 
 def report_skipped(uri: str) -> Failure:
-    """What is said of a picture that nobody asked for by name."""
+    """Return the notice about a picture that was not asked for by name."""
     how = "pictures are read if they are named, by their path or by a glob such as *.png"
     return Failure(uri, SKIPPED, how if ocr.is_installed() else f"{how}; {ocr.NOT_INSTALLED}")
 
@@ -99,13 +99,13 @@ def _is_meant(relative: str, selection: Selection) -> bool:
 
 
 def real(path: Path) -> Path:
-    """Where a path leads in the end."""
+    """Return the path with all links followed."""
     # Path.resolve raises on a link that leads to itself.
     return Path(os.path.realpath(path))
 
 
 def own_name(path: str) -> str:
-    """A path as the name of what is there: `a.zip!/b` is what is in the archive a.zip, and no folder may seem to be it.
+    """Return a path as the name of its file. `a.zip!/b` means a member of the archive a.zip, never a folder.
 
     It becomes `a.zip//b`, which is no other path's name, since no part of a path is empty.
     """
@@ -113,5 +113,5 @@ def own_name(path: str) -> str:
 
 
 def as_text(name: str) -> str:
-    """A name as text: bytes of it that are not UTF-8 are written out, since no store takes them."""
+    """Return a name as text: bytes of it that are not UTF-8 are written out, since no store takes them."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")

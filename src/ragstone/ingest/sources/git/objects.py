@@ -1,4 +1,4 @@
-"""Where a repository's objects lie. What is read must belong to the folder that was given, and to no other."""
+"""Objects of a Git repository, read only from the folder that was given and from no other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COPY = "copy what it borrows: git repack -a -d, then remove objects/info/altern
 
 
 def place_of(path: Path) -> Path:
-    """What Git is told to open: `.git` of a checkout, or the bare repository itself."""
+    """Return the path for Git to open: `.git` of a checkout, or the bare repository itself."""
     inside = path / ".git"
     return inside if inside.exists() else path
 
@@ -48,19 +48,19 @@ def check_home(path: Path) -> None:
 
 
 def _follow_pointer(place: Path) -> Path:
-    """Where a `.git` that is a file or a link leads."""
+    """Return the folder that a `.git` leads to when it is a file or a link."""
     pointer = _read(place) if place.is_file() else b""
     return real(_from(place.parent, pointer.removeprefix(_POINTER)) if pointer else place)
 
 
 def _common(place: Path) -> Path:
-    """The repository that a second working tree shares with the first."""
+    """Return the repository that a second working tree shares with the first."""
     pointer = _read(place / "commondir")
     return real(_from(place, pointer)) if pointer else place
 
 
 def _names_back(place: Path, common: Path, path: Path) -> bool:
-    """Whether the repository says that this folder is a checkout of it, as only those who may write to it can."""
+    """Return whether the repository names this folder as its checkout, which takes the right to write to it."""
     if named := _read(place / "gitdir"):
         tree = _from(place, named)
         return (
@@ -81,7 +81,7 @@ def _work_trees(place: Path) -> Iterator[Path]:
 
 
 def _stores(objects: Path, path: Path) -> Iterator[Path]:
-    """The folder of objects, and those that it borrows from."""
+    """Yield the folder of objects, and those that it borrows from."""
     known = [objects]
     for store in known:
         yield store
@@ -90,13 +90,13 @@ def _stores(objects: Path, path: Path) -> Iterator[Path]:
                 continue
             borrowed = _from(store, line)
             if line.startswith(b'"') or len(known) == MAX_STORES:
-                raise _leads_out(path, borrowed, _COPY)  # a spelling, or a chain, that nobody needs
+                raise _leads_out(path, borrowed, _COPY)  # a spelling, or a chain, that no repository needs
             if borrowed not in known:
                 known.append(borrowed)
 
 
 def _links(store: Path) -> Iterator[Path]:
-    """Links where Git looks for objects: in the folder and in those directly in it."""
+    """Yield links where Git looks for objects: in the folder and in those directly in it."""
     for folder in (store, *(Path(entry) for entry in _entries(store) if entry.is_dir())):
         yield from (Path(entry) for entry in _entries(folder) if entry.is_symlink())
 
@@ -114,7 +114,7 @@ def _from(folder: Path, pointer: bytes) -> Path:
 
 
 def _read(file: Path) -> bytes:
-    """A file that may not be there. What Git would read otherwise than this is refused."""
+    """Return the content of a file, empty when there is none. Refuses what Git would read differently."""
     if not file.exists():
         return b""
     try:
@@ -173,7 +173,7 @@ class Repository:
     path: Path
 
     def commit(self, branch: str | None) -> str:
-        """The commit that a branch (HEAD when none is named) stands at."""
+        """Return the commit that a branch (HEAD when none is named) stands at."""
         check_home(self.path)
         names = ("HEAD",) if branch is None else (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}")
         for name in names:
@@ -191,12 +191,12 @@ class Repository:
         )
 
     def has(self, commit: str) -> bool:
-        """Whether the commit is still there: after a forced push it may be gone."""
+        """Return whether the commit is still there: after a forced push it may be gone."""
         known = _COMMIT.fullmatch(commit.encode("utf-8", "replace"))
         return bool(known) and self._try("cat-file", "-t", commit).strip() == b"commit"
 
     def files(self, commit: str) -> Iterator[Blob]:
-        """The regular files of a commit; links and submodules are none."""
+        """Yield the regular files of a commit; links and submodules are none."""
         for record in self._records("ls-tree", "-r", "-z", "--full-tree", commit):
             facts, _, path = record.partition(b"\t")
             mode, _, blob = facts.split(b" ")
@@ -204,7 +204,7 @@ class Repository:
                 yield Blob(_path(path), blob.decode())
 
     def changes(self, old: str, new: str) -> Iterator[Change]:
-        """What differs between two commits. A file that was moved is one that went and one that came.
+        """Yield what differs between two commits. A file that was moved is one removed and one added.
 
         Both are listed: `git diff-tree` would hold all that differs in memory before it prints any of it.
         """
@@ -219,7 +219,7 @@ class Repository:
         return BlobReader(self._command("cat-file", "--batch"))
 
     def _records(self, *arguments: str) -> Iterator[bytes]:
-        """What Git lists, while it lists it. Unless it comes to its end without an error, this ends in one."""
+        """Yield what Git lists, while it lists it. Raises unless Git ends without an error."""
         deadline = time.monotonic() + SECONDS
         with (
             tempfile.TemporaryFile() as problems,
@@ -325,7 +325,7 @@ class BlobReader:
         self._process.communicate()
 
     def read(self, blob: str, max_bytes: int) -> bytes | Missing | Oversize:
-        """The bytes of a blob, or why there are none."""
+        """Return the bytes of a blob, or why there are none."""
         requests, replies = self._process.stdin, self._process.stdout
         assert requests
         assert replies

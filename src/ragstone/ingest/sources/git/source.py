@@ -48,7 +48,7 @@ class GitConfig(Section):
 
 
 class _Work(NamedTuple):
-    """What a run has to do."""
+    """The work of a run."""
 
     blobs: tuple[Blob, ...]
     skipped: tuple[str, ...]
@@ -69,7 +69,7 @@ class GitSource:
         self._max_bytes = context.limits.file_mb * MEGABYTE
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """What has changed since the commit in the cursor; everything, with a list of it, where that cannot be told."""
+        """Yield what has changed since the commit in the cursor; everything, with a list, where that is unknown."""
         commit = await asyncio.to_thread(self._repository.commit, self._config.branch)
         reached = {"commit": commit, "selection": self._fingerprint()}
         if cursor == reached:
@@ -104,13 +104,13 @@ class GitSource:
         return _Work(blobs, skipped, (), frozenset(own_name(blob.path) for blob in blobs), {})
 
     def _load_unread(self, cursor: Json, changes: Iterable[Change]) -> dict[str, Failure]:
-        """What the cursor knows of that could not be read, but for what has changed since."""
+        """Return the failures that the cursor remembers, without files that have changed since."""
         changed = {change.path for change in changes}
         noted = cursor.get("unread", ())
         return {path: Failure(self._uri(path), *why) for path, *why in noted if path not in changed}
 
     def _sort_blobs(self, blobs: Iterable[Blob]) -> tuple[tuple[Blob, ...], tuple[str, ...]]:
-        """The documents among files, and the paths of those that would be some, had they been named."""
+        """Return the documents among files, and the paths of pictures that would be some, had they been named."""
         wanted: list[Blob] = []
         skipped: list[str] = []
         for blob in blobs:
@@ -165,6 +165,6 @@ class GitSource:
 
 
 def _note_unread(unread: Mapping[str, Failure]) -> dict[str, Json]:
-    """What of it stands in a cursor: runs that pass over what is unchanged still have to say so."""
+    """Return the failures for the cursor: later runs pass over unchanged files and still have to report them."""
     noted: Json = [[path, failure.code, failure.error] for path, failure in unread.items()]
     return {"unread": noted} if noted else {}

@@ -42,7 +42,7 @@ class GmailSource:
         self._client = GmailClient(context.fetcher, oauth, config.base_url, self._max_bytes)
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """What changed since the cursor's point in history; all mail when it has none or lies too far back."""
+        """Yield what changed since the cursor's point in history; all mail when it has none or lies too far back."""
         names = await self._client.labels()
         unread: set[str] = set(cursor.get("unread", ())) if isinstance(cursor, Mapping) else set()
         match cursor:
@@ -61,7 +61,7 @@ class GmailSource:
     async def _everything(
         self, names: Mapping[str, str], unread: set[str], since: str, page: str
     ) -> AsyncIterator[Page]:
-        """All mail. The history begins before the listing does, so that nothing falls between them."""
+        """Yield all mail. The history begins before the listing does, so that nothing falls between them."""
         listed: set[str] | None = None if page else set()
         since = since or await self._client.history_point()
         tokens = PageTokens(SERVICE)
@@ -87,7 +87,7 @@ class GmailSource:
             return await self._client.message_ids(self._config.query, "")
 
     async def _changes(self, names: Mapping[str, str], unread: set[str], since: str) -> AsyncIterator[Page]:
-        """What happened, and what could not be had before."""
+        """Yield what happened since a point in history, and messages that could not be read before."""
         page, tokens = "", PageTokens(SERVICE)
         matching: set[str] | None = None
         untouched = set(unread)
@@ -102,9 +102,9 @@ class GmailSource:
             untouched.difference_update(touched, removed)
             if touched and self._config.query:
                 if matching is None:
-                    matching = {one async for one in self._client.all_ids(self._config.query)}
-                removed = (*removed, *(one for one in touched if one not in matching))
-                touched = [one for one in touched if one in matching]
+                    matching = {message_id async for message_id in self._client.all_ids(self._config.query)}
+                removed = (*removed, *(message_id for message_id in touched if message_id not in matching))
+                touched = [message_id for message_id in touched if message_id in matching]
             async for items, gone in self._messages(names, touched, unread):
                 yield Page(items, _cursor(since, unread), removed=gone)
             unread.difference_update(removed)
@@ -126,20 +126,27 @@ class GmailSource:
             some = wanted[first : first + AT_ONCE]
             found = await self._entries(names, some, unread)
             unread.difference_update(some)
-            unread.update(one for one, entry in zip(some, found, strict=True) if isinstance(entry, Failure))
-            gone = tuple(one for one, entry in zip(some, found, strict=True) if entry is None)
+            unread.update(
+                message_id
+                for message_id, entry in zip(some, found, strict=True)
+                if isinstance(entry, Failure)
+            )
+            gone = tuple(message_id for message_id, entry in zip(some, found, strict=True) if entry is None)
             yield tuple(entry for entry in found if entry is not None), gone
 
     async def _entries(
         self, names: Mapping[str, str], ids: Iterable[str], unread: Collection[str]
     ) -> list[Item | Failure | None]:
-        """All at once. When one fails the others are ended: a run that is over asks for nothing more."""
-        asked = [asyncio.ensure_future(self._entry(names, one, doubtful=one in unread)) for one in ids]
+        """Read messages at the same time. When one fails the others are cancelled."""
+        asked = [
+            asyncio.ensure_future(self._entry(names, message_id, doubtful=message_id in unread))
+            for message_id in ids
+        ]
         try:
             return await asyncio.gather(*asked)
         finally:
-            for one in asked:
-                one.cancel()
+            for task in asked:
+                task.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
 
     async def _entry(

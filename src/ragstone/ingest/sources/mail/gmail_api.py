@@ -75,33 +75,33 @@ class GmailClient:
         self._renewing = asyncio.Lock()
 
     async def history_point(self) -> str:
-        """Where the mailbox's history stands now."""
+        """Return the current point in the mailbox's history."""
         return _text(await self._get("profile"), "historyId")
 
     async def labels(self) -> Mapping[str, str]:
-        """The names of labels by their ids."""
+        """Return the names of labels by their ids."""
         answer = await self._get("labels")
         return {_text(label, "id"): _text(label, "name") for label in _rows(answer, "labels")}
 
     async def message_ids(self, query: str, page: str) -> tuple[list[str], str]:
-        """A page of ids of the messages that match, newest first, and the token of the next page."""
+        """Return a page of ids of the messages that match, newest first, and the token of the next page."""
         given = {"maxResults": str(LIST_SIZE), "q": query, "pageToken": page}
         answer = await self._get("messages", [(key, value) for key, value in given.items() if value])
         return [_text(row, "id") for row in _rows(answer, "messages")], _optional(answer, "nextPageToken")
 
     async def all_ids(self, query: str) -> AsyncIterator[str]:
-        """The ids of all messages that match."""
+        """Yield the ids of all messages that match."""
         page, tokens = "", PageTokens(SERVICE)
         while True:
             ids, following = await self.message_ids(query, page)
-            for one in ids:
-                yield one
+            for message_id in ids:
+                yield message_id
             page = tokens.follow(following)
             if not page:
                 return
 
     async def changes(self, since: str, page: str) -> MailChanges | None:
-        """What happened since that point; None when it lies too far back to be told."""
+        """Return what happened since that point; None when Gmail no longer knows it."""
         given = [("startHistoryId", since), *(("historyTypes", kind) for kind in _HISTORY)]
         try:
             answer = await self._get("history", [*given, *([("pageToken", page)] if page else [])])
@@ -112,11 +112,11 @@ class GmailClient:
         records = list(_rows(answer, "history"))
         touched = _messages_of(records, ("messagesAdded", "labelsAdded", "labelsRemoved"))
         deleted = _messages_of(records, ("messagesDeleted",))
-        kept = tuple(one for one in touched if one not in deleted)
+        kept = tuple(message_id for message_id in touched if message_id not in deleted)
         return MailChanges(kept, deleted, _text(answer, "historyId"), _optional(answer, "nextPageToken"))
 
     async def message(self, message_id: str) -> GmailMessage | None:
-        """A message as it was sent; None when it is gone. `ParseError` for one that cannot be decoded."""
+        """Return a message as it was sent; None when it is gone. `ParseError` for one that cannot be decoded."""
         answer = await self._message(message_id, "RAW")
         if answer is None:
             return None
@@ -162,7 +162,7 @@ class GmailClient:
         return _object(answer.content, "Gmail")
 
     async def _valid_token(self, refused: str = "") -> str:
-        """The token in use, or a new one, asked for once by all who wait for it."""
+        """Return the token in use, or a new one, asked for once by all who wait for it."""
         async with self._renewing:
             if self._token == refused or time.monotonic() >= self._valid_until:
                 await self._renew()
@@ -221,7 +221,7 @@ def _rows(answer: Mapping[str, Json], key: str) -> Iterable[dict[str, Json]]:
 
 
 def _messages_of(records: Iterable[Mapping[str, Json]], kinds: Iterable[str]) -> tuple[str, ...]:
-    """The messages that records of these kinds speak of, each once, in order."""
+    """Return the messages that records of these kinds speak of, each once, in order."""
     kinds = tuple(kinds)
     rows = (row for record in records for kind in kinds for row in _rows(record, kind))
     return tuple(dict.fromkeys(_text(row.get("message") or {}, "id") for row in rows))
@@ -235,7 +235,7 @@ def _decode_raw(raw: str, message_id: str) -> bytes:
 
 
 def _as_base64(size: int) -> int:
-    """How large an answer with a message of this size may be, with room for what stands around it."""
+    """Return how large an answer with a message of this size may be, with room for the JSON around it."""
     return size // 3 * 4 + 1024 * 1024
 
 

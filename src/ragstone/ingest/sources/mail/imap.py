@@ -39,7 +39,7 @@ class ImapConfig(Section):
 
 @dataclass(frozen=True, slots=True)
 class _MailboxPlace:
-    """How far a mailbox has been read."""
+    """The point up to which a mailbox has been read."""
 
     validity: int
     uid: int = 0
@@ -64,7 +64,7 @@ class ImapSource:
         self._max_bytes = context.limits.file_mb * 1024 * 1024
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """Mails behind the last one seen, and before it those that could not be had; at the end a list of all."""
+        """Yield new mails and those that could not be read before; at the end a list of all."""
         session = await self._connect()
         try:
             seen = _load_seen(cursor)
@@ -105,7 +105,7 @@ class ImapSource:
         sizes: Mapping[int, int],
         place: _MailboxPlace,
     ) -> AsyncIterator[tuple[tuple[Item | Failure, ...], _MailboxPlace]]:
-        """Pages of new items, each with the place behind it."""
+        """Yield pages of new items, each with the place after it."""
         due = {uid: sizes[uid] for uid in sorted(sizes) if uid > place.uid or uid in place.unread}
         for batch in _batches(due, self._max_bytes):
             wanted = [uid for uid in batch if sizes[uid] <= self._max_bytes]

@@ -25,7 +25,7 @@ PATIENCE = 10
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where to connect, and how."""
+    """The address and the security of a connection."""
 
     host: str
     address: str
@@ -38,7 +38,7 @@ class Server:
 class ImapConnection(imaplib.IMAP4):
     """Connects to the checked address; takes no answer that is larger than a mail can be or that never ends.
 
-    A socket's own timeout begins anew with every byte, so each read is given what is left of the whole time.
+    A socket's own timeout restarts with every byte, so each read is given what is left of the whole time.
     """
 
     def __init__(self, server: Server) -> None:
@@ -62,7 +62,7 @@ class ImapConnection(imaplib.IMAP4):
         self.sock.settimeout(self._server.timeout)
 
     def wait_briefly(self) -> None:
-        """Begin to wait for an answer that nobody needs."""
+        """Begin to wait for an answer that does not matter."""
         self._begin(1)
         self.sock.settimeout(self._server.timeout)
 
@@ -96,7 +96,7 @@ class ImapConnection(imaplib.IMAP4):
 
     @property
     def _stream(self) -> BufferedReader:
-        # imaplib makes it anew when the connection becomes a secure one.
+        # imaplib replaces it when the connection becomes a secure one.
         return cast("BufferedReader", self.file)
 
     def _begin(self, patience: int) -> None:
@@ -129,7 +129,7 @@ class Mailbox:
     """A mailbox as it was opened."""
 
     validity: int
-    """Changes when the server numbers its messages anew."""
+    """Changes when the server renumbers its messages."""
     count: int
 
 
@@ -159,7 +159,7 @@ class ImapSession:
         return Mailbox(_number(validity), _number(data))
 
     def sizes(self, mailbox: Mailbox) -> dict[int, int]:
-        """The UIDs in the open mailbox and the size of each message."""
+        """Return the UIDs in the open mailbox and the size of each message."""
         if mailbox.count > MAX_MESSAGES:
             raise SourceError(
                 f"a mailbox of {self._host} has {mailbox.count:,} messages, more than {MAX_MESSAGES:,}",
@@ -180,14 +180,14 @@ class ImapSession:
         return found
 
     def messages(self, uids: Sequence[int]) -> Mapping[int, bytes | None]:
-        """The messages with these UIDs, as far as they are still there; None for one the server cannot give."""
+        """Return the messages with these UIDs, as far as they are still there; None for one the server cannot give."""
         with self._answer():
             state, data = self._connection.uid("FETCH", ",".join(map(str, uids)), "(UID BODY.PEEK[])")
         if state == "OK":
             return dict(_contents(data))
         if len(uids) == 1:
             return {uids[0]: None}
-        return {uid: content for one in uids for uid, content in self.messages([one]).items()}
+        return {uid: content for wanted in uids for uid, content in self.messages([wanted]).items()}
 
     def close(self) -> None:
         """Leave, politely if the server still listens."""
@@ -243,7 +243,7 @@ class ImapSession:
 
 
 def encode_mailbox(name: str) -> str:
-    """A mailbox's name as IMAP writes it: modified UTF-7 (RFC 3501)."""
+    """Return a mailbox's name as IMAP writes it: modified UTF-7 (RFC 3501)."""
 
     def encode_run(run: re.Match[str]) -> str:
         encoded = base64.b64encode(run[0].encode("utf-16-be")).decode("ascii")

@@ -14,7 +14,7 @@ _HEAD_END = re.compile(rb"\r?\n\r?\n")
 
 
 def read_head(content: bytes) -> Envelope:
-    """What the headers of a message say, without reading its parts; nothing when it has none."""
+    """Return the headers of a message without reading its parts; an empty envelope when it has none."""
     head = content[:_MAX_HEAD]
     end = _HEAD_END.search(head)
     try:
@@ -24,7 +24,7 @@ def read_head(content: bytes) -> Envelope:
 
 
 class MessageNames:
-    """What the messages of a mailbox are known as.
+    """The external ids of the messages of a mailbox.
 
     Anyone may write any Message-ID into a mail: the first message with it has it, and one with other content
     gets a name of its own. The `#` is ours, for such names and for attachments.
@@ -34,7 +34,7 @@ class MessageNames:
         self._taken: dict[str, str] = {}
 
     def of(self, envelope: Envelope, content: bytes) -> str:
-        """The Message-ID, or else the content's own name."""
+        """Return the Message-ID, or else the content's own name."""
         name = (envelope.message_id or f"sha256:{content_hash(content)}").replace("#", "%23")
         hashed = content_hash(content)[:32]
         return name if self._taken.setdefault(name, hashed) == hashed else f"{name}#{hashed}"

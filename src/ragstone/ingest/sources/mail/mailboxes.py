@@ -15,12 +15,12 @@ from ragstone.settings.tree import LimitSettings
 
 
 def is_mailbox(name: str) -> bool:
-    """Whether a file of this name is a mailbox."""
+    """Return whether a file of this name is a mailbox."""
     return name.lower().endswith(".mbox")
 
 
 def read_mailbox(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterator[Item | Failure]:
-    """The messages of a mailbox of any size, one in memory at a time. `origin` says what it is known as.
+    """Yield the messages of a mailbox of any size, one in memory at a time. `origin` says what it is known as.
 
     A message that stands in it twice is one document; two that only share their Message-ID are two.
     """

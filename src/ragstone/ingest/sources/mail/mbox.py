@@ -30,7 +30,7 @@ class MboxConfig(Section):
 
 @dataclass(frozen=True, slots=True)
 class _FilePlace:
-    """Where reading goes on."""
+    """The point from which reading continues."""
 
     offset: int
     last: int
@@ -42,7 +42,7 @@ class _FilePlace:
 
     def json(self) -> Json:
         place: dict[str, Json] = {"offset": self.offset, "last": self.last, "mark": self.mark}
-        return place | {"unread": [list(one) for one in self.unread]} if self.unread else place
+        return place | {"unread": [list(span) for span in self.unread]} if self.unread else place
 
 
 class MboxSource:
@@ -54,7 +54,7 @@ class MboxSource:
         self._max_bytes = context.limits.file_mb * 1024 * 1024
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """What was appended since `cursor`; everything, with a list of it, when the file was written anew."""
+        """Yield what was appended since `cursor`; everything, with a list of it, when the file was rewritten."""
         pages = self._pages(_place(cursor))
         while (page := await asyncio.to_thread(next, pages, None)) is not None:
             yield page
@@ -68,7 +68,7 @@ class MboxSource:
                 start = self._resume_offset(file, place)
                 listed: set[str] | None = set() if place is not None and start == 0 else None
                 names = MessageNames()
-                unread = [one for one in place.unread if one[1] <= start] if place else []
+                unread = [span for span in place.unread if span[1] <= start] if place else []
                 if place is not None:
                     if unread:
                         yield Page(tuple(self._too_large(first) for first, _ in unread), place.json())
@@ -158,7 +158,7 @@ class MboxSource:
         )
 
     def _resume_offset(self, file: BinaryIO, place: _FilePlace | None) -> int:
-        """Where to read from: on from the place, from its last message, or from the beginning."""
+        """Return the offset to read from: the place, its last message, or the beginning."""
         if place is None or _mark(file, place.offset) != place.mark:
             return 0
         if any(end - start <= self._max_bytes for start, end in place.unread):

@@ -26,7 +26,7 @@ class MboxMessage:
 
 
 def read_mbox(file: BinaryIO, max_bytes: int, start: int = 0) -> Iterator[MboxMessage]:
-    """The messages from here on, one in memory at a time; none when it is no mailbox. Nothing is sought."""
+    """Yield the messages from here on, one in memory at a time; none when it is no mailbox. Nothing is sought."""
     message: _MessageBuilder | None = None
     position = start
     for piece, separates in _pieces(file):

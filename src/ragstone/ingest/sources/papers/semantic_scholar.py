@@ -47,7 +47,7 @@ class SemanticScholarSource:
         self._base = (config.base_url or GRAPH).rstrip("/")
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """The papers, page by page; a run that was interrupted goes on at its page."""
+        """Yield the papers, page by page; a run that was interrupted goes on at its page."""
         restarted = False
         token = str((cursor or {}).get("token") or "")
         count = int((cursor or {}).get("count") or 0)

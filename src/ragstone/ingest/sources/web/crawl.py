@@ -39,7 +39,7 @@ _NO_PAGE = re.compile(
 
 
 class CrawlConfig(Section):
-    """Where a crawl starts and how far it goes."""
+    """The start and the bounds of a crawl."""
 
     url: WebAddress
     max_pages: int = Field(default=100, ge=1, le=10_000)
@@ -50,12 +50,12 @@ class CrawlConfig(Section):
     """Patterns over a page's path, such as `/docs/*`; the start is read in any case."""
     exclude: Words = ()
     canonical: bool = True
-    """Take the page that a page calls canonical in its stead."""
+    """Read the page that a page calls canonical instead of it."""
 
 
 @dataclass
 class Frontier:
-    """What is known of the site so far."""
+    """The pages of a site that are known so far."""
 
     room: int
     """How many more addresses may be asked for."""
@@ -92,7 +92,7 @@ class Frontier:
                 self.add(url, depth)
 
     def next(self) -> tuple[str, int] | None:
-        """The nearest address that is left."""
+        """Return the nearest address that is left."""
         if not self.queue:
             return None
         url, depth = self.queue.popleft()
@@ -109,7 +109,7 @@ class CrawlSource:
         self._fetcher = PoliteFetcher(context.fetcher)
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """All pages; what is no longer found is removed, if the crawl saw everything there is."""
+        """Yield all pages; what is no longer found is removed, if the crawl saw everything there is."""
         reader = PageReader(self._name, self._fetcher, cursor)
         start = await self._start()
         host = urlsplit(start.url).netloc
@@ -142,7 +142,7 @@ class CrawlSource:
             raise SourceError(str(problem), hint=problem.hint) from problem
 
     async def _get(self, url: str) -> Fetched | Failure | None:
-        """A page; None for a link that leads nowhere or where crawlers are not wanted, as many do."""
+        """Return a page; None for a link that leads nowhere or where crawlers are not wanted, as many do."""
         try:
             return await self._fetcher.get(url)
         except Disallowed:
@@ -159,7 +159,7 @@ class CrawlSource:
         links: Links | None,
         host: str,
     ) -> Iterator[Item | Failure]:
-        """What a page gives: a document, and links to go on with."""
+        """Yield the document of a page, and queue its links."""
         if fetched is None:
             return
         if isinstance(fetched, Failure):
@@ -179,7 +179,7 @@ class CrawlSource:
                     frontier.add(link, depth + 1)
 
     def _stands_for(self, links: Links, url: str, frontier: Frontier, depth: int, host: str) -> bool:
-        """Whether another page is read in this one's stead: the one it calls canonical, if that can be had."""
+        """Return whether another page is read instead of this one: the one it calls canonical, if there is one."""
         proper = links.canonical if self._config.canonical else ""
         if not proper or proper == url or url in frontier.as_they_are:
             return False
@@ -197,7 +197,7 @@ class CrawlSource:
 
 
 async def _links(fetched: Fetched | Failure | None) -> Links | None:
-    """The links of a page, read in a thread: a page that is all links takes a while."""
+    """Return the links of a page, read in a thread: a page that is all links takes a while."""
     if not isinstance(fetched, Fetched) or media_type(fetched) not in _HTML:
         return None
     return await asyncio.to_thread(Links, fetched)
@@ -225,7 +225,7 @@ class Links:
         return next((self._absolute(href) for href in self._hrefs('link[rel="canonical" i]')), "")
 
     def pages(self, host: str) -> Iterator[str]:
-        """Addresses on the same host that may be pages."""
+        """Yield addresses on the same host that may be pages."""
         for href in self._links:
             parts = urlsplit(address := self._absolute(href))
             name = parts.path.rsplit("/", 1)[-1]

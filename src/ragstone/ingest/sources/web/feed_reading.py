@@ -28,7 +28,7 @@ _CHILD = "ragstone.ingest.parsers.web.feed"
 
 
 async def parse_apart(content: bytes, name: str, limits: LimitSettings) -> dict[str, Any]:
-    """What feedparser says of a feed, within the time and the memory that a file may cost."""
+    """Parse a feed with feedparser in a child, within the time and the memory that a file may cost."""
     child = start_isolated(_CHILD, str(limits.parse_memory_mb), str(limits.parse_seconds), str(os.getpid()))
     try:
         # The thread also ends what it waits for, and so must run whatever becomes of this task.
@@ -97,7 +97,7 @@ class Feed:
 
 
 async def read_feed(fetched: Fetched, limits: LimitSettings) -> Feed:
-    """Read a feed. Raises `SourceError` for one that is hostile, and for what is none."""
+    """Read a feed. Raises `SourceError` for one that is hostile, and for other content."""
     name = redact_url(fetched.url)
     if len(fetched.content) > MAX_BYTES:
         raise SourceError(
@@ -115,7 +115,7 @@ async def read_feed(fetched: Fetched, limits: LimitSettings) -> Feed:
 
 
 def _text(fetched: Fetched, name: str) -> str:
-    """The feed's characters, without its declaration: its encoding is settled here and not guessed again.
+    """Return the feed's characters, without its declaration: its encoding is settled here and not guessed again.
 
     What stands before the root is put on one line, since feedparser takes every line there together with all white
     space behind it.
@@ -142,7 +142,7 @@ def _check(text: str, name: str) -> bool:
         # Said here as well, since feedparser reads these even where the XML is broken.
         raise SourceError(
             f"{name} declares a document type or entities",
-            hint="feeds need none; ask whoever publishes it for one without",
+            hint="feeds need none; ask its publisher for one without",
         )
     try:
         read_records(text.encode(), name)

@@ -34,7 +34,7 @@ class FeedsConfig(Section):
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """What the source has of one entry, and whether it need not be looked at again."""
+    """The documents of one entry; `settled` when it need not be looked at again."""
 
     entries: tuple[Item | Failure, ...]
     settled: bool = True
@@ -42,7 +42,7 @@ class Article:
 
 @dataclass(frozen=True, slots=True)
 class ArticleNames:
-    """What the articles of one feed are known as.
+    """The external ids of the articles of one feed.
 
     An id that a feed says holds for the whole world is taken at its word only while no other feed stands beside it:
     else any feed could write over the articles of the others.
@@ -54,7 +54,7 @@ class ArticleNames:
     """Names that this feed's articles have already: they keep them."""
 
     def of(self, entry: FeedEntry) -> str:
-        """The article's id, its link or its content, within its feed where that is needed."""
+        """Return the article's id, its link or its content, within its feed where that is needed."""
         wide = entry.id if ":" in entry.id else "" if entry.id else entry.link
         narrow = f"{self.feed_url}#{entry.id or entry.link or content_hash(entry.title + entry.content)[:32]}"
         names = (wide, narrow) if self.alone else (narrow, wide)
@@ -72,7 +72,7 @@ class FeedsSource:
         self._limits = context.limits
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """Articles that are new or changed, feed by feed. Raises when no feed can be read."""
+        """Yield articles that are new or changed, feed by feed. Raises when no feed can be read."""
         known: dict[str, Any] = dict((cursor or {}).get("feeds") or {})
         urls = tuple(dict.fromkeys(self._config.urls))
         known = {url: memory for url, memory in known.items() if url in urls}
@@ -127,7 +127,7 @@ class FeedsSource:
                     f"{redact_url(url)} is broken XML: {len(seen)} entries were read",
                 )
             )
-        # Were the feed's tag kept while an article is still missing, nobody would look for it again.
+        # Were the feed's tag kept while an article is still missing, it would not be fetched again.
         tags = {"etag": fetched.headers.get("etag"), "modified": fetched.headers.get("last-modified")}
         kept = {name: value for name, value in tags.items() if value and settled}
         return tuple(found), {**kept, "entries": seen}
@@ -186,7 +186,7 @@ def _is_final(problem: FetchError) -> bool:
 
 
 def as_page(title: str, body: str) -> bytes:
-    """A piece of HTML as the page it would be, so that it is known for HTML whatever its address ends in."""
+    """Return a piece of HTML as the page it would be, so that it is known for HTML whatever its address ends in."""
     heading = html.escape(title)
     head = f'<meta charset="utf-8"><title>{heading}</title>'
     text = f"<!doctype html><html><head>{head}</head><body><h1>{heading}</h1>\n{body}</body></html>"

@@ -83,7 +83,7 @@ class HackerNewsSource:
         self._base = (config.base_url or default).rstrip("/")
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """Stories that are new since the last time."""
+        """Yield stories that are new since the last time."""
         pages = self._search(cursor or {}) if self._config.stories == "search" else self._front(cursor or {})
         async for page in pages:
             yield page
@@ -219,7 +219,7 @@ def _of_item(item: Mapping[str, Any]) -> Story:
 def _read(
     raw: Mapping[str, Any], number: str, text: str, author: str, points: str, comments: str, created: str
 ) -> Story:
-    """The APIs call the same things by different names; what is missing is empty."""
+    """Read a story by the names that its API has for each field; what is missing is empty."""
     return Story(
         id=str(raw.get(number) or ""),
         title=str(raw.get("title") or ""),
@@ -233,7 +233,7 @@ def _read(
 
 
 def _count(value: Any) -> int:
-    """A number that the calendar has room for too."""
+    """Return a number that the calendar has room for too."""
     return min(max(value, 0), 2**35) if isinstance(value, int) else 0
 
 

@@ -52,7 +52,7 @@ class SupportsGet(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """What a page was like when it was last read."""
+    """The state of a page when it was last read."""
 
     hash: str
     scraped: str
@@ -64,7 +64,7 @@ class PageState:
 
 @dataclass(frozen=True, slots=True)
 class PageResult:
-    """What became of a page: an entry, or nothing when it is as it was; `gone` when there is none any more."""
+    """The result of reading a page: no entry when it has not changed, `gone` when it no longer exists."""
 
     entry: Item | Failure | None = None
     gone: bool = False
@@ -81,7 +81,7 @@ class PageReader:
 
     @property
     def cursor(self) -> Json:
-        """What to remember: only what is known, since there may be thousands of pages."""
+        """The state to remember: only what is known, since there may be thousands of pages."""
         return {
             "pages": {
                 url: {name: value for name, value in asdict(sight).items() if value}
@@ -90,7 +90,7 @@ class PageReader:
         }
 
     def lastmod(self, url: str) -> str:
-        """What a sitemap said of the page when it was last read."""
+        """Return the date that a sitemap gave for the page when it was last read."""
         sight = self._sights.get(url)
         return sight.lastmod if sight else ""
 
@@ -115,10 +115,10 @@ class PageReader:
         return PageResult(self.item(url, fetched, lastmod=lastmod), fetched=fetched)
 
     def item(self, url: str, fetched: Fetched, *, lastmod: str = "") -> Item:
-        """The document that a page is.
+        """Return the document that a page is.
 
         The date of scraping is that of the first time this content was seen. Were it the date of the last visit,
-        a page would differ from itself every day and be made anew each time.
+        a page would differ from itself every day and be ingested again each time.
         """
         known = self._sights.get(url)
         digest = content_hash(fetched.content)[:32]
@@ -152,12 +152,12 @@ def _conditions(known: PageState | None) -> dict[str, str]:
 
 
 def media_type(fetched: Fetched) -> str:
-    """What the server says the content is, without parameters."""
+    """Return the media type that the server declares, without parameters."""
     return fetched.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def http_date(text: str) -> datetime | None:
-    """A date as HTTP and mail write it, in UTC."""
+    """Return a date as HTTP and mail write it, in UTC."""
     try:
         moment = parsedate_to_datetime(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
@@ -166,7 +166,7 @@ def http_date(text: str) -> datetime | None:
 
 
 def in_known_charset(fetched: Fetched) -> bytes:
-    """The content, in UTF-8 with its mark if only the header tells in which encoding it is: the header stays here."""
+    """Return the content, converted to marked UTF-8 if only the header tells its encoding: the header stays here."""
     charset = declared_charset(fetched)
     try:
         fetched.content.decode()
@@ -181,7 +181,7 @@ def in_known_charset(fetched: Fetched) -> bytes:
 
 
 def declared_charset(fetched: Fetched) -> str:
-    """The encoding that the header names, if it is one that may be used."""
+    """Return the encoding that the header names, if it is one that may be used."""
     for parameter in fetched.headers.get("content-type", "").split(";")[1:]:
         name, _, value = parameter.partition("=")
         charset = value.strip().strip("\"'")

@@ -16,8 +16,8 @@ MAX_EVENTS = 4_000_000
 MAX_TAG = 1024 * 1024
 _PIECE = 64 * 1024
 _XINCLUDE = "http://www.w3.org/2001/XInclude"
-_HINT = "feeds and sitemaps need none; whoever made it may mean harm"
-_TOO_MUCH = "no feed or sitemap needs as much; whoever made it may mean harm"
+_HINT = "feeds and sitemaps need none; it may be hostile"
+_TOO_MUCH = "no feed or sitemap needs as much; it may be hostile"
 
 Record = tuple[str, dict[str, str]]
 """An element's name and the texts of its children by name."""
@@ -113,7 +113,7 @@ def read_records(content: bytes, name: str, wanted: frozenset[str] = frozenset()
 def _feed(parser: Any, records: Records, content: bytes, name: str) -> None:
     """Read piece by piece, as far as something comes of it.
 
-    The parser holds a tag until it ends and then makes an object of each attribute, and it begins such a tag anew
+    The parser holds a tag until it ends and then makes an object of each attribute, and it starts such a tag again
     with every piece. A tag that grows without end is therefore refused before it has become large.
     """
     silent = 0

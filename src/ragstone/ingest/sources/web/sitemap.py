@@ -58,7 +58,7 @@ class SitemapSource:
         self._host = _host(config.url)
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """Pages that are new or have another date than last time; those no longer listed are removed."""
+        """Yield pages that are new or have another date than last time; those no longer listed are removed."""
         listing, turn = SitemapListing(), PageTurn()
         async for _ in self._list(listing):
             if turn.due(0):
@@ -93,7 +93,7 @@ class SitemapSource:
         """The fetcher is the operator's: nothing to close."""
 
     async def _list(self, listing: SitemapListing) -> AsyncIterator[None]:
-        """Take the sitemap and all that it leads to down, with a stop behind each."""
+        """Read the sitemap and all that it leads to into the listing, yielding after each."""
         queue = deque([self._config.url])
         seen = {self._config.url}
         while queue:
@@ -153,7 +153,7 @@ class SitemapSource:
 
 
 def matches_path(address: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
-    """Whether a page's path fits a pattern of `include`, if there are any, and none of `exclude`."""
+    """Return whether a page's path fits a pattern of `include`, if there are any, and none of `exclude`."""
     path = urlsplit(address).path
     return (not include or any(fnmatchcase(path, pattern) for pattern in include)) and not any(
         fnmatchcase(path, pattern) for pattern in exclude

@@ -32,7 +32,7 @@ class WebSource:
         self._fetcher = PoliteFetcher(context.fetcher, robots=False)
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """The pages that have changed; those that are gone, and those no longer in the list, are removed."""
+        """Yield the pages that have changed; those that are gone, and those no longer in the list, are removed."""
         reader = PageReader(self._name, self._fetcher, cursor)
         reader.keep_only(frozenset(self._urls))
         known = frozenset((cursor or {}).get("pages") or {})
