@@ -100,7 +100,7 @@ def test_a_page_can_be_asked_of_other_databases() -> None:
 
 
 def test_rows_without_a_place_are_counted_in_the_database() -> None:
-    assert sql(QUERY.unplaced(), postgresql) == (
+    assert sql(QUERY.count_unplaced(), postgresql) == (
         "SELECT count(*) AS count_1 FROM ( SELECT id, body::text, 'a:b' FROM t -- all ) AS source_rows "
         'WHERE source_rows."Changed" IS NULL OR source_rows.id IS NULL'
     )
