@@ -34,7 +34,7 @@ def _described(texts: list[str]) -> float:
     started = time.thread_time()
     for number, text in enumerate(texts):
         item = Item("bench", str(number), str(number), text)
-        parsed = normalize(item, plain_text(text, item.uri)).parsed
+        parsed = normalize(item, plain_text(text, item.uri))
         enrich(parsed, settings)
         bands(signature(parsed.text))
     return time.thread_time() - started

@@ -80,19 +80,19 @@ class Gate:
         found = await self._active(tenant)
         return found.seed if found else tenant
 
-    async def limited(self, tenant: str) -> bool:
+    async def is_limited(self, tenant: str) -> bool:
         found = await self._active(tenant)
         return found is not None and found.quotas.limits_stock
 
     async def expect(self, tenant: str, *, documents: int = 0) -> None:
-        if documents and await self.limited(tenant):
+        if documents and await self.is_limited(tenant):
             await self._book.check(tenant, {"documents": documents})
 
     @asynccontextmanager
     async def taking_in(
         self, tenant: str, *, documents: int = 0, chunks: int = 0, size: int = 0, queued: bool = False
     ) -> AsyncIterator[None]:
-        if not await self.limited(tenant):
+        if not await self.is_limited(tenant):
             yield
             return
         wanted: dict[QuotaName, float] = {"documents": documents, "chunks": chunks, "bytes": size}

@@ -36,12 +36,11 @@ from ragstone.ingest.jobs.sync_outcome import SyncOutcome, work_and_report
 from ragstone.ingest.jobs.worker import OnEnd, RunRefresh, Worker
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import Preparer, find_unusable
-from ragstone.ingest.report import RunReport
 from ragstone.ingest.sources import check_without_variables, unset_variables
 from ragstone.ingest.sources.files.listing import scan_paths
 from ragstone.ingest.sources.files.overlaps import Overlaps, find_overlaps
 from ragstone.ingest.uploads import SOURCE, check_external_id, check_upload
-from ragstone.ingest.work import JobBatch, WorkItem
+from ragstone.ingest.work import JobBatch, RunReport, WorkItem
 from ragstone.settings.tree import Settings
 
 WEB = "web"
@@ -161,7 +160,7 @@ class Intake:
         self, tenant: str, kb: KnowledgeBase, task: WorkItem, priority: Priority, *, keep: bool = True
     ) -> None:
         # What is there already, or on its way, needs no room for another document.
-        new = await self._gate.limited(tenant) and not await self._ledger.status(tenant, task.document_id)
+        new = await self._gate.is_limited(tenant) and not await self._ledger.status(tenant, task.document_id)
         # A file that is kept and its text need room beside each other: what is let in can also be finished.
         size = len(task.item.content) * (2 if keep else 1)
         async with self._gate.taking_in(tenant, documents=int(new), size=size, queued=True):

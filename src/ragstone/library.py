@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ragstone.activity import Activity
     from ragstone.corpora.builder import CorpusBuilder
     from ragstone.ingest.diff import SourceListing
-    from ragstone.ingest.report import OnProgress
+    from ragstone.ingest.work import OnProgress
     from ragstone.intake import Intake
     from ragstone.transfer.mover import Mover
 

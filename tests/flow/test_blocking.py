@@ -17,7 +17,7 @@ from ragstone.core.errors import InputError, RagstoneError, SettingsError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.registry import UnknownAdapter
 from ragstone.core.types import Failure, Role
-from ragstone.ingest.report import Progress
+from ragstone.ingest.work import Progress
 from ragstone.intake import Intake
 from ragstone.testing.fakes import FakeEmbedder
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol, get_args
@@ -212,8 +212,8 @@ class Admission(Protocol):
         """What ids of the tenant's new documents are derived from."""
         ...
 
-    async def limited(self, tenant: str) -> bool:
-        """Whether what is taken in has to be counted."""
+    async def is_limited(self, tenant: str) -> bool:
+        """Return whether the tenant's documents have to be counted."""
         ...
 
     async def expect(self, tenant: str, *, documents: int = 0) -> None:
@@ -229,3 +229,26 @@ class Admission(Protocol):
     def paying(self, tenant: str) -> AbstractAsyncContextManager[None]:
         """Charge the tenant for what models cost meanwhile."""
         ...
+
+
+class Unlimited:
+    """Admits everything: for a pipeline without quotas."""
+
+    async def write(self, tenant: str) -> str:
+        return ""
+
+    async def seed(self, tenant: str) -> str:
+        return tenant
+
+    async def is_limited(self, tenant: str) -> bool:
+        return False
+
+    async def expect(self, tenant: str, *, documents: int = 0) -> None: ...
+
+    def taking_in(
+        self, tenant: str, *, documents: int = 0, chunks: int = 0, size: int = 0, queued: bool = False
+    ) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+    def paying(self, tenant: str) -> AbstractAsyncContextManager[None]:
+        return nullcontext()

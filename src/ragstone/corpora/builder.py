@@ -50,7 +50,7 @@ from ragstone.stores.vectors.partitions import place_of
 
 if TYPE_CHECKING:
     from ragstone.activity import Activity
-    from ragstone.ingest.report import OnProgress
+    from ragstone.ingest.work import OnProgress
     from ragstone.stores.factory import Stores
 
 logger = logging.getLogger(__name__)

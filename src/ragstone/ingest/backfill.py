@@ -1,33 +1,33 @@
-"""Filling a Space: live chunks that have no vector in it get one, whenever and however often this is done."""
+"""Fill a Space: embed the live chunks that have no vector in it. It can be stopped and repeated at any time."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from ragstone.core.batches import batched
 from ragstone.core.clock import now
 from ragstone.core.errors import ModelError, ModelMismatch, QuotaExceeded, TenantSuspended
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Embedder
 from ragstone.core.spaces import EmbedderFor, Lacking, Rows, SpaceBook
-from ragstone.core.tenants import Admission
+from ragstone.core.tenants import Admission, Unlimited
 from ragstone.core.types import KnowledgeBase, Space, Vector
-from ragstone.ingest.admission import Unlimited
 
 logger = logging.getLogger(__name__)
 WINDOW = 1024
-"""Chunks that are read together and embedded in order of length, so that a batch holds texts of like length."""
+"""Chunks that are read together and embedded in order of length, so that the texts of a batch are equally long."""
 BATCH = 128
 """Chunks that are embedded and written together: as much as a crash costs."""
 AT_A_TIME = 512
-"""Chunks that a worker embeds before it looks after others."""
+"""Chunks of one kb that a worker embeds before it goes on to other tenants."""
 
 
 @dataclass(frozen=True, slots=True)
 class FillProgress:
-    """How far a Space is."""
+    """Progress of filling a Space."""
 
     done: int
     total: int
@@ -39,7 +39,7 @@ OnFill = Callable[[FillProgress], None]
 
 @dataclass(slots=True)
 class FillResult:
-    """What filling did."""
+    """Counts of filling a Space."""
 
     written: int = 0
     refused: set[int] = field(default_factory=set)
@@ -47,7 +47,7 @@ class FillResult:
 
 
 class SpaceFiller:
-    """Gives chunks the vectors that they lack. What it has done is in the ledger, so it can be stopped at any time."""
+    """Gives chunks the vectors that they lack. Its progress is in the ledger, so it can be stopped at any time."""
 
     def __init__(self, book: SpaceBook, embedder_for: EmbedderFor) -> None:
         self._book = book
@@ -63,13 +63,14 @@ class SpaceFiller:
         on_progress: OnFill | None = None,
         most: int | None = None,
     ) -> bool:
-        """Embed what a Space lacks until nothing is left to try; whether it came so far before `most` chunks."""
+        """Embed the chunks that a Space lacks; return False if more than `most` of them remained to be tried."""
         embedder = await self._embedder_for(space.model)
         watch = await self._watch(tenant, kb, space, on_progress)
         after, tried = 0, 0
         while window := await self._book.lacking(tenant, kb, space, after, WINDOW):
             after = window[-1].number
-            for batch in _batches([one for one in window if one.number not in filled.refused]):
+            missing = [chunk for chunk in window if chunk.number not in filled.refused]
+            for batch in batched(sorted(missing, key=lambda chunk: (len(chunk.text), chunk.number)), BATCH):
                 if most is not None and tried >= most:
                     return False
                 filled.written += await self._book.add(
@@ -80,7 +81,7 @@ class SpaceFiller:
         return True
 
     async def complete(self, tenant: str, space: Space, few: Sequence[Lacking], filled: FillResult) -> Rows:
-        """Vectors for the last few chunks, for somebody else to write."""
+        """Return vectors for the last few chunks; the caller writes them."""
         embedder = await self._embedder_for(space.model)
         rows = await self._rows(tenant, embedder, space, few, filled)
         filled.written += len(rows)
@@ -97,11 +98,11 @@ class SpaceFiller:
     async def _rows(
         self, tenant: str, embedder: Embedder, space: Space, batch: Sequence[Lacking], filled: FillResult
     ) -> Rows:
-        """Vectors of a batch; equal text is embedded once, here and in all of the Space."""
+        """Return the vectors of a batch; equal text is embedded once in the whole Space."""
         vectors: dict[bytes, Vector] = dict(
-            await self._book.known(tenant, space, [one.text_hash for one in batch])
+            await self._book.known(tenant, space, [chunk.text_hash for chunk in batch])
         )
-        missing = {one.text_hash: one.text for one in batch if one.text_hash not in vectors}
+        missing = {chunk.text_hash: chunk.text for chunk in batch if chunk.text_hash not in vectors}
         if missing:
             made = await embedder.embed(list(missing.values()), "document")
             if made.model != space.model or made.vectors.shape[1] != space.dimension:
@@ -111,8 +112,10 @@ class SpaceFiller:
                     hint="make that model available and run the same command again: it goes on where it was",
                 )
             vectors.update(zip(missing, made.vectors, strict=True))
-        filled.refused.update(one.number for one in batch if not vectors[one.text_hash].any())
-        return [(one.number, vectors[one.text_hash]) for one in batch if one.number not in filled.refused]
+        filled.refused.update(chunk.number for chunk in batch if not vectors[chunk.text_hash].any())
+        return [
+            (chunk.number, vectors[chunk.text_hash]) for chunk in batch if chunk.number not in filled.refused
+        ]
 
     async def _watch(
         self, tenant: str, kb: KnowledgeBase, space: Space, on_progress: OnFill | None
@@ -125,7 +128,7 @@ class SpaceFiller:
 
 
 class _Watch:
-    """Tells how far filling is, and how long it will take at the pace so far."""
+    """Reports progress, and the time left at the pace so far."""
 
     def __init__(self, held: int, total: int, on_progress: OnFill | None) -> None:
         self._held = held
@@ -137,13 +140,13 @@ class _Watch:
         if self._on_progress is None:
             return
         done = self._held + tried
-        total = max(self._total, done)  # documents may have come in meanwhile
+        total = max(self._total, done)  # documents may have been added since
         spent = time.monotonic() - self._started
         self._on_progress(FillProgress(done, total, spent * (total - done) / tried if tried else None))
 
 
 class SpaceMaintenance:
-    """What workers do for Spaces: fill what was stored without vectors, remove what was kept long enough."""
+    """Fills Spaces with vectors of documents stored without them, and removes retired Spaces."""
 
     def __init__(
         self, ledger: Ledger, book: SpaceBook, filler: SpaceFiller, gate: Admission | None = None
@@ -154,7 +157,7 @@ class SpaceMaintenance:
         self._gate: Admission = gate or Unlimited()
 
     async def fill(self, tenant: str) -> None:
-        """Some of what is found by word only; the rest the next time, so that other tenants have their turn."""
+        """Embed some of the chunks without vectors; the rest the next time, so that other tenants have their turn."""
         for kb in await self._ledger.kbs(tenant):
             if not await self._book.word_only(tenant, kb):
                 continue
@@ -163,16 +166,10 @@ class SpaceMaintenance:
                 async with self._gate.paying(tenant):
                     await self._filler.catch_up(tenant, kb, most=AT_A_TIME)
             except (ModelError, QuotaExceeded, TenantSuspended) as error:
-                # One kb's model must not keep the others waiting, nor what the tenant may spend its other chores.
-                logger.warning("documents of '%s' are found by word only: %s", kb.name, error)
+                # Neither a kb's model nor a quota may stop other kbs or other maintenance of the tenant.
+                logger.warning("cannot embed documents of '%s', found by word only: %s", kb.name, error)
 
     async def clean(self, tenant: str) -> None:
         """Remove retired Spaces whose grace period is over."""
         for space in await self._book.expired(tenant, now()):
             await self._book.drop(tenant, space)
-
-
-def _batches(window: Sequence[Lacking]) -> Iterator[Sequence[Lacking]]:
-    ordered = sorted(window, key=lambda one: (len(one.text), one.number))
-    for start in range(0, len(ordered), BATCH):
-        yield ordered[start : start + BATCH]

@@ -14,26 +14,25 @@ from ragstone.core.jobs import Ticket, UnderWay
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.types import Failure, Item, KnowledgeBase, LiveContent
 from ragstone.ingest.prepare import Preparer
-from ragstone.ingest.report import RunReport
 from ragstone.ingest.sources.files.archives import expand
-from ragstone.ingest.work import JobBatch, Watch, WorkItem
+from ragstone.ingest.work import JobBatch, RunReport, Watch, WorkItem
 from ragstone.settings.tree import LimitSettings
 
 
 async def assign_ids(
     ledger: Ledger, tenant: str, seed: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
 ) -> dict[str, str]:
-    """Ids by what the source calls the documents; `seed` is what those of the tenant's new ones are derived from."""
+    """Return document ids by external id; ids of new documents are derived from `seed`."""
     found: dict[str, str] = {}
     unknown = list(dict.fromkeys(external_ids))
     for turn in count():
         found.update(await ledger.identities(tenant, kb, source, unknown))
         root = f"{seed}/{kb.id}/{turn}" if turn else seed
-        new = {one: document_id(root, kb.name, source, one) for one in unknown if one not in found}
+        new = {name: document_id(root, kb.name, source, name) for name in unknown if name not in found}
         taken = await ledger.existing(tenant, list(new.values())) if new else set()
-        found.update({one: identity for one, identity in new.items() if identity not in taken})
-        # Somebody was faster, and it is known now; or what had this place before took the id along to another one.
-        unknown = [one for one, identity in new.items() if identity in taken]
+        found.update({name: identity for name, identity in new.items() if identity not in taken})
+        # Another run was faster, and the document is known now; or a document that moved away kept the id.
+        unknown = [name for name, identity in new.items() if identity in taken]
         if not unknown:
             break
     return found
@@ -43,36 +42,36 @@ Live = Mapping[str, LiveContent]
 
 
 def with_read_time(item: Item) -> Item:
-    """The item of somebody who has just come by it, unless it says when it was read."""
+    """Return the item, read just now unless it says when."""
     return item if item.read else replace(item, read=reading_now())
 
 
 def related_ids(work: WorkItem) -> list[str]:
-    """A document and what it came in with."""
-    return [one for one in (work.document_id, work.parent_id) if one]
+    """Return the ids of a document and of its parent."""
+    return [identity for identity in (work.document_id, work.parent_id) if identity]
 
 
 def is_overtaken(work: WorkItem, content_hash: str, live: Live) -> bool:
-    """Whether something else is live that was read after this: of the document, or of what it came in with."""
+    """Return whether other content of the document or of its parent is live that was read later."""
     return _is_other_since(live.get(work.document_id), content_hash, work.read) or _is_other_since(
         live.get(work.parent_id), work.parent_hash, work.read
     )
 
 
 def overtaken_failure(work: WorkItem) -> Failure:
-    """What is said of it."""
+    """Return the failure of a document that was read again since."""
     uri = work.item.uri
     return Failure(uri, "overtaken", f"{uri} was read again since, and that is what is live")
 
 
 def outdated_jobs(late: Iterable[WorkItem]) -> dict[str, Reading | None]:
-    """Jobs of documents that were read again since; the others of an archive are still its job's business."""
+    """Return the jobs of documents that were read again since; members of an archive leave its job alone."""
     tickets = [work.batch.ticket for work in late if not work.parent_id]
     return {ticket.job_id: None for ticket in tickets if ticket}
 
 
 def is_later(work: WorkItem, live: Live) -> bool:
-    """Whether the document is live as it was read before this."""
+    """Return whether the live version of the document was read before this."""
     return work.document_id in live and live[work.document_id].read.precedes(work.read)
 
 
@@ -86,16 +85,16 @@ MEMBER = "!/"
 
 @dataclass(frozen=True, slots=True)
 class SourceListing:
-    """All that a source has: documents of it that are not listed are gone."""
+    """The complete list of a source's documents: those that are not listed are gone."""
 
     source: str
     listed: frozenset[str]
     under: str = ""
-    """Only documents whose external id begins so are the listing's business."""
+    """The listing covers only documents whose external id begins with this."""
     is_there: Callable[[str], bool] = lambda _: False
-    """Tells of what is not listed whether it is there all the same, and only not of a kind that is listed."""
+    """Tells whether a file that is not listed exists all the same, only of a kind that is never listed."""
     read: Reading = field(default_factory=reading_now)
-    """When it was about to be listed."""
+    """The time just before the listing began."""
 
 
 class _Missing(NamedTuple):
@@ -105,14 +104,14 @@ class _Missing(NamedTuple):
     listed: Reading
 
     async def is_back(self, tx: Transaction) -> bool:
-        """Whether somebody has read it after it was found missing."""
+        """Return whether it was read again after it was found missing."""
         live = (await tx.live_contents([self.identity])).get(self.identity)
         return live is not None and self.listed.precedes(live.read)
 
 
 @dataclass
 class SourceDiff:
-    """Sorts the items of one run."""
+    """Sorts the items of one run into changed and unchanged, and finds documents that moved or are gone."""
 
     ledger: Ledger
     preparer: Preparer
@@ -120,20 +119,20 @@ class SourceDiff:
     kb: KnowledgeBase
     report: RunReport
     ticket: Ticket | None = None
-    """Of the job that this is done for: without it nothing is moved or removed."""
+    """The job of this run: once another worker has it, nothing is moved or removed."""
     seed: str = ""
-    """What ids of new documents are derived from; the tenant's name unless it has changed."""
+    """Seed of the ids of new documents; the tenant's name unless the tenant was renamed."""
     dry: bool = False
-    """Whether what is moved and gone is only counted."""
+    """Only count what moved and what is gone."""
     _missing: dict[tuple[str, str], _Missing] = field(default_factory=dict)
     _lost: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _seen: set[tuple[str, str]] = field(default_factory=set)
 
     async def expect_listing(self, listing: SourceListing) -> None:
-        """Find out what is no longer there: it is gone, or it was moved and turns up among what comes after this."""
+        """Note which documents are not listed: they are gone, or moved and turn up among later items."""
         there = await self.ledger.belongings(self.tenant, self.kb, listing.source, listing.under)
-        # What was no archive when it was read, cut off perhaps, and is one now, is no document itself.
-        archives = {one.partition(MEMBER)[0] for one in listing.listed if MEMBER in one}
+        # A file that was read as a document, perhaps cut off, and is an archive now is no document any more.
+        archives = {name.partition(MEMBER)[0] for name in listing.listed if MEMBER in name}
         for external_id, (identity, hashed) in there.items():
             container = external_id.partition(MEMBER)[0]
             listed = external_id in listing.listed and external_id not in archives
@@ -143,7 +142,7 @@ class SourceDiff:
                     self._lost.setdefault((listing.source, hashed), []).append(external_id)
 
     async def expect_removals(self, source: str, external_ids: Sequence[str]) -> None:
-        """Know of what is about to be removed: it may have moved, and then turns up among what comes after this."""
+        """Note which documents are about to be removed: they may have moved and turn up among later items."""
         read = reading_now()
         leaving = await self.ledger.find(self.tenant, self.kb, source, external_ids)
         for external_id, document in leaving.items():
@@ -151,7 +150,7 @@ class SourceDiff:
             self._lost.setdefault((source, document.content_hash), []).append(external_id)
 
     async def compare(self, work_items: Sequence[WorkItem]) -> tuple[list[WorkItem], list[WorkItem]]:
-        """The tasks there is something to do for, and those there is not."""
+        """Return the new and changed items, and the unchanged ones."""
         live = {}
         for source, ids in _by_source(work_items):
             found = await self.ledger.find(self.tenant, self.kb, source, ids)
@@ -172,7 +171,7 @@ class SourceDiff:
     async def _replace_queued(
         self, todo: list[WorkItem], current: list[WorkItem]
     ) -> tuple[list[WorkItem], list[WorkItem]]:
-        """The same, if nothing else is on its way: what waits and was read before this must not go live."""
+        """Replace queued jobs for older content of the same documents, which must not go live any more."""
         ids = [work.document_id for work in (*todo, *current) if work.batch.ticket is None]
         waiting = await self.ledger.under_way(self.tenant, ids) if ids else {}
         if not waiting:
@@ -183,7 +182,7 @@ class SourceDiff:
         return todo, current
 
     async def remove_missing(self) -> None:
-        """Remove what is gone: neither listed nor seen inside something that is."""
+        """Delete the documents that are gone: neither listed nor seen inside something that is."""
         for place, missing in self._missing.items():
             if place in self._seen:
                 continue
@@ -197,7 +196,7 @@ class SourceDiff:
                     self.report.removed += await tx.delete(missing.identity)
 
     async def _match_move(self, work: WorkItem) -> WorkItem:
-        """The same bytes left one place and turned up at another: the document moved, and keeps its id."""
+        """Return the item under the id of a missing document with the same bytes, if there is one: it moved."""
         item = work.item
         lost = self._lost.get((item.source, content_hash(item.content))) if self._lost else None
         if work.document_id or not lost:
@@ -218,11 +217,11 @@ class SourceDiff:
             return still_there and await tx.move(identity, item.external_id, item.uri)
 
     async def _assign_ids(self, work_items: list[WorkItem]) -> list[WorkItem]:
-        """The tasks with the ids that their documents have, or will have."""
+        """Return the items with the ids that their documents have or will have."""
         names: dict[tuple[str, str], str] = {}
         for source, ids in _by_source([work for work in work_items if not work.document_id]):
             found = await assign_ids(self.ledger, self.tenant, self.seed or self.tenant, self.kb, source, ids)
-            names.update({(source, one): identity for one, identity in found.items()})
+            names.update({(source, name): identity for name, identity in found.items()})
         return [
             work
             if work.document_id
@@ -232,11 +231,11 @@ class SourceDiff:
 
     async def _check_lease(self, tx: Transaction) -> None:
         if self.ticket and not await tx.holds(self.ticket):
-            raise LeaseLost("another worker has this job by now")
+            raise LeaseLost("another worker has taken over this job")
 
 
 def _earlier(work: WorkItem, waiting: Mapping[str, UnderWay]) -> UnderWay:
-    """The job that is to make the document of something that was read before."""
+    """Return the queued job for content of the document that was read earlier."""
     job = waiting.get(work.document_id, UnderWay())
     return UnderWay() if work.read.precedes(job.read) else job
 
@@ -247,7 +246,7 @@ def _is_other(work: WorkItem, waiting: Mapping[str, UnderWay]) -> bool:
 
 
 def _by_source(work_items: Sequence[WorkItem]) -> list[tuple[str, list[str]]]:
-    """External ids by source."""
+    """Return external ids by source."""
     ids: dict[str, list[str]] = {}
     for work in work_items:
         ids.setdefault(work.item.source, []).append(work.item.external_id)
@@ -255,7 +254,7 @@ def _by_source(work_items: Sequence[WorkItem]) -> list[tuple[str, list[str]]]:
 
 
 WorkEntry = WorkItem | Failure | JobBatch
-"""A group stands behind the last of its tasks."""
+"""A batch stands behind its last item."""
 LOOK_UP = 32
 LOOK_UP_BYTES = 64 * 1024 * 1024
 
@@ -263,17 +262,19 @@ LOOK_UP_BYTES = 64 * 1024 * 1024
 def expand_items(
     items: Iterable[Item | Failure | WorkItem], limits: LimitSettings, watch: Watch | None = None
 ) -> Iterator[WorkEntry]:
-    """Tasks in order, each group closed behind its last."""
-    for one in items:
-        if isinstance(one, Failure):
-            yield one
+    """Yield work items in order, the members of archives one by one, and each batch behind its last item."""
+    for entry in items:
+        if isinstance(entry, Failure):
+            yield entry
             continue
-        work = one if isinstance(one, WorkItem) else WorkItem(with_read_time(one), JobBatch(watch=watch))
-        yield from _members(work, limits)
+        work = (
+            entry if isinstance(entry, WorkItem) else WorkItem(with_read_time(entry), JobBatch(watch=watch))
+        )
+        yield from _expand_members(work, limits)
         yield work.batch
 
 
-def _members(work: WorkItem, limits: LimitSettings) -> Iterator[WorkEntry]:
+def _expand_members(work: WorkItem, limits: LimitSettings) -> Iterator[WorkEntry]:
     for member in expand(work.item, limits):
         if member is work.item:
             yield work
@@ -285,7 +286,8 @@ def _members(work: WorkItem, limits: LimitSettings) -> Iterator[WorkEntry]:
 
 
 def next_batch(entries: Iterable[WorkEntry]) -> list[WorkEntry]:
-    """A few entries, fewer when they are large: all of them are in memory at once."""
+    """Return a few entries, fewer when they are large: all of them are in memory at once."""
+
     batch: list[WorkEntry] = []
     size = 0
     for entry in entries:

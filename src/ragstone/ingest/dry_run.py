@@ -1,4 +1,4 @@
-"""What a run would do: files are sorted and read as the run would, and nothing is written or embedded."""
+"""Count what a run would do: files are compared and read as in a run, and nothing is written or embedded."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase, Stat
 from ragstone.ingest.diff import SourceDiff, SourceListing, WorkEntry, expand_items, next_batch
 from ragstone.ingest.outcomes import NearDuplicates, excuse_picture, is_emptied
 from ragstone.ingest.prepare import Prepared, Preparer, attachment_items, defect_failure, find_unusable
-from ragstone.ingest.report import OnProgress, RunReport
-from ragstone.ingest.work import WorkItem
+from ragstone.ingest.work import OnProgress, RunReport, WorkItem
 from ragstone.settings.tree import LimitSettings
 
 EMPTY = Stats(documents=0, chunks=0, tokens=0, unembedded=0, sequence=0, bytes=0, model="")
@@ -29,16 +28,16 @@ async def dry_run(
     limits: LimitSettings,
     on_progress: OnProgress | None = None,
 ) -> IngestReport:
-    """Counts of what would be added, updated, unchanged, removed, moved and left out, and what would fail."""
+    """Return the report that a run of these items would give."""
     report = RunReport(on_progress)
     diff = SourceDiff(ledger, preparer, tenant, kb, report, dry=True) if kb else None
-    for listing in listings if diff else ():
-        assert diff is not None
-        await diff.expect_listing(listing)
+    if diff:
+        for listing in listings:
+            await diff.expect_listing(listing)
     run = _DryRun(preparer, report, diff, NearDuplicates(ledger, tenant, kb))
     entries = expand_items(items, limits, report.note_progress)
-    while batch := await asyncio.to_thread(next_batch, entries):
-        await run.sort_in(batch)
+    while fetched := await asyncio.to_thread(next_batch, entries):
+        await run.read_all(fetched)
     if diff:
         await diff.remove_missing()
     return report.finish(await ledger.stats(tenant, kb) if kb else EMPTY)
@@ -46,18 +45,16 @@ async def dry_run(
 
 @dataclass(frozen=True, slots=True)
 class _DryRun:
-    """One look at what there is."""
-
     preparer: Preparer
     report: RunReport
     diff: SourceDiff | None
-    """None for a kb that is not there yet: all is new to it."""
+    """None for a kb that does not exist yet: all documents are new to it."""
     near_duplicates: NearDuplicates
 
-    async def sort_in(self, batch: Sequence[WorkEntry]) -> None:
-        """Sort and read what a run would."""
+    async def read_all(self, fetched: Sequence[WorkEntry]) -> None:
+        """Compare, read and count the items."""
         work_items = []
-        for entry in batch:
+        for entry in fetched:
             if isinstance(entry, Failure):
                 self.report.add_failure(entry)
             elif isinstance(entry, WorkItem):
@@ -65,20 +62,20 @@ class _DryRun:
                     self.report.add_failure(failure)
                 else:
                     work_items.append(entry)
-        await self._compare_and_read(work_items)
+        await self._read_changed(work_items)
 
-    async def _compare_and_read(self, work_items: Sequence[WorkItem]) -> None:
-        todo, current = await self._compare(work_items)
+    async def _read_changed(self, work_items: Sequence[WorkItem]) -> None:
+        changed, current = await self._compare(work_items)
         for work in current:
             self.report.unchanged += 1
-            self.report.note_done(work.item.uri)
-        found = await asyncio.gather(*(self._read(work) for work in todo))
-        for work, read in zip(todo, found, strict=True):
-            if isinstance(read, Failure):
-                self.report.removed += is_emptied(work, read)
-                self.report.add_failure(excuse_picture(work, read))
+            self.report.note_progress(work.item.uri)
+        documents = await asyncio.gather(*(self._read(work) for work in changed))
+        for work, document in zip(changed, documents, strict=True):
+            if isinstance(document, Failure):
+                self.report.removed += is_emptied(work, document)
+                self.report.add_failure(excuse_picture(work, document))
             else:
-                await self._count(read)
+                await self._count(document)
 
     async def _compare(self, work_items: Sequence[WorkItem]) -> tuple[list[WorkItem], list[WorkItem]]:
         if self.diff:
@@ -101,10 +98,9 @@ class _DryRun:
             self.report.updated += work.known
             self.report.added += not work.known
             self.near_duplicates.remember(document)
-        self.report.note_done(work.item.uri)
-        await self._compare_and_read(
-            [WorkItem(item, work.batch) for item in attachment_items(document, work.document_id)]
-        )
+        self.report.note_progress(work.item.uri)
+        children = attachment_items(document, work.document_id)
+        await self._read_changed([WorkItem(item, work.batch) for item in children])
 
     async def _is_left_out(self, document: Prepared) -> bool:
         if self.preparer.near_duplicates != "skip" or document.work.known or document.attachments:
@@ -114,7 +110,7 @@ class _DryRun:
 
 
 class _NoParts:
-    """Nothing is kept of a document that is only looked at."""
+    """Saves nothing of a document that is only read."""
 
     async def load(self, part: str) -> bytes | None:
         return None

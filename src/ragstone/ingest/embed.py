@@ -1,4 +1,4 @@
-"""Embed chunks: which model, which texts again, and checkpoints of long documents."""
+"""EMBED: vectors for waves of chunks, from the model of the kb, with checkpoints in long documents."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from ragstone.core.batches import batched
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.ledger import Ledger
 from ragstone.core.model_types import model_name
@@ -30,10 +31,12 @@ from ragstone.core.spaces import EmbedderFor, SpaceBook
 from ragstone.core.tenants import Admission
 from ragstone.core.types import KnowledgeBase, Matrix, Vector
 from ragstone.ingest.prepare import Prepared
-from ragstone.ingest.report import RunReport, note_stage
-from ragstone.ingest.work import PinnedKb, WorkItem
+from ragstone.ingest.work import PinnedKb, RunReport, WorkItem
 
+Made = TypeVar("Made")
+logger = logging.getLogger(__name__)
 WAVE_CHUNKS = 64
+
 """Few enough that progress shows on a slow machine, enough for batches of like length."""
 LONG_CHUNKS = 256
 """From this many chunks on a document is a wave of its own, embedded slice by slice."""
@@ -42,7 +45,7 @@ AHEAD_CHUNKS = 4096
 
 
 class ChunkQueue:
-    """Holds a bounded number of chunks; a document larger than that travels alone."""
+    """Prepared documents that wait for the model: a bounded number of chunks, or one larger document."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Prepared | None] = asyncio.Queue()
@@ -51,7 +54,7 @@ class ChunkQueue:
         self._room = asyncio.Condition()
 
     async def put(self, document: Prepared) -> None:
-        """Wait for room, then hand over."""
+        """Wait for room, then add a document."""
         async with self._room:
             await self._room.wait_for(
                 lambda: not self._waiting or self._waiting + len(document.chunks) <= AHEAD_CHUNKS
@@ -60,11 +63,11 @@ class ChunkQueue:
         self._queue.put_nowait(document)
 
     def end(self) -> None:
-        """Nothing more will come."""
+        """Mark the end: no more documents will come."""
         self._queue.put_nowait(None)
 
     async def next_wave(self) -> list[Prepared]:
-        """The next documents, as many as fill the model's batches, a long one alone; empty at the end."""
+        """Return the next documents, enough to fill the model's batches, a long one alone; empty at the end."""
         wave: list[Prepared] = []
         chunks = 0
         while chunks < WAVE_CHUNKS:
@@ -86,7 +89,7 @@ class ChunkQueue:
 
 @dataclass(frozen=True, slots=True)
 class LedgerPartStore:
-    """Keeps parts under the document's id and what they were made from: other content finds none of them."""
+    """Parts of an unfinished document in the ledger, keyed by its id and recipe: other content finds none."""
 
     ledger: Ledger
     tenant: str
@@ -97,7 +100,7 @@ class LedgerPartStore:
         return await self.ledger.part(self.tenant, self.work.document_id, self.recipe_key, part)
 
     async def save(self, part: str, data: bytes) -> None:
-        """Nothing is kept of what was deleted or given to another worker meanwhile."""
+        """Save a part, unless the document was deleted or its job given to another worker."""
         work = self.work
         async with self.ledger.transaction(self.tenant) as tx:
             if work.batch.ticket and not await tx.holds(work.batch.ticket):
@@ -107,8 +110,6 @@ class LedgerPartStore:
             await tx.save_part(work.document_id, self.recipe_key, part, data)
 
 
-Made = TypeVar("Made")
-logger = logging.getLogger(__name__)
 SLICE_CHUNKS = 32
 """Few enough that progress shows on a slow machine."""
 SLICES_AHEAD = 3
@@ -117,21 +118,21 @@ SLICES_AHEAD = 3
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """One row per chunk of the wave, and the model that made them; no rows when no model could be reached."""
+    """One row per chunk of the wave, and the model that made them; no rows if no model could be reached."""
 
     vectors: Matrix | None
     model: str
 
 
 class ModelBusy(ModelError):
-    """The model failed, and there is another attempt to wait for it."""
+    """The model failed, and the job has another attempt left."""
 
     code = "model_failed"
     retryable = True
 
 
 class ForeignModel(Exception):
-    """Another model than that of the index answered."""
+    """A model answered that is not that of the index."""
 
     def __init__(self, model: str) -> None:
         super().__init__(model)
@@ -146,7 +147,7 @@ async def embed(
     wave: Sequence[Prepared],
     report: RunReport,
 ) -> Embedded:
-    """Vectors for a wave. Text that the index already holds is not embedded again."""
+    """Return vectors for a wave. Text that the index already holds is not embedded again."""
     texts = [chunk.contextual for document in wave for chunk in document.chunks]
     known = await ledger.known_vectors(tenant, kb, texts) if kb else {}
     space = kb.space.model if kb and kb.space else ""
@@ -161,7 +162,7 @@ async def embed(
     except ModelError as error:
         if any(document.work.batch.ticket and not document.work.batch.last_attempt for document in wave):
             raise ModelBusy(str(error), hint=error.hint, remedy=error.remedy) from error
-        logger.warning("stored without vectors: %s", error)
+        logger.warning("storing documents without vectors: %s", error)
         report.degraded[f"embedding: {error}"] = None
         for document in wave:
             document.work.batch.remarks.append(f"searchable by word only: {error}")
@@ -196,33 +197,33 @@ async def _embed_long(
     space: str,
     report: RunReport,
 ) -> tuple[dict[str, Vector], str]:
-    """The same slice by slice: what a worker that died had embedded is read back."""
+    """Embed a long document slice by slice; slices that an earlier attempt embedded are read back."""
     parts = LedgerPartStore(ledger, tenant, document.work, document.recipe_key)
     total = len(document.chunks)
     rows = dict(known)
     model = space
     done = 0
-    note_stage(document.work, "embed", chunks=done, chunks_total=total)
+    document.work.note_stage("embed", chunks=done, chunks_total=total)
     slices = (
         _embed_slice(parts, embedder, number * SLICE_CHUNKS, wanted, space, report)
         for number, wanted in enumerate(_missing_by_slice(document, known))
     )
     async with aclosing(_in_order(slices)) as finished:
-        async for made, answered in finished:
+        async for vectors, answered in finished:
             if model and answered and answered != model:
                 raise ForeignModel(answered)
             model = model or answered
-            rows.update(made)
+            rows.update(vectors)
             done = min(done + SLICE_CHUNKS, total)
-            note_stage(document.work, "embed", chunks=done, chunks_total=total)
+            document.work.note_stage("embed", chunks=done, chunks_total=total)
     return rows, model
 
 
 def _missing_by_slice(document: Prepared, known: Mapping[str, Vector]) -> Iterator[list[str]]:
-    """The texts of each slice that neither the index nor a slice before it has."""
+    """Yield the texts of each slice that neither the index nor an earlier slice has."""
     seen = set(known)
-    for first in range(0, len(document.chunks), SLICE_CHUNKS):
-        texts = dict.fromkeys(chunk.contextual for chunk in document.chunks[first : first + SLICE_CHUNKS])
+    for chunks in batched(document.chunks, SLICE_CHUNKS):
+        texts = dict.fromkeys(chunk.contextual for chunk in chunks)
         wanted = [text for text in texts if text not in seen]
         seen.update(wanted)
         yield wanted
@@ -253,17 +254,17 @@ async def _embed_slice(
 
 
 async def _in_order(work: Iterable[Coroutine[None, None, Made]]) -> AsyncGenerator[Made]:
-    """Results in order, a few begun ahead."""
+    """Yield results in order, with a few started ahead."""
     flying: deque[asyncio.Task[Made]] = deque()
     try:
-        for one in work:
-            flying.append(asyncio.create_task(one))
+        for coroutine in work:
+            flying.append(asyncio.create_task(coroutine))
             if len(flying) > SLICES_AHEAD:
                 yield await flying.popleft()
         while flying:
             yield await flying.popleft()
     except Exception:
-        # What the others make is kept for the next attempt.
+        # The others save their slices for the next attempt.
         await asyncio.gather(*flying, return_exceptions=True)
         raise
     finally:
@@ -277,7 +278,7 @@ class ModelChoice:
     """The configured model, or that of the live Space of a kb that was moved to it.
 
     A process that was started before `ragstone reembed` goes on with the model that the kb has now. A kb that never
-    had the configured model is refused: somebody has to say that it is to be moved.
+    had the configured model is refused, since moving it must be asked for.
     """
 
     configured: str
@@ -285,11 +286,11 @@ class ModelChoice:
     book: SpaceBook | None = None
     embedder_for: EmbedderFor | None = None
     of_tenant: Callable[[str], Awaitable[Embedder | None]] | None = None
-    """The embedder that a tenant has chosen for its new kbs; None for one that has chosen none."""
+    """Returns the embedder that a tenant has chosen for its new kbs, or None."""
 
     async def embedder(self, tenant: str, kb: KnowledgeBase | None) -> Embedder:
-        """What embeds for this kb; `ModelMismatch` with the command that repairs it when nothing may."""
-        # A fallback may have taken the configured model's place: the kb may be of either.
+        """Return the embedder of this kb; raise `ModelMismatch` with a remedy if its model is not configured."""
+        # A fallback may have replaced the configured model: the kb may be of either.
         chosen = await self.of_tenant(tenant) if self.of_tenant else None
         if kb is None or kb.space is None:
             return chosen or self.own
@@ -308,7 +309,7 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True)
 class WaveEmbedder:
-    """What a run embeds with."""
+    """Embeds the waves of one run."""
 
     pinned: PinnedKb
     choice: ModelChoice
@@ -316,20 +317,20 @@ class WaveEmbedder:
     report: RunReport
 
     async def embed(self, wave: Sequence[Prepared]) -> Embedded:
-        """Vectors for the live Space."""
+        """Return vectors for the live Space."""
         kb, tenant = await self.pinned.current(), self.pinned.tenant
         embedder = await self.choice.embedder(tenant, kb)
         async with self.gate.paying(tenant):
             return await embed(self.pinned.ledger, embedder, tenant, kb, wave, self.report)
 
     async def ensure_current(self, wave: Sequence[Prepared], embedded: Embedded) -> Embedded:
-        """The vectors, made anew if the kb has been moved to another model since."""
+        """Return the vectors, embedded again if the kb was moved to another model since."""
         space = (await self.pinned.current()).space
         if embedded.vectors is None or space is None or space.model == embedded.model:
             return embedded
         try:
             return await self.embed(wave)
         except (ModelUnavailable, ModelMismatch) as error:
-            # What is stored now is found by word; by meaning once somebody who has the model fills its Space.
-            logger.warning("a wave is stored without vectors: %s", error)
+            # The wave is found by word only, until a process that has the model fills its Space.
+            logger.warning("storing documents without vectors: %s", error)
             return embedded

@@ -1,4 +1,4 @@
-"""EXTRACT: an item's bytes → its text. A long document is read in slices, each kept until the document is done."""
+"""EXTRACT: read the text of an item. A long document is read in slices, each kept until the document is done."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ OnPages = Callable[[int, int], None]
 _HIDDEN = re.compile(r"(\d+) hidden characters were removed")
 _NO_TEXT = "its pages may be pictures; this reads them: pip install 'ragstone[ocr]'"
 WORDLESS = "wordless"
-"""The part that is kept of a picture without words: OCR is not to look for them again and again."""
+"""Part that marks a picture without words, so that OCR does not look for them again and again."""
 SLICE_PAGES = 50
-"""What is lost at most when a worker dies while it reads a long document."""
+"""Pages that are read again at most after a worker died in a long document."""
 
 
 class PartStore(Protocol):
-    """Keeps parts of one unfinished document."""
+    """Parts of one unfinished document."""
 
     async def load(self, part: str) -> bytes | None: ...
 
@@ -42,7 +42,7 @@ async def extract(
     parts: PartStore,
     on_pages: OnPages = lambda _a, _b: None,
 ) -> Parsed:
-    """The whole text of an item. Raises `ParseError` for what cannot be a document."""
+    """Return the whole text of an item. Raises `ParseError` if it cannot be a document."""
     if isinstance(item.content, str):
         return plain_text(item.content, item.uri, item.title)
     name = _name(item)
@@ -84,7 +84,7 @@ async def _slice(content: bytes, name: str, parse: ParseFile, options: ParseOpti
 
 
 def join_slices(slices: list[Parsed]) -> Parsed:
-    """One document of slices that follow each other; title and metadata are those of the first."""
+    """Join consecutive slices into one document; title and metadata are those of the first."""
     first = slices[0]
     if len(slices) == 1:
         return replace(first, next_page=None)
@@ -104,13 +104,13 @@ def join_slices(slices: list[Parsed]) -> Parsed:
         blocks=tuple(blocks),
         title=next((part.title for part in slices if part.title), ""),
         warnings=_warnings(slices),
-        attachments=tuple(one for part in slices for one in part.attachments),
+        attachments=tuple(attachment for part in slices for attachment in part.attachments),
         next_page=None,
     )
 
 
 def _warnings(slices: list[Parsed]) -> tuple[str, ...]:
-    """Each once; hidden characters are counted over all slices."""
+    """Return each warning once, with hidden characters counted over all slices."""
     said = [warning for part in slices for warning in part.warnings]
     hidden = sum(int(found[1]) for warning in said if (found := _HIDDEN.fullmatch(warning)))
     rest = dict.fromkeys(warning for warning in said if not _HIDDEN.fullmatch(warning))
@@ -118,7 +118,7 @@ def _warnings(slices: list[Parsed]) -> tuple[str, ...]:
 
 
 def plain_text(text: str, name: str, title: str = "") -> Parsed:
-    """Text that is already text: a title stands above it, paragraphs are what blank lines keep apart."""
+    """Parse text that needs no parser: the title becomes a heading, blank lines separate paragraphs."""
     draft = Draft(name)
     if title:
         draft.add("heading", title, level=1, label=title)
@@ -128,7 +128,7 @@ def plain_text(text: str, name: str, title: str = "") -> Parsed:
 
 
 def _name(item: Item) -> str:
-    """The name a parser goes by: with the suffix of what the origin says it is, when its own says nothing."""
+    """Return the name that selects a parser; a name without a known suffix gets that of the media type."""
     media_type = item.media_type.split(";")[0].strip().lower()
     named = PurePosixPath(item.uri).suffix.lower() in KINDS and media_type != MAIL
     if not media_type or named:
@@ -137,7 +137,7 @@ def _name(item: Item) -> str:
 
 
 MAIL = "message/rfc822"
-"""A mail's address ends in whatever its Message-ID ends in."""
+"""Named by its media type: the uri of a mail ends like its Message-ID."""
 _SUFFIXES = {
     MAIL: ".eml",
     "text/html": ".html",
@@ -149,7 +149,7 @@ _SUFFIXES = {
 def _pack(parsed: Parsed) -> bytes:
     fields = {
         **asdict(replace(parsed, attachments=(), blocks=())),
-        "blocks": [_row(one) for one in parsed.blocks],
+        "blocks": [_row(block) for block in parsed.blocks],
     }
     return zlib.compress(json.dumps(fields).encode(), 1)
 

@@ -1,7 +1,7 @@
-"""NORMALIZE: what the source says and what the file says → one set of metadata under one set of names.
+"""NORMALIZE: merge the metadata of the source and of the file under one set of names.
 
-The source wins over the file, since anyone may write anything into a file. Where a document is from
-(`source`, `parent_doc_id`), what was done to it (`hidden_characters`) and what it resembles only the engine says.
+The source wins over the file, since anyone may write anything into a file. Only the engine sets the origin of a
+document (`source`, `parent_doc_id`), changes made to it (`hidden_characters`) and the document it resembles.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import urljoin, urlsplit
@@ -36,15 +36,7 @@ _YEAR = re.compile(r"(?:1[5-9]|20)[0-9]{2}")
 _WRITTEN_DATES = ("%B %d, %Y", "%b %d, %Y", "%d %B %Y", "%d %b %Y", "%Y/%m/%d", "%d.%m.%Y", "%Y-%m")
 
 
-@dataclass(frozen=True, slots=True)
-class Normalized:
-    """A document ready to be cut; `parsed.metadata` is `metadata`."""
-
-    parsed: Parsed
-    metadata: Metadata
-
-
-def normalize(item: Item, parsed: Parsed, *, detect: bool = True) -> Normalized:
+def normalize(item: Item, parsed: Parsed, *, detect: bool = True) -> Parsed:
     """Bring title, author, date, url, source, content type and language of a document under their names.
 
     Web text loses its boilerplate here; any other text stays as it is. Raises `InputError` for metadata that
@@ -64,12 +56,11 @@ def normalize(item: Item, parsed: Parsed, *, detect: bool = True) -> Normalized:
     _put(known, "url", _url(item, parsed.metadata))
     _put(known, "language", _language(item, parsed, detect))
     _put(known, "hidden_characters", _count_hidden(parsed.warnings))
-    metadata = clean_metadata(known)
-    return Normalized(replace(parsed, title=known["title"], metadata=metadata), metadata)
+    return replace(parsed, title=known["title"], metadata=clean_metadata(known))
 
 
 def _put(metadata: dict[str, Json], key: str, value: Json) -> None:
-    """Set what is known; take away what was said but cannot be used."""
+    """Set a usable value; remove one that was stated but cannot be used."""
     if value:
         metadata[key] = value
     else:
@@ -77,7 +68,7 @@ def _put(metadata: dict[str, Json], key: str, value: Json) -> None:
 
 
 def _iter_stated(given: Iterable[Mapping[str, Json]], keys: Iterable[str]) -> Iterator[Json]:
-    """What is said under any of these keys: all that the source says before all that the file says."""
+    """Yield the values stated under any of these keys, those of the source before those of the file."""
     keys = tuple(keys)
     for metadata in given:
         for key in keys:
@@ -95,7 +86,7 @@ def _author(given: Iterable[Mapping[str, Json]]) -> str:
 
 
 def _name(value: Json) -> str:
-    """A name that stands by itself or, as in feeds and papers, in a record."""
+    """Return a name that stands by itself or, as in feeds and papers, in a record."""
     if isinstance(value, Mapping):
         value = value.get("name")
     return value.strip() if isinstance(value, str) else ""
@@ -105,12 +96,12 @@ def _put_date(metadata: dict[str, Json], moment: datetime | None) -> None:
     written = metadata.get("date")
     _put(metadata, "date", canonical(moment) if moment else None)
     if isinstance(written, str) and written and _to_datetime(written) is None:
-        # Not a date that compares with others, but perhaps one that a person can read.
+        # Such a date cannot be compared with others, but perhaps a person can read it.
         metadata["date_as_written"] = one_line(written)[:MAX_DATE]
 
 
 def _date(given: Iterable[Mapping[str, Json]], modified_at: datetime | None) -> datetime | None:
-    """When the document was written, as far as anyone says; or else when it last changed."""
+    """Return the stated date of the document, or else the time of its last change."""
     for value in _iter_stated(given, _DATE_KEYS):
         if (moment := _to_datetime(value)) is not None:
             return moment
@@ -118,7 +109,7 @@ def _date(given: Iterable[Mapping[str, Json]], modified_at: datetime | None) -> 
 
 
 def _to_datetime(value: Json) -> datetime | None:
-    """A moment from what programs and people write; None for what cannot be read."""
+    """Return the time that a program or a person wrote down; None if it cannot be read."""
     match value:
         case bool() | None:
             return None
@@ -132,7 +123,7 @@ def _to_datetime(value: Json) -> datetime | None:
 
 
 def _read_moment(text: str) -> datetime | None:
-    """ISO 8601, a year, a day written out, or the date of a mail header."""
+    """Parse ISO 8601, a year, a day written out, or the date of a mail header."""
     if _YEAR.fullmatch(text):
         return parse_moment(f"{text}-01-01")
     if (moment := parse_moment(text)) is not None:
@@ -147,10 +138,10 @@ def _read_moment(text: str) -> datetime | None:
 
 
 def _url(item: Item, stated: Metadata) -> str:
-    """Where a reader finds the document: what the source says, the address it came from, what the file says.
+    """Return the address of the document: stated by the source, or its own uri, or stated by the file.
 
-    A page may name another address as its own only on its own host: a citation must not lead where a stranger
-    wants it to.
+    A page may name another address as its own only on its own host, so that its author cannot make a citation
+    lead elsewhere.
     """
     for value in _iter_stated([item.metadata], ("url", "link")):
         if address := _address(value):
@@ -164,7 +155,7 @@ def _url(item: Item, stated: Metadata) -> str:
 
 
 def _address(value: Json, base: str = "") -> str:
-    """An http address that can be followed; empty for anything else."""
+    """Return an http address that can be followed; empty for anything else."""
     if not isinstance(value, str) or len(value) > MAX_URL or one_line(value) != value or " " in value:
         return ""
     try:
@@ -178,18 +169,22 @@ def _address(value: Json, base: str = "") -> str:
 
 
 def _language(item: Item, parsed: Parsed, detect: bool) -> str:
-    """What the source says, what the text shows, what the file says: pages often carry their template's language."""
+    """Return the language stated by the source, else detected, else stated by the file.
+
+    The file comes last because pages often carry the language of their template.
+    """
     detected = detect_language(parsed) if detect and not _code(item.metadata) else None
     return _code(item.metadata) or detected or _code(parsed.metadata)
 
 
 def _code(metadata: Metadata) -> str:
-    """The ISO 639 code that a tag such as `en-GB` begins with."""
+    """Return the ISO 639 code that a tag such as `en-GB` begins with."""
     stated = metadata.get("language")
     tag = _LANGUAGE_TAG.match(stated) if isinstance(stated, str) else None
     return tag[1].lower() if tag else ""
 
 
 def _count_hidden(warnings: Iterable[str]) -> int:
-    """How many characters that nobody sees were taken out while the file was read."""
+    """Return the number of invisible characters that the parser removed."""
+
     return sum(int(found[1]) for warning in warnings if (found := _HIDDEN.fullmatch(warning)))

@@ -10,16 +10,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.errors import KbGone, LeaseLost, RagstoneError, TenantGone
 from ragstone.core.ids import content_hash
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Embedder
-from ragstone.core.tenants import Admission
+from ragstone.core.tenants import Admission, Unlimited
 from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase, failure_of
-from ragstone.ingest.admission import Unlimited, check_room, reserve_room
 from ragstone.ingest.diff import (
     SourceDiff,
     SourceListing,
@@ -39,11 +38,18 @@ from ragstone.ingest.prepare import (
     find_unusable,
     recipe_key,
 )
-from ragstone.ingest.report import ChunkSizes, OnProgress, RunReport, note_stage
 from ragstone.ingest.scan import scan
-from ragstone.ingest.store import store
+from ragstone.ingest.store import check_room, reserve_room, store
 from ragstone.ingest.verify import Verifier
-from ragstone.ingest.work import JobBatch, ParentDocument, PinnedKb, WorkItem
+from ragstone.ingest.work import (
+    ChunkSizes,
+    JobBatch,
+    OnProgress,
+    ParentDocument,
+    PinnedKb,
+    RunReport,
+    WorkItem,
+)
 from ragstone.settings.tree import LimitSettings
 
 logger = logging.getLogger(__name__)
@@ -51,8 +57,8 @@ IN_FLIGHT = 4
 """Waves that are embedded or written while one more is gathered: enough that the model never waits for the disk."""
 
 
-async def _ignore(_batch: JobBatch) -> None:
-    """Nobody waits for a run that is not a job's."""
+async def _settle_nothing(_batch: JobBatch) -> None:
+    """Settle a batch that belongs to no job."""
 
 
 class IngestPipeline:
@@ -85,56 +91,47 @@ class IngestPipeline:
         on_progress: OnProgress | None = None,
         *,
         listings: Sequence[SourceListing] = (),
-        settle: Settle = _ignore,
+        settle: Settle = _settle_nothing,
     ) -> IngestReport:
         """Ingest all items; one that fails is reported and the rest go on.
 
-        A kb that is given as such has to be there already.
+        A kb that is given as a `KnowledgeBase` must exist already.
         """
         report = RunReport(on_progress, sizes=ChunkSizes.from_limits(self._limits))
         await self._gate.write(tenant)
-        kb = await self._kb(tenant, kb_name, make=settle is _ignore)
+        kb = await self._open_kb(tenant, kb_name, create=settle is _settle_nothing)
         pinned = PinnedKb(self._ledger, tenant, kb)
         await self._choice.embedder(tenant, kb)
-        run = _Run(
-            self._ledger,
-            self._preparer,
-            WaveEmbedder(pinned, self._choice, self._gate, report),
-            self._verifier,
-            pinned,
-            report,
-            ChunkQueue(),
-            Outcomes(self._ledger, tenant, report, settle),
-            self._scan_command,
-            NearDuplicates(self._ledger, tenant, kb),
-            self._gate,
-            await self._gate.write(tenant),
-        )
+        tenant_id = await self._gate.write(tenant)
         seed = await self._gate.seed(tenant)
         diff = SourceDiff(self._ledger, self._preparer, tenant, kb, report, seed=seed)
         for listing in listings:
             await diff.expect_listing(listing)
-        producer = asyncio.create_task(
-            run.produce(expand_items(items, self._limits, report.note_progress), diff)
+        run = _Run(
+            self._ledger,
+            self._gate,
+            tenant_id,
+            pinned,
+            diff,
+            self._scan_command,
+            self._preparer,
+            NearDuplicates(self._ledger, tenant, kb),
+            WaveEmbedder(pinned, self._choice, self._gate, report),
+            self._verifier,
+            Outcomes(self._ledger, tenant, report, settle),
+            report,
         )
-        try:
-            await run.consume()
-            await producer
-        finally:
-            producer.cancel()
-            await asyncio.gather(producer, return_exceptions=True)
-        if not run.gone:
-            await diff.remove_missing()
+        await run.run(expand_items(items, self._limits, report.note_progress))
         ended = report.finish(await self._ledger.stats(tenant, kb))
         logger.info(
             "ingested %d, failed %d in %.1f s", ended.added + ended.updated, len(ended.failed), ended.seconds
         )
         return ended
 
-    async def _kb(self, tenant: str, name: str | KnowledgeBase, *, make: bool) -> KnowledgeBase:
+    async def _open_kb(self, tenant: str, name: str | KnowledgeBase, *, create: bool) -> KnowledgeBase:
         if isinstance(name, KnowledgeBase):
             return await PinnedKb(self._ledger, tenant, name).current()
-        if not make:
+        if not create:
             found = await self._ledger.kb(tenant, name)
             if found is None:
                 raise LeaseLost(f"knowledge base '{name}' was deleted, and its jobs with it")
@@ -145,154 +142,172 @@ class IngestPipeline:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run at work: what is read goes onto the belt, what comes off it is embedded and stored."""
+    """One run: a producer prepares documents and queues their chunks, a consumer embeds and stores them."""
 
     ledger: Ledger
-    preparer: Preparer
-    embedder: WaveEmbedder
-    verifier: Verifier
-    pinned: PinnedKb
-    report: RunReport
-    queue: ChunkQueue
-    outcomes: Outcomes
-    scan_command: Sequence[str]
-    near_duplicates: NearDuplicates
     gate: Admission
     tenant_id: str
-    """Whose name `tenant` was when the run began."""
+    """The tenant's id when the run began."""
+    pinned: PinnedKb
+    diff: SourceDiff
+    scan_command: Sequence[str]
+    preparer: Preparer
+    near_duplicates: NearDuplicates
+    embedder: WaveEmbedder
+    verifier: Verifier
+    outcomes: Outcomes
+    report: RunReport
+    queue: ChunkQueue = field(default_factory=ChunkQueue)
     gone: list[KbGone] = field(default_factory=list)
-    """Why nothing more can be stored, once that is so."""
+    """The reason, once nothing more can be stored."""
 
     @property
     def tenant(self) -> str:
         return self.pinned.tenant
 
-    async def produce(self, entries: Iterable[WorkEntry], diff: SourceDiff) -> None:
-        """Read, sort, extract and cut until the entries end."""
-        upcoming = iter(entries)
+    async def run(self, entries: Iterator[WorkEntry]) -> None:
+        producer = asyncio.create_task(self._produce(entries))
         try:
-            while batch := await self._fetch(upcoming):
-                tasks = []
-                for entry in batch:
-                    if isinstance(entry, JobBatch):
-                        await self.outcomes.close_batch(entry)
-                    elif isinstance(entry, Failure):
-                        self.report.add_failure(entry)
-                    elif failure := find_unusable(entry.item):
-                        entry.batch.waiting += 1
-                        await self.outcomes.record_failure(entry, failure)
-                    else:
-                        entry.batch.waiting += 1
-                        tasks.append(entry)
-                todo, current = await diff.compare(tasks)
-                for task in current:
-                    await self.outcomes.record_unchanged(task)
-                await self._prepare_all(todo, diff)
+            await self._consume()
+            await producer
+        finally:
+            producer.cancel()
+            await asyncio.gather(producer, return_exceptions=True)
+        if not self.gone:
+            await self.diff.remove_missing()
+
+    async def _produce(self, entries: Iterator[WorkEntry]) -> None:
+        """Fetch, compare and prepare until the entries end."""
+        try:
+            while fetched := await self._fetch(entries):
+                await self._prepare_changed(await self._admit(fetched))
         finally:
             self.queue.end()
 
-    async def _fetch(self, upcoming: Iterable[WorkEntry]) -> list[WorkEntry]:
-        with self.report.times.measure("fetch", 0) as out:
-            batch = await asyncio.to_thread(next_batch, upcoming)
-            out.append(sum(isinstance(entry, WorkItem) for entry in batch))
-        return batch
+    # FETCH
 
-    async def _prepare_all(self, tasks: Sequence[WorkItem], diff: SourceDiff) -> None:
-        waiting = [asyncio.create_task(self._prepare(task)) for task in tasks]
+    async def _fetch(self, entries: Iterator[WorkEntry]) -> list[WorkEntry]:
+        with self.report.times.measure("fetch", 0) as out:
+            fetched = await asyncio.to_thread(next_batch, entries)
+            out.append(sum(isinstance(entry, WorkItem) for entry in fetched))
+        return fetched
+
+    async def _admit(self, fetched: Sequence[WorkEntry]) -> list[WorkItem]:
+        """Return the items that can be documents; end the others, and batches that are complete."""
+        work_items = []
+        for entry in fetched:
+            if isinstance(entry, JobBatch):
+                await self.outcomes.close_batch(entry)
+            elif isinstance(entry, Failure):
+                self.report.add_failure(entry)
+            else:
+                entry.batch.waiting += 1
+                if failure := find_unusable(entry.item):
+                    await self.outcomes.record_failure(entry, failure)
+                else:
+                    work_items.append(entry)
+        return work_items
+
+    # EXTRACT, NORMALIZE, CHUNK, ENRICH
+
+    async def _prepare_changed(self, work_items: Sequence[WorkItem]) -> set[str]:
+        """Prepare new and changed documents, queue their chunks, and return the ids of all documents."""
+        changed, current = await self.diff.compare(work_items)
+        for work in current:
+            await self.outcomes.record_unchanged(work)
+        preparing = [asyncio.create_task(self._prepare(work)) for work in changed]
         try:
-            for task, pending in zip(tasks, waiting, strict=True):
+            for work, pending in zip(changed, preparing, strict=True):
                 document = await pending
                 if isinstance(document, Failure):
-                    await self.outcomes.record_failure(task, document)
+                    await self.outcomes.record_failure(work, document)
                 else:
-                    await self._hand_over(document, diff)
+                    await self._enqueue(document)
         finally:
-            for pending in waiting:
+            for pending in preparing:
                 pending.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
+            await asyncio.gather(*preparing, return_exceptions=True)
+        return {work.document_id for work in (*changed, *current)}
 
-    async def _prepare(self, task: WorkItem) -> Prepared | Failure:
-        recipe = recipe_key(content_hash(task.item.content), self.preparer.recipe(task.item))
-        parts = LedgerPartStore(self.ledger, self.tenant, task, recipe)
-        uri = task.item.uri
+    async def _prepare(self, work: WorkItem) -> Prepared | Failure:
+        key = recipe_key(content_hash(work.item.content), self.preparer.recipe(work.item))
+        parts = LedgerPartStore(self.ledger, self.tenant, work, key)
+        uri = work.item.uri
         if self.gone:
-            return _kb_gone_failure(task, self.gone[0])
+            return _kb_gone_failure(work, self.gone[0])
         try:
-            await check_room(self.gate, self.tenant, task)
-            if self.scan_command and isinstance(task.item.content, bytes):
-                await scan(self.scan_command, task.item.content, uri)
+            await check_room(self.gate, self.tenant, work)
+            if self.scan_command and isinstance(work.item.content, bytes):
+                await scan(self.scan_command, work.item.content, uri)
             async with self.gate.paying(self.tenant):
-                return await self.preparer.prepare(task, parts, self.report.times)
+                return await self.preparer.prepare(work, parts, self.report.times)
         except RagstoneError as error:
-            task.batch.retryable = error.retryable
+            work.batch.retryable = error.retryable
             return failure_of(uri, error)
         except Exception as error:
-            # A defect of ours costs one document, named with its reason; the rest of the run goes on.
+            # A defect costs one document, which is named with the reason; the rest of the run goes on.
             return defect_failure(uri, error)
 
-    async def _hand_over(self, document: Prepared, diff: SourceDiff) -> None:
-        """Onto the belt, and its attachments behind it."""
-        task = document.work
-        note_stage(task, "embed", chunks_total=len(document.chunks))
-        task.batch.remarks += document.parsed.warnings
-        task.batch.remarks += self.report.sizes.add(task.item.uri, document.chunks)
-        if task.parent_id and not task.pending_parents:
-            task.batch.members.add(task.document_id)
+    async def _enqueue(self, document: Prepared) -> None:
+        """Queue the chunks of a document, and those of its attachments behind them."""
+        work = document.work
+        work.note_stage("embed", chunks_total=len(document.chunks))
+        work.batch.remarks += document.parsed.warnings
+        work.batch.remarks += self.report.sizes.add(work.item.uri, document.chunks)
+        if work.parent_id and not work.pending_parents:
+            work.batch.members.add(work.document_id)
+        parents: tuple[ParentDocument, ...] = ()
         if document.attachments:
-            members = len(document.attachments) + 1
-            parent = ParentDocument(task.document_id, document.content_hash, document.recipe, members)
-            # Should this end half-way, the next run must not take the mail for finished.
+            waiting = len(document.attachments) + 1
+            parent = ParentDocument(work.document_id, document.content_hash, document.recipe, waiting)
+            parents = (parent,)
+            # Without its recipe: if this run ends half-way, the next one must not take the mail for finished.
             document = replace(
-                document, recipe="", work=replace(task, pending_parents=(*task.pending_parents, parent))
+                document, recipe="", work=replace(work, pending_parents=(*work.pending_parents, parent))
             )
-            await self.queue.put(document)
-            await self._prepare_attachments(document, parent, diff)
-            return
         await self.queue.put(document)
-        if task.known:
-            await self._prepare_attachments(document, None, diff)
+        if document.attachments or work.known:
+            await self._prepare_attachments(document, parents)
 
-    async def _prepare_attachments(
-        self, document: Prepared, parent: ParentDocument | None, diff: SourceDiff
-    ) -> None:
-        task = document.work
+    async def _prepare_attachments(self, document: Prepared, parents: tuple[ParentDocument, ...]) -> None:
+        work = document.work
         children = [
             WorkItem(
                 item,
-                task.batch,
-                parent_id=task.document_id,
+                work.batch,
+                parent_id=work.document_id,
                 parent_hash=document.content_hash,
-                pending_parents=(parent,) if parent else (),
+                pending_parents=parents,
             )
-            for item in attachment_items(document, task.document_id)
+            for item in attachment_items(document, work.document_id)
         ]
-        task.batch.waiting += len(children)
-        todo, current = await diff.compare(children)
-        for child in current:
-            await self.outcomes.record_unchanged(child)
-        await self._prepare_all(todo, diff)
-        if task.known:
-            # An earlier version may have brought what this one does not have any more.
-            await self._drop_children(document, {child.document_id for child in (*todo, *current)})
+        work.batch.waiting += len(children)
+        present = await self._prepare_changed(children)
+        if work.known:
+            # An earlier version may have had attachments that this one does not have any more.
+            await self._drop_children(document, keep=present)
 
-    async def _drop_children(self, document: Prepared, but: set[str]) -> None:
-        task = document.work
-        for child in await self.ledger.children(self.tenant, task.document_id):
-            if child in but:
+    async def _drop_children(self, document: Prepared, keep: set[str]) -> None:
+        work = document.work
+        for child in await self.ledger.children(self.tenant, work.document_id):
+            if child in keep:
                 continue
             async with self.ledger.transaction(self.tenant) as tx:
-                holds = task.batch.ticket is None or await tx.holds(task.batch.ticket)
-                live = await tx.live_contents(related_ids(task))
-                if holds and not is_overtaken(task, document.content_hash, live):
+                holds = work.batch.ticket is None or await tx.holds(work.batch.ticket)
+                live = await tx.live_contents(related_ids(work))
+                if holds and not is_overtaken(work, document.content_hash, live):
                     await tx.delete(child)
 
-    async def consume(self) -> None:
+    # EMBED, STORE, VERIFY
+
+    async def _consume(self) -> None:
         """Embed and store waves in order; the model gets the next one before it has finished the last."""
         flying: deque[asyncio.Task[None]] = deque()
         stored: asyncio.Task[None] | None = None
         try:
             while wave := await self.queue.next_wave():
-                stored = asyncio.create_task(self._embed_and_store(await self._mark_duplicates(wave), stored))
+                unique = await self._mark_duplicates(wave)
+                stored = asyncio.create_task(self._embed_store_verify(unique, stored))
                 flying.append(stored)
                 if len(flying) > IN_FLIGHT:
                     await flying.popleft()
@@ -303,27 +318,26 @@ class _Run:
             await asyncio.gather(*flying, return_exceptions=True)
 
     async def _mark_duplicates(self, wave: Sequence[Prepared]) -> list[Prepared]:
-        """The wave, what nearly equals another document marked or left out."""
+        """Return the wave with near duplicates of other documents marked or left out."""
         if self.preparer.near_duplicates == "off":
             return list(wave)
         live = await self.near_duplicates.load_candidates(wave)
         kept = []
         for document in wave:
-            task = document.work
-            other = self.near_duplicates.find_twin(document, live.get(task.document_id, {}))
-            # What is live already, or brings something of its own, is not left out.
-            alone = not (task.known or document.attachments)
-            if other and alone and self.preparer.near_duplicates == "skip":
-                await self.outcomes.record_duplicate(document, other.document_id)
+            work = document.work
+            twin = self.near_duplicates.find_twin(document, live.get(work.document_id, {}))
+            # A document that is live already, or brings attachments, is never left out.
+            can_skip = not (work.known or document.attachments)
+            if twin and can_skip and self.preparer.near_duplicates == "skip":
+                await self.outcomes.record_duplicate(document, twin.document_id)
                 continue
-            kept.append(mark_duplicate(document, other) if other else document)
+            kept.append(mark_duplicate(document, twin) if twin else document)
             self.near_duplicates.remember(kept[-1])
         return kept
 
-    async def _embed_and_store(self, wave: Sequence[Prepared], before: asyncio.Task[None] | None) -> None:
-        async with reserve_room(
-            self.gate, self.ledger, self.tenant, wave, self.outcomes.record_failure
-        ) as fitting:
+    async def _embed_store_verify(self, wave: Sequence[Prepared], before: asyncio.Task[None] | None) -> None:
+        refuse = self.outcomes.record_failure
+        async with reserve_room(self.gate, self.ledger, self.tenant, wave, refuse) as fitting:
             if not fitting:
                 if before:
                     await before
@@ -336,7 +350,7 @@ class _Run:
                 embedded = await self.embedder.ensure_current(fitting, embedded)
                 stored = await store(self.ledger, self.tenant, self.pinned.kb, fitting, embedded, self.report)
             except KbGone as error:
-                # Under its name there may be another kb by now: nothing of this run is to go there.
+                # There may be another kb of the same name by now, which gets nothing of this run.
                 self.gone.append(error)
                 for document in fitting:
                     await self.outcomes.record_failure(document.work, _kb_gone_failure(document.work, error))
@@ -346,11 +360,11 @@ class _Run:
         await self.verifier.check(self.tenant, self.pinned.kb, fitting, embedded, stored, self.report)
 
     async def _check_tenant(self) -> None:
-        # Under a name that was given away since, another tenant would be made, or written to.
+        # The name may belong to another tenant by now, or writing would create one.
         if await self.gate.write(self.tenant) != self.tenant_id:
             raise TenantGone(f"tenant '{self.tenant}' was renamed or deleted meanwhile")
 
 
-def _kb_gone_failure(task: WorkItem, error: KbGone) -> Failure:
-    task.batch.retryable = error.retryable
-    return failure_of(task.item.uri, error, f"{task.item.uri}: {error}")
+def _kb_gone_failure(work: WorkItem, error: KbGone) -> Failure:
+    work.batch.retryable = error.retryable
+    return failure_of(work.item.uri, error, f"{work.item.uri}: {error}")

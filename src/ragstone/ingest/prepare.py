@@ -22,8 +22,7 @@ from ragstone.ingest.extract import MAIL, ParseFile, PartStore, extract
 from ragstone.ingest.normalize import normalize
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.parsers.text.cleaning import printable
-from ragstone.ingest.report import StageTimes, note_stage
-from ragstone.ingest.work import WorkItem
+from ragstone.ingest.work import StageTimes, WorkItem
 from ragstone.language.analyzer import FINGERPRINT, analyze
 from ragstone.settings.tree import EnrichSettings
 
@@ -43,7 +42,7 @@ INHERITED = (
     "labels",
     "message_id",
 )
-"""What an attachment has from its mail; what it is about, it says itself."""
+"""Metadata that an attachment inherits from its mail; it has its own title and subject matter."""
 Summarize = Callable[[Parsed], Awaitable[str]]
 ChunkerFor = Callable[[str], Chunker]
 """The chunker for a source type or, for a kind of file that wants its own, for that kind."""
@@ -64,12 +63,12 @@ class Prepared:
     signature: bytes = b""
     bands: tuple[int, ...] = ()
     recipe_key: str = ""
-    """Names the content and the way: equal names mean equal chunks."""
+    """Names the content and the recipe: equal keys mean equal chunks."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrepareOptions:
-    """How documents are made: all that decides what becomes of the same bytes."""
+    """Everything that decides which chunks the same bytes become."""
 
     chunker_for: ChunkerFor
     model: str
@@ -81,12 +80,12 @@ class PrepareOptions:
 
 
 class Preparer:
-    """Turns items into chunks; knows when there is nothing to do."""
+    """Turns items into chunks, and knows when a document need not be made again."""
 
     def __init__(self, parse: ParseFile, options: PrepareOptions, summarize: Summarize | None = None) -> None:
         self._parse = parse
         self._options = options
-        # Chunkers may wait for the model, which may want the loop's own threads: these are apart from them.
+        # Apart from the loop's own threads: chunkers may wait for the model, which may need those.
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ragstone-prepare")
         self._summarize = summarize
         self.model = options.model
@@ -99,13 +98,13 @@ class Preparer:
                 cutting,
                 f"{ENRICH} {options.enrich.model_dump_json()}",
                 f"ocr={options.parsing.ocr} tables={options.parsing.tables}",
-                # What is only embedded with a model is its Space's business, and stays as it is when that changes.
+                # Chunks that are only embedded with a model stay as they are when the model changes.
                 options.model if any(word in cutting for word in CUT_BY_MEANING) else "",
             )
         )
 
     def is_current(self, item: Item, known: Document | None) -> bool:
-        """Whether the live version was made from this content in this way and lacks nothing."""
+        """Return whether the live version was made from this content by this recipe and lacks nothing."""
         return (
             known is not None
             and known.embedded
@@ -114,7 +113,7 @@ class Preparer:
         )
 
     def recipe(self, item: Item) -> str:
-        """Names the way this item is made into a document."""
+        """Return a name for the way this item is made into a document."""
         # A file that was only touched keeps its recipe; one with new metadata from its source does not.
         given = {
             key: value for key, value in item.metadata.items() if key not in ("modified_date", "scraped_date")
@@ -124,62 +123,64 @@ class Preparer:
         )[:32]
 
     async def prepare(self, work: WorkItem, parts: PartStore, times: StageTimes) -> Prepared:
-        """Extract the text, cut it, analyse it. Raises `ParseError` for what cannot be a document."""
+        """Extract, normalize, chunk and enrich. Raises `ParseError` for an item that cannot be a document."""
         parsed = await self._extract(work, parts, times)
         loop = asyncio.get_running_loop()
         prepared = await loop.run_in_executor(self._threads, self._cut, work, parsed, times)
         if self._summarize:
             with times.measure("enrich", 0):
                 summary = await self._summarize(prepared.parsed)
-            said = {"summary": summary} if summary else {}
-            prepared = replace(prepared, metadata=clean_metadata({**prepared.metadata, **said}))
+            stated = {"summary": summary} if summary else {}
+            prepared = replace(prepared, metadata=clean_metadata({**prepared.metadata, **stated}))
         return prepared
 
     async def outline(self, work: WorkItem, parts: PartStore, times: StageTimes) -> Prepared:
-        """What it would be made of, not cut and without what a model says. Raises as `prepare` does."""
+        """Prepare a document without chunks and without asking a model. Raises as `prepare` does."""
         parsed = await self._extract(work, parts, times)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._outline, work, parsed)
 
     async def _extract(self, work: WorkItem, parts: PartStore, times: StageTimes) -> Parsed:
-        note_stage(work, "extract")
+        work.note_stage("extract")
         with times.measure("extract"):
             return await extract(
                 work.item,
                 self._parse,
                 self._options.parsing,
                 parts,
-                lambda done, total: note_stage(work, "extract", pages=done, pages_total=total),
+                lambda done, total: work.note_stage("extract", pages=done, pages_total=total),
             )
 
     async def close(self) -> None:
-        """Let go of the threads; what they do still ends."""
+        """End the threads after their current work."""
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
 
     def _cut(self, work: WorkItem, parsed: Parsed, times: StageTimes) -> Prepared:
         item = work.item
-        note_stage(work, "normalize")
+        work.note_stage("normalize")
         with times.measure("normalize"):
-            normalized = normalize(item, parsed, detect=self._options.enrich.language)
-            parsed, metadata = normalized.parsed, normalized.metadata
-        note_stage(work, "chunk")
+            parsed = normalize(item, parsed, detect=self._options.enrich.language)
+        work.note_stage("chunk")
         with times.measure("chunk") as out:
             chunks = self._chunk(item, parsed)
             out.append(len(chunks))
-        note_stage(work, "enrich", chunks_total=len(chunks))
+        work.note_stage("enrich", chunks_total=len(chunks))
         with times.measure("enrich", len(chunks)):
             found = enrich(parsed, self._options.enrich)
             terms = tuple(" ".join(analyze(chunk.contextual)) for chunk in chunks)
             signed = signature(parsed.text) if self.near_duplicates != "off" else b""
         hashed, recipe = content_hash(item.content), self.recipe(item)
         return Prepared(
-            # What waits for the model need not be kept twice.
+            # While it waits for the model, a document does not keep its original in memory.
             work=replace(work, item=replace(item, content=b"")),
             content_hash=hashed,
             recipe=recipe,
             recipe_key=recipe_key(hashed, recipe),
             parsed=replace(parsed, attachments=()),
-            metadata=clean_metadata({**found, **_without_symbols(metadata)}),
+            # Symbols are for the chunker only.
+            metadata=clean_metadata(
+                {**found, **{key: value for key, value in parsed.metadata.items() if key != "symbols"}}
+            ),
             chunks=chunks,
             terms=terms,
             attachments=parsed.attachments,
@@ -188,13 +189,12 @@ class Preparer:
         )
 
     def _outline(self, work: WorkItem, parsed: Parsed) -> Prepared:
-        normalized = normalize(work.item, parsed, detect=False)
-        parsed = normalized.parsed
+        parsed = normalize(work.item, parsed, detect=False)
         if not parsed.text.strip():
             raise NoTextSeen(f"{work.item.uri} holds no text")
         signed = signature(parsed.text) if self.near_duplicates == "skip" else b""
         return Prepared(
-            *(replace(work, item=replace(work.item, content=b"")), "", "", parsed, normalized.metadata),
+            *(replace(work, item=replace(work.item, content=b"")), "", "", parsed, parsed.metadata),
             chunks=(),
             terms=(),
             attachments=parsed.attachments,
@@ -215,36 +215,31 @@ class Preparer:
         return chunks
 
 
-def _without_symbols(metadata: Metadata) -> Metadata:
-    """Without what only the chunker needed."""
-    return {key: value for key, value in metadata.items() if key != "symbols"}
-
-
 def chunking_kind(item: Item, parsed: Parsed) -> str:
-    """What a document is to be cut as: source code and mail by what they are, others by where they come from."""
+    """Return the kind that selects the chunker: `code` or `email` by the content, else the source type."""
     if parsed.media_type == MAIL:
         return "email"
     if parsed.blocks and all(block.kind == "code" for block in parsed.blocks):
         return "code"
     source_type: Json = item.metadata.get("source_type", "")
     if source_type == "email":
-        return "files"  # it came with a mail, and is none
+        return "files"  # an attachment
     return source_type if isinstance(source_type, str) else ""
 
 
 def recipe_key(hashed: str, recipe: str) -> str:
-    """Names content together with the way a document is made of it."""
+    """Return a name for content together with the recipe of its document."""
     return content_hash(f"{hashed}|{recipe}")[:32]
 
 
 def find_unusable(item: Item) -> Failure | None:
-    """Why an item cannot be a document of its own whatever it holds; None when it can."""
+    """Return why an item cannot be a document, whatever its content; None if it can."""
     for what, value in (("source", item.source), ("external id", item.external_id), ("uri", item.uri)):
         problem = "" if value else "is missing"
         if value.encode("utf-8", "replace").decode() != value:
             problem = "is not valid Unicode"
         if "\x00" in value:
-            problem = "holds a NUL character"  # which not every database can keep
+            problem = "holds a NUL character"  # not every database can store it
         if problem:
             shown = printable(item.uri or item.external_id)
             return Failure(shown, "invalid_input", f"the {what} of '{shown}' {problem}")
@@ -252,25 +247,25 @@ def find_unusable(item: Item) -> Failure | None:
 
 
 def defect_failure(uri: str, error: Exception) -> Failure:
-    """What is said of a document that showed a defect of ours; the log has it whole."""
-    logger.error("%s could not be prepared", uri, exc_info=error)
+    """Return the failure of a document that raised an unexpected error, and log the error."""
+    logger.error("cannot prepare %s", uri, exc_info=error)
     return Failure(uri, "internal", f"{uri} met a defect: {type(error).__name__}: {error!s:.200}")
 
 
 def attachment_items(parent: Prepared, parent_id: str) -> list[Item]:
-    """The items that a document's attachments are: each says what it came in with."""
+    """Return the attachments of a document as items that name their parent."""
     item = parent.work.item
     given = {key: parent.metadata[key] for key in INHERITED if key in parent.metadata}
     return [
         Item(
             source=item.source,
-            external_id=f"{item.external_id}#{number}:{one.name}",
-            uri=f"{item.uri}#{one.name}",
-            content=one.content,
-            metadata={**given, "filename": one.name, "parent_doc_id": parent_id, "attachment": True},
+            external_id=f"{item.external_id}#{number}:{attachment.name}",
+            uri=f"{item.uri}#{attachment.name}",
+            content=attachment.content,
+            metadata={**given, "filename": attachment.name, "parent_doc_id": parent_id, "attachment": True},
             modified_at=item.modified_at,
-            media_type=one.media_type,
+            media_type=attachment.media_type,
             read=item.read,
         )
-        for number, one in enumerate(parent.attachments, start=1)
+        for number, attachment in enumerate(parent.attachments, start=1)
     ]

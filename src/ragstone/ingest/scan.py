@@ -1,4 +1,4 @@
-"""An optional malware scanner: a command of the operator's that sees every file before a parser does."""
+"""Run the operator's malware scanner on every file before a parser reads it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def scan(command: Sequence[str], content: bytes, name: str) -> None:
         await asyncio.to_thread(_write, copy, content)
         process = await _start((*command, str(copy)))
         try:
-            said, _ = await asyncio.wait_for(process.communicate(), SECONDS)
+            output, _ = await asyncio.wait_for(process.communicate(), SECONDS)
         except TimeoutError:
             await _end(process)
             raise MalwareFound(f"{name} was not scanned within {SECONDS:.0f} s") from None
@@ -37,12 +37,12 @@ async def scan(command: Sequence[str], content: bytes, name: str) -> None:
             await _end(process)
             raise
     if process.returncode:
-        words = printable(" ".join(said.decode("utf-8", "replace").replace(str(copy), name).split()))
+        words = printable(" ".join(output.decode("utf-8", "replace").replace(str(copy), name).split()))
         raise MalwareFound(f"{name} was refused by the malware scanner: {words or process.returncode}")
 
 
 async def _start(command: Sequence[str]) -> asyncio.subprocess.Process:
-    """Start the scanner; if the scan is called off meanwhile, it is ended with all that it started so far."""
+    """Start the scanner; if the scan is cancelled before it has started, kill it with all that it started."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *command,
@@ -66,7 +66,7 @@ async def _start(command: Sequence[str]) -> asyncio.subprocess.Process:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill the scanner and whatever it started: as long as one of them holds its output it counts as running."""
+    """Kill the scanner and its children: as long as one of them holds its output it counts as running."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()

@@ -1,20 +1,80 @@
-"""STORE: a wave of documents becomes visible, each whole or not at all, and jobs end in the same transaction."""
+"""STORE: a wave of documents goes live, each whole or not at all, and jobs end in the same transaction."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from ragstone.core.clock import Reading
-from ragstone.core.errors import NotFoundError, RagstoneError
+from ragstone.core.errors import NotFoundError, QuotaExceeded, RagstoneError
 from ragstone.core.jobs import JobProgress, Ticket
 from ragstone.core.ledger import Ledger, Transaction
-from ragstone.core.types import Failure, KnowledgeBase, Matrix, NewVersion
+from ragstone.core.tenants import Admission
+from ragstone.core.types import Failure, KnowledgeBase, Matrix, NewVersion, failure_of
 from ragstone.ingest.diff import is_later, is_overtaken, outdated_jobs, overtaken_failure, related_ids
 from ragstone.ingest.embed import Embedded
 from ragstone.ingest.prepare import Prepared
-from ragstone.ingest.report import RunReport
+from ragstone.ingest.work import RunReport, WorkItem
+
+Refuse = Callable[[WorkItem, Failure], Awaitable[None]]
+"""Ends a document that exceeds a quota."""
+
+
+async def check_room(gate: Admission, tenant: str, work: WorkItem) -> None:
+    """Raise `QuotaExceeded` for a new document that cannot be stored, whatever its size."""
+    try:
+        await gate.expect(tenant, documents=0 if work.known else 1)
+    except QuotaExceeded as error:
+        raise _name_document(work, error) from error
+
+
+@asynccontextmanager
+async def reserve_room(
+    gate: Admission, ledger: Ledger, tenant: str, wave: Sequence[Prepared], refuse: Refuse
+) -> AsyncIterator[list[Prepared]]:
+    """Yield the documents of a wave that fit the quotas, and reserve room while the block runs; refuse the others."""
+    if not await gate.is_limited(tenant):
+        yield list(wave)
+        return
+    async with AsyncExitStack() as reserved:
+        try:
+            await reserved.enter_async_context(await _room(gate, ledger, tenant, wave))
+            fitting = list(wave)
+        except QuotaExceeded:
+            fitting = []
+            for document in wave:
+                try:
+                    await reserved.enter_async_context(await _room(gate, ledger, tenant, [document]))
+                except QuotaExceeded as error:
+                    refused = _name_document(document.work, error)
+                    await refuse(document.work, failure_of(document.work.item.uri, refused))
+                else:
+                    fitting.append(document)
+        yield fitting
+
+
+async def _room(
+    gate: Admission, ledger: Ledger, tenant: str, documents: Sequence[Prepared]
+) -> AbstractAsyncContextManager[None]:
+    chunks = 0
+    for document in documents:
+        before = await ledger.document(tenant, document.work.document_id) if document.work.known else None
+        chunks += max(0, len(document.chunks) - (before.chunks if before else 0))
+    return gate.taking_in(
+        tenant,
+        documents=sum(not document.work.known for document in documents),
+        chunks=chunks,
+        # For a moment both versions of a document exist, so the one that is replaced makes no room.
+        size=sum(len(document.parsed.text.encode("utf-8", "replace")) for document in documents),
+    )
+
+
+def _name_document(work: WorkItem, error: QuotaExceeded) -> QuotaExceeded:
+    return QuotaExceeded(
+        f"{work.item.uri}: {error}", hint=error.hint, remedy=error.remedy, retry_after=error.retry_after
+    )
 
 
 async def store(
@@ -25,19 +85,27 @@ async def store(
     embedded: Embedded,
     report: RunReport,
 ) -> list[Prepared]:
-    """Write a wave; the documents that are live now. Left out is what was deleted, cancelled or overtaken meanwhile."""
+    """Write a wave and return the documents that are live now.
+
+    Documents that were deleted, cancelled or read again since are left out.
+    """
     with report.times.measure("store", len(wave)) as out:
         ahead = await _stage_ahead(ledger, tenant, kb, wave, embedded, report) if ledger.mirrored else None
         async with ledger.transaction(tenant) as tx:
-            live = await tx.live_contents([one for document in wave for one in related_ids(document.work)])
-            late = [one for one in wave if is_overtaken(one.work, one.content_hash, live)]
+            live = await tx.live_contents(
+                [identity for document in wave for identity in related_ids(document.work)]
+            )
+            late = [document for document in wave if is_overtaken(document.work, document.content_hash, live)]
             wanted = await _select_wanted(tx, _without(late, wave))
-            stored = await _activate_left(tx, ahead, wave, wanted) if ahead else []
+            stored = await _activate_staged(tx, ahead, wave, wanted) if ahead else []
             fresh = _without(stored, wanted)
             if ahead:
-                # What was read before and went live meanwhile has taken away what was staged.
-                fresh = [one for one in fresh if is_later(one.work, live)]
-            stored += await _store_at_once(tx, kb, wave, fresh, embedded, report)
+                # A version that went live since was read earlier, and has replaced the staged one.
+                fresh = [document for document in fresh if is_later(document.work, live)]
+            if fresh:
+                staged = await _stage(tx, kb, wave, fresh, embedded, report)
+                await tx.activate_all(staged.kb, staged.versions_of(fresh))
+            stored += fresh
             await tx.supersede(_find_outdated_jobs(stored, late))
             await tx.complete_all(_finished_jobs(wave))
         out.append(len(stored))
@@ -48,7 +116,7 @@ async def store(
 def _count(
     stored: Sequence[Prepared], late: Sequence[Prepared], wave: Sequence[Prepared], report: RunReport
 ) -> None:
-    """Say of each document of a wave what became of it."""
+    """Record the outcome of each document of a wave."""
     for document in wave:
         document.work.batch.waiting -= 1
     for document in stored:
@@ -62,43 +130,32 @@ def _count(
 
 
 def _find_outdated_jobs(stored: Sequence[Prepared], late: Sequence[Prepared]) -> dict[str, Reading | None]:
-    """Jobs that would make of a document what it was before."""
-    waiting = {one.work.waiting_job: one.work.read for one in stored if one.work.waiting_job}
-    return {**waiting, **outdated_jobs(one.work for one in late)}
+    """Return the jobs that would bring back older content of a document."""
+    work_items = [document.work for document in stored]
+    waiting = {work.waiting_job: work.read for work in work_items if work.waiting_job}
+    return {**waiting, **outdated_jobs(document.work for document in late)}
 
 
-def _without(some: Sequence[Prepared], wave: Sequence[Prepared]) -> list[Prepared]:
-    """A wave but for some of it."""
-    left_out = {id(document) for document in some}
+def _without(excluded: Sequence[Prepared], wave: Sequence[Prepared]) -> list[Prepared]:
+    left_out = {id(document) for document in excluded}
     return [document for document in wave if id(document) not in left_out]
 
 
 @dataclass(frozen=True, slots=True)
 class _Staged:
-    """Versions that are written and that nobody sees yet."""
+    """Versions that are written and not visible yet."""
 
     kb: KnowledgeBase
     numbers: Mapping[int, int]
     """Version numbers by the identity of the prepared document."""
 
-    def versions_of(self, wanted: Sequence[Prepared]) -> list[tuple[str, int]]:
-        """Document id and version number of those that are still wanted."""
-        return [(one.work.document_id, self.numbers[id(one)]) for one in wanted if id(one) in self.numbers]
-
-
-async def _store_at_once(
-    tx: Transaction,
-    kb: KnowledgeBase,
-    wave: Sequence[Prepared],
-    wanted: list[Prepared],
-    embedded: Embedded,
-    report: RunReport,
-) -> list[Prepared]:
-    """Write and show in one transaction; what is live now."""
-    if wanted:
-        staged = await _stage(tx, kb, wave, wanted, embedded, report)
-        await tx.activate_all(staged.kb, staged.versions_of(wanted))
-    return wanted
+    def versions_of(self, documents: Sequence[Prepared]) -> list[tuple[str, int]]:
+        """Return document id and version number of those that are staged."""
+        return [
+            (document.work.document_id, self.numbers[id(document)])
+            for document in documents
+            if id(document) in self.numbers
+        ]
 
 
 async def _stage_ahead(
@@ -109,7 +166,7 @@ async def _stage_ahead(
     embedded: Embedded,
     report: RunReport,
 ) -> _Staged:
-    """What goes live in one place goes live in all: an index elsewhere has it before anyone can ask for it."""
+    """Stage a wave and send it to an external index, so that it goes live there and here at once."""
     async with ledger.transaction(tenant) as tx:
         wanted = await _select_wanted(tx, wave)
         staged = await _stage(tx, kb, wave, wanted, embedded, report)
@@ -123,10 +180,10 @@ async def _stage_ahead(
     return staged
 
 
-async def _activate_left(
+async def _activate_staged(
     tx: Transaction, staged: _Staged, wave: Sequence[Prepared], wanted: Sequence[Prepared]
 ) -> list[Prepared]:
-    """Make live what is wanted and still there, and remove the rest; what is live now."""
+    """Activate the staged documents that are wanted, discard the rest, and return those that are live now."""
     live: list[Prepared] = []
     for document in wanted:
         for version in staged.versions_of([document]):
@@ -169,14 +226,16 @@ async def _stage(
         start = end
     numbers = await tx.stage_all(kb, list(versions.values()))
     if foreign is not None:
-        # Should the kb be moved back, they are where they belong; until then nobody looks there.
-        staged = [(one.document_id, number) for one, number in zip(versions.values(), numbers, strict=True)]
+        # Kept in the Space of their own model, which is searched again only if the kb is moved back.
+        staged = [
+            (version.document_id, number) for version, number in zip(versions.values(), numbers, strict=True)
+        ]
         await tx.keep_vectors(kb, embedded.model, staged, [foreign[part] for part in rows])
     return _Staged(kb, dict(zip(versions, numbers, strict=True)))
 
 
 async def _select_wanted(tx: Transaction, wave: Sequence[Prepared]) -> list[Prepared]:
-    """Not what somebody else has by now. What existed when it was read and does not now must not come back."""
+    """Return the documents of jobs that are still held, without those deleted since they were read."""
     work_items = [document.work for document in wave]
     held = await tx.holding([work.batch.ticket for work in work_items if work.batch.ticket])
     needed = [work.document_id for work in work_items if work.known] + [work.parent_id for work in work_items]
@@ -195,7 +254,7 @@ async def _select_wanted(tx: Transaction, wave: Sequence[Prepared]) -> list[Prep
 
 
 def _finished_jobs(wave: Sequence[Prepared]) -> dict[Ticket, JobProgress]:
-    """Whoever stores the last documents of a job ends it."""
+    """Return the final progress of the jobs whose last documents are in this wave."""
     batches = {id(document.work.batch): document.work.batch for document in wave}.values()
     here = Counter(id(document.work.batch) for document in wave)
     return {

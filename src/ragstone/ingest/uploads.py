@@ -1,4 +1,4 @@
-"""What may be uploaded: checked before anything is kept."""
+"""Check uploads before anything is stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONTAINERS = frozenset({".zip", ".mbox"})
 
 
 def check_external_id(external_id: str) -> str:
-    """What an upload is to be known as. Raises for what only a file inside another upload may be called."""
+    """Return the external id of an upload. Raises for one that belongs to a file inside another upload."""
     if _INSIDE.search(external_id):
         raise InputError(
             f"the external id {printable(external_id)!r} is of a file in an archive or of an attachment",
@@ -27,7 +27,8 @@ def check_external_id(external_id: str) -> str:
 
 
 def check_upload(content: bytes, filename: str, file_mb: int, types: Sequence[str] = ()) -> str:
-    """The name a file goes by: its own without folders. Raises for what no parser would take."""
+    """Return the name of a file without folders. Raises for a file that no parser would take."""
+
     name = PurePosixPath(filename.replace("\\", "/")).name.replace("\0", "").strip()
     if name in ("", ".", ".."):
         raise InputError(f"{printable(filename)!r} is no file name", hint="give the file's own name")

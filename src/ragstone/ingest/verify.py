@@ -1,4 +1,4 @@
-"""VERIFY: what was stored is asked for, by its own words and by its own vector."""
+"""VERIFY: search for what was stored, by its own words and by its own vector."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ragstone.core.protocols import LexicalIndex, VectorIndex
 from ragstone.core.types import Candidate, KnowledgeBase, Matrix
 from ragstone.ingest.embed import Embedded
 from ragstone.ingest.prepare import Prepared
-from ragstone.ingest.report import RunReport
+from ragstone.ingest.work import RunReport
 from ragstone.language.analyzer import analyze
 
 VERIFIED_PER_WAVE = 2
@@ -31,7 +31,7 @@ class Verifier:
     async def problems(
         self, tenant: str, kb: KnowledgeBase, document: Prepared, vectors: Matrix | None
     ) -> list[str]:
-        """Why a document that was just stored cannot be found; empty when it can."""
+        """Return the reasons why a document that was just stored cannot be found; empty when it can."""
         problems = []
         sample = max(range(len(document.chunks)), key=lambda index: len(document.chunks[index].text))
         where = parse_filter({"document_id": document.work.document_id})
@@ -62,7 +62,7 @@ class Verifier:
         stored: Sequence[Prepared],
         report: RunReport,
     ) -> None:
-        """Ask for some of what a wave has stored: all of a single upload, a sample of a batch."""
+        """Search for some of what a wave has stored: all of a single upload, a sample of a batch."""
         kb = await self._ledger.kb(tenant, opened.name)
         if kb is None or kb.id != opened.id:
             return
@@ -80,7 +80,8 @@ class Verifier:
                 start = end
 
     async def _report(self, tenant: str, document: Prepared, problem: str, report: RunReport) -> None:
-        # Deleted or replaced since it was stored, it is rightly not found.
+        # A document that was deleted or replaced since is rightly not found.
+
         live = await self._ledger.document(tenant, document.work.document_id)
         if live and live.content_hash == document.content_hash:
             report.degraded[f"verify: {document.work.item.uri}: {problem}"] = None

@@ -1,15 +1,19 @@
-"""Units of work: items, batches and parent documents of one kb."""
+"""The documents of a run while they are worked on, their progress, and the counts of what became of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.clock import Reading
 from ragstone.core.errors import kb_gone
-from ragstone.core.jobs import JobProgress, Ticket
+from ragstone.core.jobs import STAGES, JobProgress, Ticket
 from ragstone.core.ledger import Ledger
-from ragstone.core.types import SKIPPED, Failure, Item, KnowledgeBase
+from ragstone.core.types import SKIPPED, Chunk, Failure, IngestReport, Item, KnowledgeBase, Stage, Stats
+from ragstone.settings.tree import LimitSettings
 
 MOST_REMARKS = 20
 Watch = Callable[[str, str, int, int], None]
@@ -20,26 +24,26 @@ Watch = Callable[[str, str, int, int], None]
 class JobBatch:
     """The documents of one job: a mail and its attachments, an archive and its members, most often just one.
 
-    The job has ended when all of them have; whoever stores the last one ends it in the same transaction.
+    The job has ended when all of them have; the transaction that stores the last one ends it.
     """
 
     ticket: Ticket | None = None
     waiting: int = 1
-    """Tasks that have not ended, and one more while tasks may still be added."""
+    """Documents that have not ended, and one more while documents may still be added."""
     stored: int = 0
     failures: list[Failure] = field(default_factory=list)
     skipped: list[Failure] = field(default_factory=list)
-    """What is no failure and no document either."""
+    """Items that are neither failures nor documents."""
     retryable: bool = False
     last_attempt: bool = False
-    """Whether a failure that may pass is final this time."""
+    """True if a temporary failure is final this time."""
     remarks: list[str] = field(default_factory=list)
-    """What somebody should know although the job completed."""
+    """Warnings to show although the job completed."""
     members: set[str] = field(default_factory=set)
     """Documents that are in the archive that this job is about."""
     progress: JobProgress = field(default_factory=JobProgress)
     watch: Watch | None = None
-    """Is told how far its documents are, where no job is there to tell."""
+    """Called with the progress of documents that belong to no job."""
 
     @property
     def has_ended(self) -> bool:
@@ -47,16 +51,16 @@ class JobBatch:
 
     @property
     def is_good(self) -> bool:
-        """Whether something came of it, or nothing was to."""
+        """Return whether something was stored, or everything was skipped on purpose."""
         return bool(self.stored or (self.skipped and not self.failures))
 
     def fail(self, failure: Failure) -> None:
-        """Note what became of one of its documents."""
+        """Record a document that failed or was skipped."""
         (self.skipped if failure.code == SKIPPED else self.failures).append(failure)
 
     def final_progress(self) -> JobProgress:
-        """Progress at the end, with what should be known."""
-        told = [failure.error for failure in (*self.failures, *self.skipped)] + self.remarks
+        """Return the progress of a finished job, with its remarks."""
+        remarks = [failure.error for failure in (*self.failures, *self.skipped)] + self.remarks
         return replace(
             self.progress,
             stage="verify",
@@ -64,13 +68,13 @@ class JobBatch:
             chunks=self.progress.chunks_total,
             percent=100,
             eta_seconds=0.0,
-            remarks=tuple(dict.fromkeys(told))[:MOST_REMARKS],
+            remarks=tuple(dict.fromkeys(remarks))[:MOST_REMARKS],
         )
 
 
 @dataclass(slots=True)
 class ParentDocument:
-    """A document and what came in with it. Until all of it is there, the document counts as unfinished."""
+    """A document that brought attachments. It counts as unfinished until all of them have ended."""
 
     document_id: str
     content_hash: str
@@ -86,34 +90,266 @@ class WorkItem:
     batch: JobBatch
     document_id: str = ""
     known: bool = False
-    """Whether an earlier version of it is live."""
+    """True if an earlier version of it is live."""
     parent_id: str = ""
     parent_hash: str = ""
-    """Of the content that it was in."""
+    """Content hash of the document that it came in with."""
     waiting_job: str = ""
-    """That was to make the document from what was there before: this takes its place."""
+    """A queued job for older content of the same document, which this one replaces."""
     pending_parents: tuple[ParentDocument, ...] = ()
-    """Those it belongs to: that of its parent, and its own if it brings something itself."""
+    """Its parent, and itself if it brings attachments."""
 
     @property
     def read(self) -> Reading:
-        """When its content was read."""
+        """Return when its content was read."""
         return self.item.read or Reading()
+
+    def note_stage(self, stage: str, **counts: int) -> None:
+        """Record its progress: for the next heartbeat of its job, or for `watch` at once when it has no job."""
+        batch = self.batch
+        if batch.ticket is None:
+            for what in ("pages", "chunks"):
+                if batch.watch and what in counts:
+                    batch.watch(self.item.uri, stage, counts[what], counts[f"{what}_total"])
+            return
+        # Of several documents of one job the furthest is shown, so that its progress never falls.
+        before = batch.progress
+        after = replace(
+            before,
+            stage=stage,
+            pages=counts.get("pages", before.pages),
+            pages_total=counts.get("pages_total", before.pages_total),
+            chunks=counts.get("chunks", before.chunks),
+            chunks_total=counts.get("chunks_total", before.chunks_total),
+        )
+        batch.progress = replace(after, percent=max(before.percent, _percent(after)))
+
+
+def _percent(progress: JobProgress) -> int:
+    """Return how far a document is: extracting is the first fifth of the way, embedding most of the rest."""
+    match progress.stage:
+        case "fetch":
+            return 0
+        case "extract":
+            return round(20 * progress.pages / progress.pages_total) if progress.pages_total else 5
+        case "normalize" | "chunk" | "enrich":
+            return 20
+        case "embed":
+            return 20 + (round(70 * progress.chunks / progress.chunks_total) if progress.chunks_total else 0)
+        case _:
+            return 90
 
 
 @dataclass(frozen=True, slots=True)
 class PinnedKb:
-    """Where documents of a run go."""
+    """The kb that a run writes to, as it was when the run began."""
 
     ledger: Ledger
     tenant: str
     kb: KnowledgeBase
-    """As it was when the run began."""
 
     async def current(self) -> KnowledgeBase:
-        """The kb as it is now; `KbGone` when it was renamed or deleted."""
+        """Return the kb as it is now; raise `KbGone` if it was renamed or deleted."""
         found = await self.ledger.kb(self.tenant, self.kb.name)
         if found is None or found.id != self.kb.id:
             names = {kb.id: kb.name for kb in await self.ledger.kbs(self.tenant)}
             raise kb_gone(self.kb.name, names.get(self.kb.id))
         return found
+
+
+@dataclass
+class ChunkSizes:
+    """The chunks of a run that are out of bounds; a bound of 0 is no bound."""
+
+    least: int = 0
+    most: int = 0
+    small: int = 0
+    alone: int = 0
+    """Small chunks that are all of their document."""
+    large: list[str] = field(default_factory=list)
+    """One line for each document that has too large chunks."""
+
+    @classmethod
+    def from_limits(cls, limits: LimitSettings) -> ChunkSizes:
+        return cls(limits.chunk_tokens_least, limits.chunk_tokens_most)
+
+    def add(self, uri: str, chunks: Sequence[Chunk]) -> list[str]:
+        """Count the chunks of a document and return its remarks. A document of one small chunk gets none."""
+        small = sum(chunk.tokens < self.least for chunk in chunks)
+        large = sum(chunk.tokens > self.most for chunk in chunks) if self.most else 0
+        remarks = []
+        if large:
+            remarks.append(f"{_chunks(large)} over {self.most:,} tokens")
+            self.large.append(f"{uri}: {remarks[0]}")
+        if small and len(chunks) > 1:
+            remarks.append(f"{_chunks(small)} under {self.least:,} tokens")
+        self.small += small
+        self.alone += small if len(chunks) == 1 else 0
+        return remarks
+
+    def warnings(self) -> list[str]:
+        """Return the warnings of the run. Small chunks are only counted: most documents end with one."""
+        if not self.small:
+            return self.large
+        whole = f", {self.alone:,} of them whole documents" if self.alone else ""
+        return [*self.large, f"{_chunks(self.small)} under {self.least:,} tokens{whole}"]
+
+
+def _chunks(count: int) -> str:
+    return "1 chunk is" if count == 1 else f"{count:,} chunks are"
+
+
+class StageTimes:
+    """Milliseconds, inputs and outputs of each stage. Stages overlap, so their sum exceeds the elapsed time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: dict[str, tuple[float, int, int]] = {}
+
+    @contextmanager
+    def measure(self, stage: str, entered: int = 1) -> Iterator[list[int]]:
+        """Time a block; the block appends its outputs to the list, or else they count as many as its inputs."""
+        left: list[int] = []
+        started = time.perf_counter()
+        ended = False
+        try:
+            yield left
+            ended = True
+        finally:
+            spent = (time.perf_counter() - started) * 1000
+            with self._lock:
+                ms, before_in, before_out = self._seen.get(stage, (0.0, 0, 0))
+                out = (sum(left) if left else entered) if ended else 0
+                self._seen[stage] = (ms + spent, before_in + entered, before_out + out)
+
+    def stages(self) -> tuple[Stage, ...]:
+        """Return all stages that ran, in their order."""
+        with self._lock:
+            return tuple(
+                Stage(name, round(self._seen[name][0], 1), *self._seen[name][1:])
+                for name in STAGES
+                if name in self._seen
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Progress of a run; `document` has just ended, or is a long one that is at `stage`."""
+
+    done: int
+    chunks: int
+    failed: int
+    document: str
+    stage: str = ""
+    part: int = 0
+    """Pages that are extracted or chunks that are embedded, out of `parts`."""
+    parts: int = 0
+
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass
+class RunReport:
+    """The counts of a run while it goes on."""
+
+    on_progress: OnProgress | None = None
+    started: float = field(default_factory=time.perf_counter)
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    moved: int = 0
+    duplicates: int = 0
+    chunks: int = 0
+    skipped_chunks: int = 0
+    skipped: list[Failure] = field(default_factory=list)
+    failed: list[Failure] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    degraded: dict[str, None] = field(default_factory=dict)
+    times: StageTimes = field(default_factory=StageTimes)
+    sizes: ChunkSizes = field(default_factory=ChunkSizes)
+
+    def note_progress(self, uri: str, stage: str = "", part: int = 0, parts: int = 0) -> None:
+        """Tell the caller how far a long document is; without a stage, that a document has ended."""
+        if self.on_progress:
+            done = self.added + self.updated + self.unchanged + self.duplicates
+            done += len(self.failed) + len(self.skipped)
+            self.on_progress(Progress(done, self.chunks, len(self.failed), uri, stage, part, parts))
+
+    def note_foreign_model(self, model: str, space: str) -> None:
+        """Record that vectors of a fallback model were kept out of a Space of another model (C-07)."""
+        self.degraded[f"embedding: {model} answered, but this index is of {space}"] = None
+
+    def add_failure(self, failure: Failure) -> None:
+        """Count a document that failed or was skipped."""
+        (self.skipped if failure.code == SKIPPED else self.failed).append(failure)
+        self.note_progress(failure.uri)
+
+    def finish(self, stats: Stats) -> IngestReport:
+        """Return the report of the run, with the totals of its kb."""
+        return IngestReport(
+            added=self.added,
+            updated=self.updated,
+            unchanged=self.unchanged,
+            failed=tuple(self.failed),
+            documents=stats.documents,
+            chunks=stats.chunks,
+            seconds=round(time.perf_counter() - self.started, 3),
+            warnings=(*self.warnings, *self.sizes.warnings(), *describe_skipped(self.skipped)),
+            skipped_chunks=self.skipped_chunks,
+            degraded=tuple(self.degraded),
+            removed=self.removed,
+            moved=self.moved,
+            duplicates=self.duplicates,
+            skipped=len(self.skipped),
+            stages=self.times.stages(),
+        )
+
+
+def describe_skipped(skipped: Sequence[Failure]) -> list[str]:
+    """Return one line for each reason that pictures were skipped for, naming the first of them."""
+    uris: dict[str, list[str]] = {}
+    for failure in skipped:
+        uris.setdefault(failure.error, []).append(failure.uri)
+    return [
+        f"{names[0]}{f' and {len(names) - 1:,} more' if len(names) > 1 else ''} skipped: {error}"
+        for error, names in uris.items()
+    ]
+
+
+def merge_reports(first: IngestReport, second: IngestReport) -> IngestReport:
+    """Return two runs as one; what the kb holds is what it holds after the second."""
+    return replace(
+        second,
+        added=first.added + second.added,
+        updated=first.updated + second.updated,
+        unchanged=first.unchanged + second.unchanged,
+        failed=(*first.failed, *second.failed),
+        seconds=round(first.seconds + second.seconds, 3),
+        warnings=(*first.warnings, *second.warnings),
+        skipped_chunks=first.skipped_chunks + second.skipped_chunks,
+        degraded=tuple(dict.fromkeys((*first.degraded, *second.degraded))),
+        removed=first.removed + second.removed,
+        moved=first.moved + second.moved,
+        duplicates=first.duplicates + second.duplicates,
+        skipped=first.skipped + second.skipped,
+        stages=_sum_stages(first.stages, second.stages),
+    )
+
+
+def _sum_stages(first: Sequence[Stage], second: Sequence[Stage]) -> tuple[Stage, ...]:
+    stages = {stage.stage: stage for stage in first}
+    for stage in second:
+        before = stages.get(stage.stage)
+        stages[stage.stage] = stage if before is None else _add_stage(before, stage)
+    return tuple(stages.values())
+
+
+def _add_stage(stage: Stage, other: Stage) -> Stage:
+    return replace(
+        stage,
+        ms=round(stage.ms + other.ms, 1),
+        entered=stage.entered + other.entered,
+        left=stage.left + other.left,
+    )

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.progress import Progress as Bars
 
-from ragstone.ingest.report import Progress
 from ragstone.ingest.sources.files.source import count_files
+from ragstone.ingest.work import Progress
 from ragstone.serve.cli.render.progress import IngestBars
 
 if TYPE_CHECKING:

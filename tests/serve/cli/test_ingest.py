@@ -14,7 +14,7 @@ from tests.doubles.web import Reply, WebDouble, html
 from ragstone.core.errors import ModelError
 from ragstone.core.jobs import STAGES
 from ragstone.core.types import Failure, IngestReport, Stage
-from ragstone.ingest.report import Progress, merge_reports
+from ragstone.ingest.work import Progress, merge_reports
 from ragstone.serve.cli.render.progress import IngestBars
 from ragstone.testing.fakes import FakeEmbedder
 

@@ -14,8 +14,8 @@ from ragstone.ingest.parsers.dispatch import parse
 from ragstone.ingest.parsers.options import ParseOptions
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import PrepareOptions, Preparer
-from ragstone.ingest.report import Progress
 from ragstone.ingest.verify import Verifier
+from ragstone.ingest.work import Progress
 from ragstone.settings.tree import ChunkingSettings, EnrichSettings, LimitSettings
 from ragstone.stores.index_cache import Residents
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger

@@ -9,7 +9,7 @@ import pytest
 
 from ragstone import Item, Settings, open_engine
 from ragstone.core.types import Chunk
-from ragstone.ingest.report import ChunkSizes
+from ragstone.ingest.work import ChunkSizes
 from ragstone.settings.load import load_settings
 from ragstone.settings.tree import LimitSettings
 from ragstone.testing.fakes import FakeEmbedder

@@ -9,7 +9,7 @@ import pytest
 from ragstone.core.errors import InputError
 from ragstone.core.types import Item, Parsed
 from ragstone.ingest.extract import plain_text
-from ragstone.ingest.normalize import Normalized, normalize
+from ragstone.ingest.normalize import normalize
 from ragstone.ingest.parsers.draft import Draft, broken_rules
 from ragstone.ingest.parsers.text.markdown import parse_markdown
 from ragstone.ingest.parsers.web.html import parse_html
@@ -63,8 +63,8 @@ def test_a_web_page_says_what_it_is() -> None:
 def test_the_parsed_document_carries_the_same_and_is_otherwise_untouched() -> None:
     before = parsed(title="Stated")
     normalized = normalize(ITEM, before)
-    assert normalized == Normalized(replace(before, metadata=normalized.metadata), normalized.metadata)
-    assert broken_rules(normalized.parsed) == []
+    assert normalized == replace(before, metadata=normalized.metadata)
+    assert broken_rules(normalized) == []
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_the_parsed_document_carries_the_same_and_is_otherwise_untouched() -> No
 )
 def test_the_title_is_the_source_s_then_the_file_s_then_the_name(given: str, stated: str, title: str) -> None:
     normalized = normalize(replace(ITEM, title=given), parsed(title=stated))
-    assert normalized.parsed.title == title
+    assert normalized.title == title
     assert normalized.metadata["title"] == title
 
 
@@ -236,7 +236,7 @@ def test_language_is_not_detected_when_it_is_switched_off() -> None:
 def test_text_without_a_file_is_normalized_like_any_other() -> None:
     item = Item("api", "7", "api/7", TEXT, title="Ferries", modified_at=MODIFIED)
     normalized = normalize(item, plain_text(TEXT, item.uri, item.title))
-    assert normalized.parsed.text == f"Ferries\n\n{TEXT}"
+    assert normalized.text == f"Ferries\n\n{TEXT}"
     assert normalized.metadata == {
         "title": "Ferries",
         "source": "api",
@@ -249,7 +249,7 @@ def test_hidden_characters_are_counted() -> None:
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
     item = Item("api", "7", "api/7", f"Buy {hidden}now\u200b.\n\nAnd {hidden}here.")
     normalized = normalize(item, plain_text(str(item.content), item.uri))
-    assert normalized.parsed.text == "Buy now.\n\nAnd here."
+    assert normalized.text == "Buy now.\n\nAnd here."
     assert normalized.metadata["hidden_characters"] == 9
 
 
@@ -260,7 +260,7 @@ def test_boilerplate_goes_from_web_text_only(source_type: str, kept: bool) -> No
     draft.add("paragraph", TEXT)
     draft.add("paragraph", "© 2026 Kestrel Sound Ferries. All rights reserved.")
     item = replace(ITEM, metadata={"source_type": source_type})
-    normalized = normalize(item, draft.finish("text/html")).parsed
+    normalized = normalize(item, draft.finish("text/html"))
     assert ("All rights reserved" in normalized.text) is kept
     assert broken_rules(normalized) == []
 

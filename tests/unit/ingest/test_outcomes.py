@@ -9,8 +9,7 @@ from tests.unit.ingest.kit import Kit, item
 
 from ragstone.core.ids import content_hash
 from ragstone.ingest.outcomes import Outcomes
-from ragstone.ingest.report import RunReport
-from ragstone.ingest.work import JobBatch, ParentDocument, WorkItem
+from ragstone.ingest.work import JobBatch, ParentDocument, RunReport, WorkItem
 
 
 @pytest.mark.parametrize(("content", "finished"), [("The mail is here.", True), ("It was another.", False)])

@@ -16,7 +16,7 @@ from ragstone.core.types import Document, Failure, Item, Parsed, Role
 from ragstone.ingest.diff import LOOK_UP
 from ragstone.ingest.embed import LONG_CHUNKS, SLICE_CHUNKS, WAVE_CHUNKS
 from ragstone.ingest.parsers.options import ParseOptions
-from ragstone.ingest.report import Progress
+from ragstone.ingest.work import Progress
 from ragstone.testing.fakes import FakeEmbedder
 
 WORDS = ("pier", "buoy", "gull", "rope", "crane", "ferry", "anchor", "tide")

@@ -16,8 +16,7 @@ from ragstone.ingest.extract import plain_text
 from ragstone.ingest.parsers.draft import broken_rules
 from ragstone.ingest.parsers.options import ParseOptions
 from ragstone.ingest.prepare import Prepared, PrepareOptions, Preparer, find_unusable
-from ragstone.ingest.report import StageTimes
-from ragstone.ingest.work import JobBatch, WorkItem
+from ragstone.ingest.work import JobBatch, StageTimes, WorkItem
 from ragstone.settings.tree import ChunkingSettings
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -28,9 +28,8 @@ from ragstone.ingest.diff import MEMBER, SourceDiff, SourceListing
 from ragstone.ingest.outcomes import twin_of
 from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.ingest.prepare import Preparer, find_unusable
-from ragstone.ingest.report import RunReport, describe_skipped
 from ragstone.ingest.sources.secrets import MaskedSource, SecretMask
-from ragstone.ingest.work import JobBatch, WorkItem
+from ragstone.ingest.work import JobBatch, RunReport, WorkItem, describe_skipped
 
 PAGE_SECONDS = 900.0
 

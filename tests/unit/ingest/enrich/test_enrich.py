@@ -101,9 +101,9 @@ def test_any_text_can_be_normalized_and_enriched(texts: list[str]) -> None:
     parts = ["visible", *(text for text in texts if text.strip())]
     item = Item("web", "1", "https://sound.example/1", b"", metadata={"source_type": "web"})
     normalized = normalize(item, document(*parts))
-    assert broken_rules(normalized.parsed) == []
-    clean_metadata({**normalized.metadata, **enrich(normalized.parsed, EVERYTHING)})
-    signed = signature(normalized.parsed.text)
+    assert broken_rules(normalized) == []
+    clean_metadata({**normalized.metadata, **enrich(normalized, EVERYTHING)})
+    signed = signature(normalized.text)
     assert len(bands(signed)) == (16 if signed else 0)
 
 

@@ -113,7 +113,7 @@ async def _ingested(session: Session, settings: Settings, paths: list[Path], url
         if urls:
             with ingest_progress(session, len(urls)) as on_progress:
                 reports.append(await engine.ingest_urls(*urls, on_progress=on_progress))
-    from ragstone.ingest.report import merge_reports
+    from ragstone.ingest.work import merge_reports
 
     return reports[0] if len(reports) == 1 else merge_reports(*reports)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 async def queue_files(session: Session, paths: Sequence[Path]) -> int:
     """Queue each document; what was queued will not be lost."""
     from ragstone.core.types import SKIPPED
-    from ragstone.ingest.report import describe_skipped
+    from ragstone.ingest.work import describe_skipped
 
     async with session.engine(create=True) as engine:
         queued, others = await engine.intake.queue(*paths)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ragstone.core.types import IngestReport
     from ragstone.evaluate.dataset import Dataset
     from ragstone.evaluate.experiments import Experiment
-    from ragstone.ingest.report import OnProgress
+    from ragstone.ingest.work import OnProgress
     from ragstone.serve.cli.render.progress import Advance
 
 Folder = Annotated[

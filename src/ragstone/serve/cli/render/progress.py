@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn, TaskID
 
     from ragstone.ingest.backfill import FillProgress, OnFill
-    from ragstone.ingest.report import OnProgress, Progress
+    from ragstone.ingest.work import OnProgress, Progress
     from ragstone.serve.cli.session import Session
     from ragstone.transfer.reports import OnMove
 
