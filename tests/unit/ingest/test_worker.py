@@ -70,18 +70,18 @@ async def test_work_that_comes_in_as_a_worker_ends_does_not_keep_half_of_it(
 ) -> None:
     await queue_texts(kit, "The ferry.")
     ends = worker(kit, FakeEmbedder())
-    nothing_left = ends._nothing_left
+    is_idle = ends._is_idle
 
     async def too_early() -> bool:
         """What a schedule queues right after somebody saw that nothing was left."""
-        seen = await nothing_left()
+        seen = await is_idle()
         if seen:
             late = NewJob("sync", "mail", "mail", "source:mail", Priority.SYNC)
             async with kit.ledger.transaction(T) as tx:
                 await tx.enqueue(await tx.open_kb("default"), late)
         return seen
 
-    monkeypatch.setattr(ends, "_nothing_left", too_early)
+    monkeypatch.setattr(ends, "_is_idle", too_early)
     await asyncio.wait_for(ends.run(until_idle=True), timeout=60)
     assert await jobs(kit) == [("0.txt", "completed", 1), ("source:mail", "pending", 0)]
 

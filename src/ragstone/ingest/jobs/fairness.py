@@ -1,4 +1,4 @@
-"""Whose turn it is: tenants with work, one after the other."""
+"""Give tenants with work their turns, one after the other."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ragstone.core.jobs import JobKind, Lane, Queue
 
 POLL_SECONDS = 0.2
 FRESH_SECONDS = POLL_SECONDS / 2
-"""How long what the bells said is good for all who ask."""
+"""Seconds that all slots share one reading of the work signals."""
 
 
 class WorkerSlot(NamedTuple):
-    """What one pair of hands takes up."""
+    """The kind of jobs that one of a worker's loops takes."""
 
     kind: JobKind
     lane: Lane
 
 
 class TenantScheduler:
-    """Knows which tenants may have something to do and gives them turns, so that none waits behind another's batch."""
+    """Orders the tenants that may have work, so that none waits behind another's batch."""
 
     def __init__(self, queue: Queue, sweep_seconds: float, attempts: int, only: str | None = None) -> None:
         self._queue = queue
@@ -36,16 +36,16 @@ class TenantScheduler:
         self._swept = float("-inf")
 
     async def tenants(self) -> dict[str, int]:
-        """All tenants that this worker works for, with their bells."""
+        """Return all tenants that this worker works for, with their work signals."""
         bells = await self._queue.bells()
         return {name: bell for name, bell in bells.items() if self._only in (None, name)}
 
     async def next_tenants(self, slot: WorkerSlot) -> list[str]:
-        """Tenants that may have work now, those that had a turn last at the end."""
+        """Return the tenants that may have work now, the one with the latest turn last."""
         if time.monotonic() - self._bells[0] >= FRESH_SECONDS:
             self._bells = time.monotonic(), await self.tenants()
         moment, bells = time.monotonic(), self._bells[1]
-        # A bell may have been missed by a crash between the commit and the ring: everyone is looked at now and then.
+        # A crash between commit and signal loses the signal, so all tenants are looked at now and then.
         everyone = moment - self._swept >= self._sweep_seconds
         if everyone:
             self._swept = moment
@@ -58,18 +58,19 @@ class TenantScheduler:
         return sorted(ready, key=lambda tenant: place.get(tenant, -1))
 
     def note_turn(self, tenant: str) -> None:
-        """Behind all others from now on."""
-        self._order = [*(one for one in self._order if one != tenant), tenant]
+        """Move a tenant behind all others."""
+        self._order = [*(other for other in self._order if other != tenant), tenant]
 
     async def has_work(self, tenant: str, slot: WorkerSlot) -> bool:
-        """Whether a job or a lease is due; if not, nobody looks again before the next one is."""
-        due = self._due[tenant]  # of before the look: a bell that rings meanwhile begins another
+        """Return whether a job or a lease is due; if not, the tenant is skipped until the next one is."""
+        due = self._due[tenant]  # a signal that arrives during the query replaces this dictionary
         wait = await self._queue.next_due(tenant, self._attempts, slot.kind, slot.lane)
         due[slot] = float("inf") if wait is None else time.monotonic() + wait
         return wait is not None and wait <= 0
 
     def postpone(self, tenant: str, slot: WorkerSlot) -> None:
-        """Something is wrong there: look again later."""
+        """Skip a tenant with errors for a while."""
+
         self._due[tenant][slot] = time.monotonic() + self._sweep_seconds
 
     async def rest(self) -> None:

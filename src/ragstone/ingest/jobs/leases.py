@@ -1,4 +1,4 @@
-"""Registered workers and the jobs they hold."""
+"""Register workers, find dead ones, and renew and end the leases of claimed jobs."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ LONGEST_NAME = 500
 
 @dataclass(frozen=True, slots=True)
 class DeadWorker:
-    """A worker that died; nobody else sees to it while this is held."""
+    """A worker that died, locked so that only one process reclaims its jobs."""
 
     worker: str
     place: Path
     handle: int
 
     def unregister(self) -> None:
-        """Take it off the roll: all that it held has been taken back."""
+        """Remove its entry after its jobs were reclaimed."""
         self.place.unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Leave the rest to whoever comes next."""
+        """Unlock its entry; if it is still registered, another process may reclaim its jobs."""
         os.close(self.handle)
 
 
@@ -55,12 +55,12 @@ class WorkerRegistry:
 
     @contextmanager
     def register(self, worker: str) -> Iterator[None]:
-        """Be on the roll while the block runs."""
+        """Register a worker while the block runs."""
         place = self._folder / hashlib.sha256(worker.encode()).hexdigest()[:32]
         try:
             handle = _lock_entry(place, worker)
         except OSError as error:
-            logger.warning("should this worker die, its lease must run out first: %s", error)
+            logger.warning("cannot register the worker, if it dies its jobs wait for their lease: %s", error)
             yield
             return
         try:
@@ -70,7 +70,7 @@ class WorkerRegistry:
             os.close(handle)
 
     def find_dead(self) -> list[DeadWorker]:
-        """Workers that died, each for its finder to see to."""
+        """Return the workers that died and are not being reclaimed yet."""
         with suppress(FileNotFoundError):
             return [found for place in self._folder.iterdir() if (found := _find_dead(place))]
         return []
@@ -88,7 +88,7 @@ def _lock_entry(place: Path, worker: str) -> int:
             raise
         if _is_at(place, handle):
             return handle
-        os.close(handle)  # taken for a dead worker's before it was locked
+        os.close(handle)  # another process took the file for a dead worker's before it was locked
 
 
 def _find_dead(place: Path) -> DeadWorker | None:
@@ -101,7 +101,7 @@ def _find_dead(place: Path) -> DeadWorker | None:
         if _is_at(place, handle):
             return DeadWorker(os.pread(handle, LONGEST_NAME, 0).decode("utf-8", "replace"), place, handle)
     except BlockingIOError:
-        pass  # alive, or somebody else is at it
+        pass  # alive, or being reclaimed by another process
     os.close(handle)
     return None
 
@@ -114,11 +114,11 @@ def _is_at(place: Path, handle: int) -> bool:
 
 
 BEAT_SECONDS = 2.0
-"""How old the progress that others see may be."""
+"""Most seconds between two updates of the visible progress."""
 
 
 class ClaimedJobs:
-    """Renews their leases and ends them."""
+    """The jobs that a slot has claimed: renews their leases and ends them."""
 
     def __init__(self, queue: Queue, tenant: str, jobs: Sequence[Job], settings: JobSettings) -> None:
         self._queue = queue
@@ -134,14 +134,14 @@ class ClaimedJobs:
         }
 
     async def renew_leases(self, doing: asyncio.Task[None]) -> None:
-        """Renew the leases until told to stop; when all jobs were cancelled or taken, so is the work on them."""
+        """Renew the leases until cancelled; cancel `doing` once all jobs were cancelled or taken over."""
         while True:
             await asyncio.sleep(min(BEAT_SECONDS, self._settings.lease_seconds / 3))
             self._open -= {ticket for ticket in self._open if self.batches[ticket].has_ended}
             if not self._open:
                 continue
             seen = {ticket: self.batches[ticket].progress for ticket in self._open}
-            # Most of a batch wait for the model most of the time: what is where it was is not written again.
+            # Most jobs of a batch wait for the model most of the time: unchanged progress is not written again.
             news = {
                 ticket: None if self._reported.get(ticket) is progress else self._with_eta(progress)
                 for ticket, progress in seen.items()
@@ -151,8 +151,8 @@ class ClaimedJobs:
             except TenantGone:
                 void = set(self._open)
             except RagstoneError as error:
-                # The lease may run out: then another worker takes over, and the tickets here are void.
-                logger.warning("the leases were not renewed: %s", error)
+                # If the lease runs out, another worker takes over, and the tickets here become void.
+                logger.warning("cannot renew leases: %s", error)
                 continue
             self._reported = seen
             self._open -= void
@@ -166,7 +166,7 @@ class ClaimedJobs:
         return replace(progress, eta_seconds=None if left is None else round(left, 1))
 
     async def settle(self, batch: JobBatch) -> None:
-        """End the job of a group that `store` has not ended."""
+        """End the job of a batch that `store` has not ended."""
         ticket = batch.ticket
         if ticket is None or ticket not in self._open:
             return
@@ -187,7 +187,7 @@ class ClaimedJobs:
         self.drop(ticket)
 
     async def give_up(self, error: RagstoneError) -> None:
-        """A failure that was not one document's ended the run: what it held is tried again, or fails with it."""
+        """End the open jobs after an error that is not of one document: they are tried again, or fail with it."""
         for ticket in [ticket for ticket in self._open if not self.batches[ticket].has_ended]:
             failure = failure_of(self._jobs[ticket].uri, error)
             if isinstance(error, ModelUnavailable | TenantSuspended):
@@ -197,7 +197,7 @@ class ClaimedJobs:
             self.drop(ticket)
 
     async def release(self) -> None:
-        """Hand back what is not done, as if it had never been taken."""
+        """Hand back unfinished jobs, as if they had never been claimed."""
         for ticket in [ticket for ticket in self._open if not self.batches[ticket].has_ended]:
             await self._put_back(ticket, Failure(self._jobs[ticket].uri, "", ""), counts=False)
 
@@ -209,7 +209,8 @@ class ClaimedJobs:
         self.drop(ticket)
 
     def drop(self, ticket: Ticket) -> None:
-        """It has ended: nothing more is to be done for it."""
+        """Forget a job that has ended."""
+
         self._open.discard(ticket)
 
     async def _retry_or_fail(self, ticket: Ticket, failure: Failure, retryable: bool) -> None:

@@ -1,4 +1,4 @@
-"""What workers do besides documents: look at sources, start what is scheduled, sweep, and tell how jobs ended."""
+"""Maintain tenants between jobs: start scheduled syncs, clean up, enforce retention, and send notices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BuildSource = Callable[[str, str, Mapping[str, Any]], Source]
 
 
 class Maintenance:
-    """Keeps the sources of all tenants up to date and their files tidy."""
+    """Keeps the sources of all tenants up to date and their storage clean."""
 
     def __init__(
         self,
@@ -59,13 +59,13 @@ class Maintenance:
         self._finished = float("-inf")
 
     async def queue_sync(self, tenant: str, record: SourceRecord, afresh: bool) -> Job:
-        """Queue a look at a source."""
+        """Queue a sync of a source."""
         kb = await self._kb_of(tenant, record)
         async with self._ledger.transaction(tenant) as tx:
             return await tx.enqueue(kb, _sync_job(record, afresh))
 
     async def run_sync(self, tenant: str, job: Job) -> SyncReport:
-        """Look at the source of a sync job and queue what is new there."""
+        """Read the source of a sync job and queue its new documents."""
         record = await self._book.get(tenant, job.kb, job.source)
         kb = await self._ledger.kb(tenant, job.kb)
         if record is None or kb is None:
@@ -92,7 +92,7 @@ class Maintenance:
         return report
 
     async def maintain(self, tenant: str) -> None:
-        """Start what is scheduled, remove what crashes left, and tell the webhook what has ended."""
+        """Start scheduled syncs, remove leftovers of crashes, and send notices of ended jobs."""
         for record in await self._book.due(tenant, now()):
             await self._start(tenant, record)
         sweeps = time.monotonic() - self._swept.get(tenant, float("-inf")) > SWEEP_SECONDS
@@ -110,7 +110,7 @@ class Maintenance:
             await self._send_notices(self._webhook, tenant)
 
     async def _start(self, tenant: str, due: SourceRecord) -> None:
-        """Queue a look whose time has come, unless another worker has."""
+        """Queue a sync that is due, unless another worker has."""
         kb, following = await self._kb_of(tenant, due), next_run(due.schedule, now())
         async with self._ledger.transaction(tenant) as tx:
             if await tx.reschedule(due.id, due.next_run_at, following):
@@ -124,21 +124,21 @@ class Maintenance:
         return kb
 
     async def reread(self, tenant: str, kb: str) -> int:
-        """Queue a look from the beginning at every source of a kb but those that are paused; how many."""
-        awake = [record for record in await self._book.all(tenant, kb) if not record.paused]
-        for record in awake:
+        """Queue a full sync of every source of a kb that is not paused, and return how many."""
+        active = [record for record in await self._book.all(tenant, kb) if not record.paused]
+        for record in active:
             await self.queue_sync(tenant, record, afresh=True)
         await self._queue.ring(tenant)
-        return len(awake)
+        return len(active)
 
     async def finish_deletions(self) -> None:
-        """Finish what crashes have left of tenants that were being deleted."""
+        """Finish deletions of tenants that a crash interrupted."""
         if self._tenants and time.monotonic() - self._finished > SWEEP_SECONDS:
             self._finished = time.monotonic()
             await self._tenants.finish_deletions()
 
     async def _retire(self, tenant: str) -> None:
-        """Delete documents that were not updated for longer than the tenant wants them kept."""
+        """Delete documents that were not updated within the tenant's retention period."""
         found = await self._tenants.get(tenant) if self._tenants else None
         if self._tenants is None or found is None or found.retention_days is None:
             return
@@ -161,7 +161,8 @@ class Maintenance:
             except FetchError as error:
                 if error.retryable:
                     raise
-                logger.warning("the webhook does not take a notice: %s", error)
+                logger.warning("the webhook rejects a notice: %s", error)
+
             await self._queue.mark_sent(tenant, notice.id)
 
 

@@ -1,4 +1,4 @@
-"""When a source runs next: a word such as `hourly`, or five cron fields, always in UTC."""
+"""Schedules of sources: a word such as `hourly`, or five cron fields, always in UTC."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ragstone.core.errors import SettingsError
 
 BY_HAND = ("manual", "on_demand")
 WORDS = {"hourly": "0 * * * *", "daily": "0 0 * * *", "weekly": "0 0 * * mon", "monthly": "0 0 1 * *"}
-# Around 2100, which is no leap year, a 29th of February is forty years away from the next on the same day of the week.
+# Around 2100, which is no leap year, the 29th of February falls on the same weekday again only after forty years.
 LOOK_AHEAD = timedelta(days=366 * 40)
 _DAY = timedelta(days=1)
 _TERM = re.compile(r"(\*|[0-9a-z]{1,3})(?:-([0-9a-z]{1,3}))?(?:/([0-9]{1,3}))?")
@@ -45,7 +45,7 @@ class _Cron:
     weekdays: frozenset[int]
     """Sunday is 0."""
     either_day: bool
-    """Both kinds of day are narrowed: then one of them is enough, as in every cron."""
+    """Both kinds of day are restricted: then one match is enough, as in every cron."""
 
     def falls_on(self, day: date) -> bool:
         in_month = day.day in self.days
@@ -55,7 +55,8 @@ class _Cron:
 
 
 def next_run(schedule: str, after: datetime) -> datetime | None:
-    """The first minute after `after` that the schedule names; None when it only runs by hand."""
+    """Return the first minute after `after` that the schedule names; None if it only runs by hand."""
+
     if schedule in BY_HAND:
         return None
     cron = _parse(schedule)

@@ -1,4 +1,4 @@
-"""FETCH for a configured source: what is new is queued, what is gone is removed, and the cursor moves with it."""
+"""FETCH for a configured source: queue new documents, remove those that are gone, and advance the cursor."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PAGE_SECONDS = 900.0
 
 @dataclass
 class SyncReport:
-    """What a look at a source found."""
+    """Counts of one sync of a source."""
 
     queued: int = 0
     unchanged: int = 0
@@ -44,11 +44,11 @@ class SyncReport:
     moved: int = 0
     skipped: list[Failure] = field(default_factory=list)
     unread: list[Failure] = field(default_factory=list)
-    """What the source could not give."""
+    """Items that the source could not read."""
     failed_before: list[Failure] = field(default_factory=list)
-    """What no document could be made of, and has not changed since."""
+    """Items that failed in an earlier sync and have not changed since."""
     gave_nothing: bool = False
-    """Whether all that the source has is among `unread`."""
+    """True if everything that the source has is among `unread`."""
 
     @property
     def failures(self) -> list[Failure]:
@@ -56,12 +56,12 @@ class SyncReport:
 
     @property
     def shortfall(self) -> Shortfall:
-        """What is to be remembered of it with the source."""
+        """Return the failures to keep with the source."""
         return Shortfall(len(self.unread), tuple(self.unread[:MOST_NAMED]), self.gave_nothing)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many of what, in words that are shown to people."""
+        """Return the counts under the words that are shown to people."""
         return {
             "queued": self.queued,
             "unchanged": self.unchanged,
@@ -72,16 +72,16 @@ class SyncReport:
         }
 
     def __str__(self) -> str:
-        said = ", ".join(f"{count} {what}" for what, count in self.counts.items() if count) or "nothing new"
+        counts = ", ".join(f"{count} {what}" for what, count in self.counts.items() if count) or "nothing new"
         reasons = "; ".join(
             [*(failure.error for failure in self.failures[:3]), *describe_skipped(self.skipped)]
         )
-        return f"{said} ({reasons})" if reasons else said
+        return f"{counts} ({reasons})" if reasons else counts
 
 
 @dataclass
 class Sync:
-    """One look at one source."""
+    """One sync of one source."""
 
     ledger: Ledger
     preparer: Preparer
@@ -90,19 +90,19 @@ class Sync:
     record: SourceRecord
     ticket: Ticket | None = None
     seed: str = ""
-    """What ids of new documents are derived from; the tenant's name unless it has changed."""
+    """Seed of the ids of new documents; the tenant's name unless the tenant was renamed."""
     report: SyncReport = field(default_factory=SyncReport)
     afresh: bool = False
-    """Whether what failed before is tried again."""
+    """Try items again that failed before."""
     _listed: Container[str] | None = None
 
     async def run(self, source: Source, *, afresh: bool = False) -> SyncReport:
-        """Read the source from its cursor on, or from the beginning; each page is taken in whole or not at all."""
+        """Read the source from its cursor on, or from the beginning; each page is queued whole or not at all."""
         self.afresh = afresh
         if isinstance(source, MaskedSource) and source.mask.contains_secret(self.record.cursor):
             await self._rename(source.mask)
-        tally, lists_all = RunReport(), True
-        diff = SourceDiff(self.ledger, self.preparer, self.tenant, self.kb, tally, self.ticket, self.seed)
+        counted, lists_all = RunReport(), True
+        diff = SourceDiff(self.ledger, self.preparer, self.tenant, self.kb, counted, self.ticket, self.seed)
         async for page in _in_time(source.fetch(None if afresh else self.record.cursor), self.record.name):
             if page.listed is not None:
                 self._listed = page.listed
@@ -110,14 +110,14 @@ class Sync:
             if page.leaving:
                 await diff.expect_removals(self.record.name, page.leaving)
             lists_all = lists_all and page.cursor is None
-            await self._take_in(page, diff)
+            await self._queue_page(page, diff)
         await diff.remove_missing()
         self.report.gave_nothing = self._gave_nothing(lists_all)
-        self.report.removed += tally.removed
-        self.report.moved += tally.moved
+        self.report.removed += counted.removed
+        self.report.moved += counted.moved
         return self.report
 
-    async def _take_in(self, page: Page, diff: SourceDiff) -> None:
+    async def _queue_page(self, page: Page, diff: SourceDiff) -> None:
         work_items = []
         for entry in page.items:
             failure = entry if isinstance(entry, Failure) else find_unusable(entry)
@@ -141,7 +141,7 @@ class Sync:
         self.report.queued += len(jobs)
 
     def _gave_nothing(self, lists_all: bool) -> bool:
-        """Whether nothing came in, and that not because it is known already."""
+        """Return whether the source gave nothing at all, neither new nor known."""
         report = self.report
         if not report.unread or report.queued or report.unchanged or report.failed_before:
             return False
@@ -149,7 +149,7 @@ class Sync:
         return lists_all or (isinstance(self._listed, frozenset) and self._listed <= lost)
 
     async def _rename(self, mask: SecretMask) -> None:
-        """Documents from before values of variables were hidden are found under their new ids from now on."""
+        """Give documents new ids that were stored before the values of variables were masked."""
         there = await self.ledger.belongings(self.tenant, self.kb, self.record.name)
         for external_id, (identity, _) in there.items():
             document = await self.ledger.document(self.tenant, identity)
@@ -162,7 +162,7 @@ class Sync:
                 )
 
     async def _drop_stale(self, jobs: Mapping[str, Job], removed: Container[str]) -> dict[str, Job]:
-        """The jobs but those that left a document out for another one that is gone or has changed since."""
+        """Drop jobs that left a document out for a near duplicate that is gone or has changed since."""
         kept = {}
         for identity, job in jobs.items():
             if job.state == "failed" and job.error_code == NEAR_DUPLICATE:
@@ -175,7 +175,7 @@ class Sync:
         return kept
 
     def _is_removed(self, document: Document, removed: Container[str]) -> bool:
-        """Whether this look at its source removes a document."""
+        """Return whether this sync removes a document."""
         if document.source != self.record.name or document.kb != self.kb.name:
             return False
         container = document.external_id.partition(MEMBER)[0]
@@ -186,7 +186,7 @@ class Sync:
         )
 
     def _is_news(self, work: WorkItem, job: Job | None) -> bool:
-        """Not what is on its way already, nor what failed before and has not changed since."""
+        """Return whether an item is to be queued: not if it is queued already, or failed before unchanged."""
         if job is None or job.content_hash != content_hash(work.item.content):
             return True
         skipped = job.state == "completed" and "skipped" in job.progress.found
@@ -202,16 +202,19 @@ class Sync:
 
     async def _check_lease(self, tx: Transaction) -> None:
         if self.ticket and not await tx.holds(self.ticket):
-            raise LeaseLost(f"another worker reads source '{self.record.name}' by now")
+            raise LeaseLost(f"another worker has taken over source '{self.record.name}'")
 
 
 def _may_have_changed(document: Document, since: datetime) -> bool:
-    """Times are whole seconds: within the same one, only a first version is certain to have been there before."""
+    """Return whether a document may have changed since a time of whole seconds.
+
+    Within the same second, only a first version is certain to be the older one.
+    """
     return document.updated_at > since or (document.updated_at == since and document.version > 1)
 
 
 async def _in_time(pages: AsyncIterator[Page], name: str) -> AsyncIterator[Page]:
-    """Pages, unless one takes so long that the source must be taken for stuck."""
+    """Yield pages; raise `SourceError` if one takes so long that the source must be stuck."""
     while True:
         try:
             async with asyncio.timeout(PAGE_SECONDS):
@@ -235,7 +238,7 @@ async def new_jobs(
     keep: bool = False,
     notify: bool = False,
 ) -> list[NewJob]:
-    """Put the content of items where any worker finds it, and say what is to be done with it."""
+    """Store the content of items for any worker, and return the jobs to queue for them."""
     contents = [_bytes(work.item) for work in work_items]
     names = await ledger.keep_originals(
         tenant, [(work.document_id, content) for work, content in zip(work_items, contents, strict=True)]
@@ -279,7 +282,8 @@ def _new_job(
 
 
 async def load_items(ledger: Ledger, tenant: str, jobs: Sequence[Job]) -> list[Item | None]:
-    """The items that jobs were made of; None for one that has been deleted since."""
+    """Return the items of jobs; None for one that has been deleted since."""
+
     contents = await ledger.originals(tenant, [(job.document_id, job.facts["original"]) for job in jobs])
     return [
         None if content is None else _load_item(job, content)

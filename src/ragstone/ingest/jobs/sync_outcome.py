@@ -1,4 +1,4 @@
-"""What a sync led to: the documents that it brought and removed, and those that could not be taken in."""
+"""Report the outcome of a sync: documents that it brought and removed, and those that failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells an address of the operator's how jobs ended."""
+"""Send notices of ended jobs to the operator's webhook."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Webhook:
         self._fetcher = Fetcher(fetch.model_copy(update={"allow": (*fetch.allow, host)}))
 
     async def send(self, tenant: str, notice: Notice) -> None:
-        """Raises `FetchError` when nobody took it: it is told again later."""
+        """Post a notice. Raises `FetchError` if it was not accepted; the caller sends it again later."""
+
         body = json.dumps(WebhookSchema.of_notice(tenant, notice).as_json()).encode()
         headers = {"Content-Type": "application/json"}
         if self._secret:

@@ -1,4 +1,4 @@
-"""Takes jobs and ends them: every one completes, or fails with a reason."""
+"""Claim jobs and work on them until each one completes, or fails with a reason."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ MOST_JOBS = 128
 """As many small documents as fill a wave of the model."""
 MOST_EXPRESS = 8
 MOST_SYNCS = 8
-"""Sources that are read at once, each of another tenant: they mostly wait for somebody's answer."""
+"""Sources that are read at once, each of another tenant: they mostly wait for a remote service."""
 MOST_BYTES = 32 * 1024 * 1024
 SWEEP_SECONDS = 30.0
-"""How often every tenant is looked at whose bell has not rung."""
+"""Seconds between two looks at tenants that signalled no work."""
 MAINTENANCE_SECONDS = 0.5
 WATCH_SECONDS = 0.2
 
 RunSync = Callable[[str, Job], Awaitable[SyncReport]]
-"""Looks at the source of a sync job and says what it found."""
+"""Reads the source of a sync job and reports what it found."""
 RunRefresh = Callable[[str, Job, Callable[[JobProgress], None]], Awaitable[str]]
-"""Refreshes the embeddings of a kb, tells how far it is, and says in the end what it found."""
+"""Refreshes the embeddings of a kb, reports its progress, and returns a summary."""
 OnEnd = Callable[[str, Job], None]
-"""Is told the tenant and the job when one has ended."""
-BESIDE = (
-    # A source may take its time: nobody's documents wait behind it, nor do the sources of other tenants.
+"""Takes the tenant and a job that has ended."""
+EXTRA_SLOTS = (
+    # A source may be slow: neither documents nor the sources of other tenants wait for it.
     *(WorkerSlot("sync", "all"),) * MOST_SYNCS,
-    # Nor does an upload wait until a batch has ended. A last attempt is made by these hands only: then nothing that
-    # has killed as many workers is in the same process, and only the guilty one fails.
+    # Uploads do not wait until a batch has ended. Last attempts are made in this slot only, so that of all documents
+    # only the one that keeps killing workers fails.
     WorkerSlot("document", "express"),
-    # What a dead worker held is taken up within two leases, however busy those are who are left.
+    # Jobs of a dead worker are taken up within two leases, however busy the other workers are.
     *(WorkerSlot("document", "lost"),) * 4,
 )
-"""What every worker does besides its batches."""
+"""Slots of every worker besides its batches."""
 MaintainTenant = Callable[[str], Awaitable[None]]
-"""What is due for a tenant besides jobs: schedules, webhooks, leftovers."""
+"""Does what is due for a tenant besides jobs: schedules, webhooks, cleaning up."""
 
 
 class Worker:
@@ -102,31 +102,34 @@ class Worker:
 
     async def _run(self, *, until_idle: bool) -> None:
         self._ended = False
-        beside = [asyncio.create_task(self._run_maintenance()), asyncio.create_task(self._watch_registry())]
+        background = [
+            asyncio.create_task(self._run_maintenance()),
+            asyncio.create_task(self._watch_registry()),
+        ]
         batches = (WorkerSlot("document", "batch"),) * self._settings.workers
-        # One at a time: nobody waits for it, and what it embeds takes the model from those who do.
+        # One at a time: no caller waits for it, and it takes the model from jobs that callers wait for.
         refresh = (WorkerSlot("reembed", "all"),) if self._run_refresh else ()
-        wanted = (*BESIDE, *refresh, *batches)
+        wanted = (*EXTRA_SLOTS, *refresh, *batches)
         slots = [asyncio.create_task(self._run_slot(slot, until_idle)) for slot in wanted]
         try:
             await asyncio.gather(*slots)
         finally:
-            for task in (*beside, *slots):
-                if not task.cancelling():  # a second time would end the handing back that the first began
+            for task in (*background, *slots):
+                if not task.cancelling():  # a second cancel would interrupt the release that the first began
                     task.cancel()
-            await asyncio.gather(*beside, *slots, return_exceptions=True)
+            await asyncio.gather(*background, *slots, return_exceptions=True)
 
     async def _run_slot(self, slot: WorkerSlot, until_idle: bool) -> None:
         while not self._ended:
             if await self._take_turn(slot, tolerant=not until_idle):
                 continue
-            if until_idle and not self._busy and await self._nothing_left():
-                # For all at once: those left alone would wait for what only another pair of hands takes up.
+            if until_idle and not self._busy and await self._is_idle():
+                # All slots stop together: one alone would wait for jobs that only another slot takes.
                 self._ended = True
             await self._scheduler.rest()
 
     async def _take_turn(self, slot: WorkerSlot, *, tolerant: bool = True) -> bool:
-        """Give one tenant a turn; False when there was nothing to do for anyone."""
+        """Work for one tenant; return False if no tenant had work."""
         for tenant in await self._scheduler.next_tenants(slot):
             if slot.kind == "sync" and tenant in self._syncing:
                 continue
@@ -136,17 +139,17 @@ class Worker:
             except ModelUnavailable:
                 raise
             except TenantGone as error:
-                logger.info("jobs ended with their tenant: %s", error)
+                logger.info("dropping the jobs of a deleted tenant: %s", error)
             except RagstoneError as error:
                 if not tolerant:
-                    raise  # somebody waits for an end
-                # One tenant's file, or a full disk, must not stop the others; the lease brings back what was held.
-                logger.warning("a turn was lost: %s", error)
+                    raise  # the caller waits for the end
+                # A broken file or a full disk must not stop other tenants; claimed jobs come back with their lease.
+                logger.warning("cannot work on jobs of a tenant: %s", error)
                 self._scheduler.postpone(tenant, slot)
         return False
 
     async def _claim_and_work(self, tenant: str, slot: WorkerSlot) -> bool:
-        with self._one_sync_at_a_time(tenant, slot):
+        with self._limit_syncs(tenant, slot):
             if not await self._scheduler.has_work(tenant, slot):
                 return False
             jobs = await self._claim(tenant, slot)
@@ -159,12 +162,12 @@ class Worker:
                 await self._report_ended(tenant, jobs)
             finally:
                 self._busy -= 1
-                self._maintained.pop(tenant, None)  # something has ended: there may be news to tell
+                self._maintained.pop(tenant, None)  # there may be notices to send
         return True
 
     @contextmanager
-    def _one_sync_at_a_time(self, tenant: str, slot: WorkerSlot) -> Iterator[None]:
-        """Of one tenant: however many slow sources it has, the others' turns come."""
+    def _limit_syncs(self, tenant: str, slot: WorkerSlot) -> Iterator[None]:
+        """Keep a tenant with many slow sources from taking all sync slots."""
         if slot.kind == "sync":
             self._syncing.add(tenant)
         try:
@@ -174,7 +177,7 @@ class Worker:
                 self._syncing.discard(tenant)
 
     async def _claim(self, tenant: str, slot: WorkerSlot) -> list[Job]:
-        """What is to be done; whoever is stopped meanwhile hands back what it was given all the same."""
+        """Claim jobs; if the worker is stopped before it has them, they are handed back."""
         claiming = asyncio.ensure_future(
             self._queue.claim(
                 tenant,
@@ -205,7 +208,7 @@ class Worker:
             if now is not None and now.state not in ACTIVE:
                 self._on_end(tenant, now)
 
-    async def _nothing_left(self) -> bool:
+    async def _is_idle(self) -> bool:
         for tenant in await self._scheduler.tenants():
             with suppress(TenantGone):
                 counts = await self._queue.counts(tenant)
@@ -230,9 +233,9 @@ class Worker:
                 await asyncio.shield(_hand_back(claimed))
             if not claimed.is_void or _is_stopped():
                 raise
-            # All of it was cancelled or taken over, and that ended the work: there is more to do.
+            # The work was cancelled because all its jobs were cancelled or taken over: the slot goes on.
         except Exception as error:
-            logger.exception("a defect ended %d jobs", len(jobs))
+            logger.exception("unexpected error in %d jobs", len(jobs))
             await claimed.give_up(_Defect(f"a defect: {type(error).__name__}: {error!s:.200}"))
         finally:
             beating.cancel()
@@ -240,7 +243,7 @@ class Worker:
 
     async def _run_jobs(self, tenant: str, jobs: Sequence[Job], claimed: ClaimedJobs) -> None:
         if jobs[0].kind == "document":
-            await self._documents(tenant, jobs, claimed)
+            await self._ingest_documents(tenant, jobs, claimed)
             return
         job = jobs[0]
         if job.kind == "reembed":
@@ -251,18 +254,18 @@ class Worker:
             message, done = str(report), JobProgress(percent=100, found=report.counts)
         await self._queue.complete(tenant, job.ticket, message, done)
         claimed.drop(job.ticket)
-        await self._queue.ring(tenant)  # there may be documents now, and whoever waited for this to end
+        await self._queue.ring(tenant)  # there may be documents now, or a job that waited for this one
 
     async def _refresh(self, tenant: str, job: Job, claimed: ClaimedJobs) -> str:
         assert self._run_refresh is not None
         batch = claimed.batches[job.ticket]
 
-        def tell(progress: JobProgress) -> None:
+        def note_progress(progress: JobProgress) -> None:
             batch.progress = progress
 
-        return await self._run_refresh(tenant, job, tell)
+        return await self._run_refresh(tenant, job, note_progress)
 
-    async def _documents(self, tenant: str, jobs: Sequence[Job], claimed: ClaimedJobs) -> None:
+    async def _ingest_documents(self, tenant: str, jobs: Sequence[Job], claimed: ClaimedJobs) -> None:
         work_items = []
         for job, item in zip(jobs, await load_items(self._ledger, tenant, jobs), strict=True):
             if item is None:
@@ -278,7 +281,7 @@ class Worker:
         await self._tidy(tenant, [job for job in jobs if claimed.batches[job.ticket].is_good])
 
     async def _drop_members(self, tenant: str, job: Job, batch: JobBatch) -> None:
-        """What an archive no longer has goes, unless a newer job is about it."""
+        """Delete documents that the archive no longer has, unless a newer job is about it."""
         for child in await self._ledger.children(tenant, job.document_id):
             if child not in batch.members:
                 async with self._ledger.transaction(tenant) as tx:
@@ -286,7 +289,7 @@ class Worker:
                         await tx.delete(child)
 
     async def _tidy(self, tenant: str, jobs: Sequence[Job]) -> None:
-        """Originals that nobody needs any more go: those of earlier versions, and these unless they are to be kept."""
+        """Delete originals of earlier versions, and those of these jobs unless they are to be kept."""
         if spent := await self._queue.spent_originals(tenant, jobs):
             await self._ledger.drop_originals(tenant, spent)
 
@@ -301,14 +304,14 @@ class Worker:
                         self._maintained[tenant] = bell, time.monotonic()
                         await self._maintain_tenant(tenant)
             except RagstoneError as error:
-                logger.warning("chores were put off: %s", error)
+                logger.warning("cannot run maintenance, trying again later: %s", error)
             await asyncio.sleep(MAINTENANCE_SECONDS)
 
     async def _watch_registry(self) -> None:
-        """What a worker of this machine held when it died need not wait for the end of its lease."""
+        """Reclaim the jobs of workers that died on this machine, before their leases end."""
         while self._registry:
             try:
-                # On the loop's own thread: a few system calls, and nothing stays locked when this is cancelled.
+                # In the event loop: a few system calls, and no lock is left behind when this is cancelled.
                 found = self._registry.find_dead()
                 try:
                     for dead in found:
@@ -317,7 +320,7 @@ class Worker:
                     for dead in found:
                         dead.release()
             except (RagstoneError, OSError) as error:
-                logger.warning("dead workers are seen to when their leases end: %s", error)
+                logger.warning("cannot reclaim jobs of dead workers: %s", error)
                 await asyncio.sleep(SWEEP_SECONDS)
             await asyncio.sleep(WATCH_SECONDS)
 
@@ -331,27 +334,27 @@ class Worker:
         try:
             await self._maintain(tenant)
         except TenantGone as error:
-            logger.info("nothing more is to be done for a tenant: %s", error)
+            logger.info("skipping maintenance of a deleted tenant: %s", error)
         except RagstoneError as error:
-            logger.warning("chores of a tenant were put off: %s", error)
+            logger.warning("cannot maintain a tenant, trying again later: %s", error)
         except Exception:
-            # Other tenants' schedules must not end with one tenant's defect.
-            logger.exception("a defect ended the chores of a tenant")
+            # A defect in one tenant must not stop the schedules of others.
+            logger.exception("unexpected error in the maintenance of a tenant")
 
 
 def _is_stopped() -> bool:
-    """Whether this task itself is to end, and not only what it waits for."""
+    """Return whether this task itself was cancelled, and not only what it waits for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 async def _hand_back(claimed: ClaimedJobs) -> None:
-    """Hand back what is not done. If that fails the leases tell: a worker that is told to stop stops."""
+    """Hand back unfinished jobs. If that fails, they come back when their leases end."""
     try:
         with suppress(TenantGone):
             await claimed.release()
     except RagstoneError as error:
-        logger.warning("jobs were not handed back, and will be taken up when their leases end: %s", error)
+        logger.warning("cannot hand back jobs, they come back when their leases end: %s", error)
 
 
 class _Defect(RagstoneError):
