@@ -9,7 +9,7 @@ from functools import cache
 from ragstone.core.protocols import LLM, Chunker, Embedder
 from ragstone.core.types import Matrix, Parsed
 from ragstone.ingest.chunkers import build_chunker
-from ragstone.ingest.enrich import summarize
+from ragstone.ingest.enrich.summary import summarize
 from ragstone.ingest.parsers.options import ParseOptions
 from ragstone.ingest.parsers.sandbox.pool import ParserLimits, ParserPool
 from ragstone.ingest.prepare import PrepareOptions, Preparer

@@ -15,8 +15,8 @@ from ragstone.core.ids import content_hash
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Attachment, Chunk, Document, Failure, Item, Json, Metadata, Parsed
 from ragstone.ingest import parsers
-from ragstone.ingest.enrich import FINGERPRINT as ENRICH
-from ragstone.ingest.enrich import enrich
+from ragstone.ingest.enrich.describe import FINGERPRINT as ENRICH
+from ragstone.ingest.enrich.describe import enrich
 from ragstone.ingest.enrich.near_duplicates import bands, signature
 from ragstone.ingest.extract import MAIL, ParseFile, PartStore, extract
 from ragstone.ingest.normalize import normalize

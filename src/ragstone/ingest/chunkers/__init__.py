@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from ragstone.core.protocols import Chunker, Tokenizer
 from ragstone.ingest.chunkers.code import CodeChunker
+from ragstone.ingest.chunkers.cutting import ChunkLimits
 from ragstone.ingest.chunkers.email import EmailChunker
 from ragstone.ingest.chunkers.hybrid import HybridChunker
 from ragstone.ingest.chunkers.markdown import MarkdownChunker
-from ragstone.ingest.chunkers.measure import ChunkLimits
 from ragstone.ingest.chunkers.paper import PaperChunker
 from ragstone.ingest.chunkers.plain import (
     ParagraphChunker,
@@ -19,8 +19,7 @@ from ragstone.ingest.chunkers.plain import (
     SentenceChunker,
     SlidingWindowChunker,
 )
-from ragstone.ingest.chunkers.semantic import SemanticChunker
-from ragstone.ingest.chunkers.topics import Embed
+from ragstone.ingest.chunkers.semantic import Embed, SemanticChunker
 from ragstone.settings.tree import ChunkingSettings
 
 __all__ = [

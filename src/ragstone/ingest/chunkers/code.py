@@ -8,10 +8,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ragstone.core.types import Chunk, Parsed
-from ragstone.ingest.chunkers.cutting import BY_LINE, Span, cut, levels_of, split_blank_lines, split_lines
-from ragstone.ingest.chunkers.measure import ChunkLimits, Ruler
-from ragstone.ingest.chunkers.outline import TextUnit, iter_units
-from ragstone.ingest.chunkers.packing import assemble, line_spans, pack
+from ragstone.ingest.chunkers.cutting import (
+    BY_LINE,
+    ChunkLimits,
+    Ruler,
+    Span,
+    cut,
+    levels_of,
+    split_blank_lines,
+    split_lines,
+)
+from ragstone.ingest.chunkers.packing import TextUnit, assemble, iter_units, line_spans, pack
 from ragstone.language.sentences import sentence_spans
 
 Path = tuple[str, ...]

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ragstone.core.types import Block, Chunk, Parsed
-from ragstone.ingest.chunkers.cutting import Span
-from ragstone.ingest.chunkers.measure import ChunkLimits
-from ragstone.ingest.chunkers.outline import TextUnit, iter_units
-from ragstone.ingest.chunkers.packing import assemble, fill
+from ragstone.ingest.chunkers.cutting import ChunkLimits, Span
+from ragstone.ingest.chunkers.packing import TextUnit, assemble, fill, iter_units
 from ragstone.ingest.parsers.mail.marks import begins_message
 
 _SUBJECT = "Subject: "

@@ -8,12 +8,18 @@ from dataclasses import dataclass, replace
 
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Chunk, Parsed
-from ragstone.ingest.chunkers.cutting import BY_LINE, Span, cut, separator_levels, split_lines
-from ragstone.ingest.chunkers.measure import ChunkLimits, Ruler
-from ragstone.ingest.chunkers.outline import TextUnit
-from ragstone.ingest.chunkers.packing import assemble, pack_evenly, repeat_from
+from ragstone.ingest.chunkers.cutting import (
+    BY_LINE,
+    ChunkLimits,
+    Ruler,
+    Span,
+    cut,
+    separator_levels,
+    split_lines,
+)
+from ragstone.ingest.chunkers.packing import TextUnit, assemble, pack_evenly, repeat_from
 from ragstone.ingest.chunkers.plain import BlockGroup, group_blocks, place_chunks
-from ragstone.ingest.chunkers.topics import (
+from ragstone.ingest.chunkers.semantic import (
     Embed,
     Topic,
     add_shift,

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ragstone.core.types import Chunk, Parsed
-from ragstone.ingest.chunkers.cutting import Span
-from ragstone.ingest.chunkers.measure import ChunkLimits, Ruler
-from ragstone.ingest.chunkers.outline import TextUnit, group_by_section, iter_units
-from ragstone.ingest.chunkers.packing import assemble, fill
+from ragstone.ingest.chunkers.cutting import ChunkLimits, Ruler, Span
+from ragstone.ingest.chunkers.packing import TextUnit, assemble, fill, group_by_section, iter_units
 
 
 @dataclass(frozen=True, slots=True)

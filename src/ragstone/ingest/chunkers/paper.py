@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ragstone.core.types import Block, Chunk, Parsed
-from ragstone.ingest.chunkers.cutting import trim
+from ragstone.ingest.chunkers.cutting import ChunkLimits, trim
 from ragstone.ingest.chunkers.markdown import MarkdownChunker
-from ragstone.ingest.chunkers.measure import ChunkLimits
 
 _NAMES = """
 abstract, summary, executive summary, keywords, key words, index terms, introduction, background, motivation,

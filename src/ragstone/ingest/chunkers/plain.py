@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from ragstone.core.types import Block, BlockKind, Chunk, Parsed
 from ragstone.ingest.chunkers.cutting import (
+    ChunkLimits,
+    Ruler,
     Span,
     cut,
     cut_windows,
@@ -14,9 +16,7 @@ from ragstone.ingest.chunkers.cutting import (
     split_lines,
     split_sentences,
 )
-from ragstone.ingest.chunkers.measure import ChunkLimits, Ruler
-from ragstone.ingest.chunkers.outline import iter_units
-from ragstone.ingest.chunkers.packing import assemble, fill, line_spans, pack
+from ragstone.ingest.chunkers.packing import assemble, fill, iter_units, line_spans, pack
 
 
 @dataclass(slots=True)

@@ -1,24 +1,193 @@
-"""Cuts where the topic changes."""
+"""Cut where the topic changes: segments of a few sentences are compared with the next ones by meaning."""
 
 from __future__ import annotations
 
+import logging
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Chunker
-from ragstone.core.types import Chunk, Parsed
-from ragstone.ingest.chunkers.cutting import Span
-from ragstone.ingest.chunkers.measure import ChunkLimits
-from ragstone.ingest.chunkers.outline import group_by_section, iter_units
-from ragstone.ingest.chunkers.packing import assemble, fill
-from ragstone.ingest.chunkers.topics import (
-    Embed,
-    add_shift,
-    cut_by_meaning,
-    cut_segments,
-    find_topics,
-    join_small,
-)
+from ragstone.core.types import BlockKind, Chunk, Matrix, Parsed
+from ragstone.ingest.chunkers.cutting import BY_LINE, ChunkLimits, Ruler, Span, split_sentences
+from ragstone.ingest.chunkers.packing import TextUnit, assemble, fill, group_by_section, iter_units
+
+FEWEST = 3
+MOST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSegment:
+    """Three to five sentences, or one block of code or one table; fewer only where a section has no more."""
+
+    parts: tuple[Span, ...]
+    kind: BlockKind
+
+    @property
+    def start(self) -> int:
+        return self.parts[0][0]
+
+    @property
+    def end(self) -> int:
+        return self.parts[-1][1]
+
+
+def cut_segments(text: str, section: Iterable[TextUnit]) -> list[TopicSegment]:
+    """The segments of one section. Those of a paragraph end with it where it has sentences enough."""
+    found: list[TopicSegment] = []
+    paragraphs: list[list[Span]] = []
+    for unit in section:
+        if unit.kind in BY_LINE:
+            found += _cut_prose(paragraphs)
+            found.append(TopicSegment(((unit.start, unit.end),), unit.kind))
+            paragraphs = []
+        else:
+            paragraphs.append(_split_sentences(text, unit))
+    found += _cut_prose(paragraphs)
+    return found
+
+
+def _split_sentences(text: str, unit: TextUnit) -> list[Span]:
+    """A unit's sentences; its headings are part of the first one."""
+    parts = list(split_sentences(text, unit.start, unit.end))
+    headings = sum(end <= unit.headings_end for _, end in parts)
+    if 0 < headings < len(parts):
+        return [(unit.start, parts[headings][1]), *parts[headings + 1 :]]
+    return parts
+
+
+def _cut_prose(paragraphs: Sequence[list[Span]]) -> Iterator[TopicSegment]:
+    for sentences in _join_paragraphs(paragraphs):
+        count = -(-len(sentences) // MOST)
+        cuts = [len(sentences) * number // count for number in range(count + 1)]
+        for first, last in pairwise(cuts):
+            yield TopicSegment(tuple(sentences[first:last]), "paragraph")
+
+
+def _join_paragraphs(paragraphs: Sequence[list[Span]]) -> list[list[Span]]:
+    """Paragraphs with too few sentences go with the next one, the last of them with the one before."""
+    joined: list[list[Span]] = []
+    for sentences in paragraphs:
+        if joined and len(joined[-1]) < FEWEST:
+            joined[-1] = [*joined[-1], *sentences]
+        else:
+            joined.append(sentences)
+    if len(joined) > 1 and len(joined[-1]) < FEWEST:
+        rest = joined.pop()
+        joined[-1] = [*joined[-1], *rest]
+    return joined
+
+
+logger = logging.getLogger(__name__)
+Embed = Callable[[Sequence[str]], Matrix]
+"""One unit-length row per text; a row of zeros for a text that the model refused. It may block."""
+BATCH = 256
+MAX_SEGMENTS = 20_000
+"""About two thousand pages: no model is kept busy by one document for longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Segments that belong together, and the cosine of the first one to what stands before it."""
+
+    segments: tuple[TopicSegment, ...]
+    similarity: float = math.nan
+    """Not a number where nothing stands before it, or nothing could be compared."""
+
+    @property
+    def start(self) -> int:
+        return self.segments[0].start
+
+    @property
+    def end(self) -> int:
+        return self.segments[-1].end
+
+    @property
+    def units(self) -> Iterator[TextUnit]:
+        """Its sentences, tables and blocks of code."""
+        return (TextUnit(start, end, part.kind) for part in self.segments for start, end in part.parts)
+
+
+def find_topics(
+    text: str, sections: Sequence[Sequence[TopicSegment]], embed: Embed, threshold: float
+) -> list[list[Topic]]:
+    """The topics of each section: segments less alike than `threshold` are cut apart."""
+    compared = [part for section in sections if len(section) > 1 for part in section]
+    if len(compared) > MAX_SEGMENTS:
+        raise ModelError(
+            f"a text of {len(compared):,} segments is too large to be compared by meaning",
+            hint="split the document, or choose another chunking strategy for it",
+        )
+    cosines = iter(_cosines([text[part.start : part.end] for part in compared], embed))
+    return [
+        _topics(section, [next(cosines) for _ in section] if len(section) > 1 else [math.nan], threshold)
+        for section in sections
+    ]
+
+
+def join_small(topics: Sequence[Topic], ruler: Ruler, least: int, most: int) -> list[Topic]:
+    """Topics smaller than `least` go with the neighbour they are more like, if both are no larger than `most`."""
+    joined: list[Topic] = []
+    rest = list(reversed(topics))
+    while rest:
+        topic = rest.pop()
+        small = ruler.size(topic.start, topic.end) < least
+        back = small and bool(joined) and ruler.size(joined[-1].start, topic.end) <= most
+        ahead = small and bool(rest) and ruler.size(topic.start, rest[-1].end) <= most
+        if ahead and not (back and topic.similarity >= rest[-1].similarity):
+            rest[-1] = Topic(topic.segments + rest[-1].segments, topic.similarity)
+        elif back:
+            joined[-1] = Topic(joined[-1].segments + topic.segments, joined[-1].similarity)
+        else:
+            joined.append(topic)
+    return joined
+
+
+def add_shift(chunk: Chunk, similarity: float) -> Chunk:
+    """The chunk with how much the topic changes at its start, from 0 to 2, where that is known."""
+    if math.isnan(similarity):
+        return chunk
+    return replace(chunk, metadata={**chunk.metadata, "topic_shift_score": round(1 - similarity, 4)})
+
+
+def _topics(section: Sequence[TopicSegment], cosines: Sequence[float], threshold: float) -> list[Topic]:
+    topics: list[tuple[list[TopicSegment], float]] = []
+    for number, (segment, cosine) in enumerate(zip(section, cosines, strict=True)):
+        if number and not cosine < threshold:
+            topics[-1][0].append(segment)
+        else:
+            topics.append(([segment], cosine if number else math.nan))
+    return [Topic(tuple(parts), cosine) for parts, cosine in topics]
+
+
+def _cosines(texts: Sequence[str], embed: Embed) -> Iterator[float]:
+    """The cosine of each text to the one before it; not a number where there is none."""
+    before: NDArray[np.float64] | None = None
+    for first in range(0, len(texts), BATCH):
+        batch = texts[first : first + BATCH]
+        rows = np.asarray(embed(batch), np.float64)
+        if rows.ndim != 2 or len(rows) != len(batch):
+            raise ModelError(f"a model gave an array of shape {rows.shape} for {len(batch)} texts")
+        previous = np.concatenate([np.zeros_like(rows[:1]) if before is None else before, rows[:-1]])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lengths = np.linalg.norm(previous, axis=1) * np.linalg.norm(rows, axis=1)
+            cosines = (previous * rows).sum(axis=1) / lengths
+        yield from cosines.tolist()
+        before = rows[-1:]
+
+
+def cut_by_meaning(document: Parsed, cut: Callable[[Parsed], list[Chunk]], otherwise: Chunker) -> list[Chunk]:
+    """Chunks cut with the model's help, or by structure alone while the model cannot be reached."""
+    try:
+        return cut(document)
+    except (ModelError, RemoteError) as problem:
+        logger.warning("'%s' is cut by structure, not by meaning: %s", document.title, problem)
+        return otherwise.chunk(document)
 
 
 @dataclass(frozen=True, slots=True)

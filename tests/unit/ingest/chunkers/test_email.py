@@ -5,8 +5,8 @@ import pytest
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Chunk
+from ragstone.ingest.chunkers.cutting import ChunkLimits
 from ragstone.ingest.chunkers.email import EmailChunker
-from ragstone.ingest.chunkers.measure import ChunkLimits
 from ragstone.ingest.parsers.mail.parser import parse_mail
 from ragstone.testing.suites.chunkers import ChunkerSuite, document_of
 

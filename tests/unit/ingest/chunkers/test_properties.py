@@ -13,7 +13,7 @@ from tests.unit.ingest.chunkers.models import by_words
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import BlockKind, Parsed
 from ragstone.ingest.chunkers import build_chunker
-from ragstone.ingest.chunkers.measure import Ruler
+from ragstone.ingest.chunkers.cutting import Ruler
 from ragstone.settings.tree import ChunkingSettings, Strategy
 from ragstone.testing.suites.chunkers import document_of
 

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragstone.core.model_types import WordTokenizer
-from ragstone.ingest.chunkers import measure as ruler_module
-from ragstone.ingest.chunkers.cutting import cut_windows
-from ragstone.ingest.chunkers.measure import Ruler
+from ragstone.ingest.chunkers import cutting as ruler_module
+from ragstone.ingest.chunkers.cutting import Ruler, cut_windows
 
 TEXT = st.text(alphabet="ab1 \n.,é漢🇫e\u0301\u200d👩", max_size=120)
 UNIT: st.SearchStrategy[Literal["tokens", "chars"]] = st.sampled_from(["tokens", "chars"])

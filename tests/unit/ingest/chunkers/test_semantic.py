@@ -15,9 +15,9 @@ from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Matrix, Parsed
-from ragstone.ingest.chunkers import build_chunker, topics
-from ragstone.ingest.chunkers.outline import TextUnit, group_by_section, iter_units
-from ragstone.ingest.chunkers.topics import cut_segments, find_topics
+from ragstone.ingest.chunkers import build_chunker, semantic
+from ragstone.ingest.chunkers.packing import TextUnit, group_by_section, iter_units
+from ragstone.ingest.chunkers.semantic import cut_segments, find_topics
 from ragstone.settings.tree import ChunkingSettings
 from ragstone.testing.suites.chunkers import document_of, table_of
 
@@ -184,7 +184,7 @@ def test_a_document_is_cut_recursively_when_the_model_fails(
 
 @pytest.mark.req("R-CHK-22")
 def test_a_text_of_too_many_segments_is_not_sent_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topics, "MAX_SEGMENTS", 2)
+    monkeypatch.setattr(semantic, "MAX_SEGMENTS", 2)
     model = Subjects("sea")
     assert build(model).chunk(SEA_AND_HILLS)[0].start == 0
     assert model.asked == []
@@ -201,7 +201,7 @@ def test_an_error_that_is_no_model_s_is_not_hidden() -> None:
 def test_vectors_are_asked_for_in_batches_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = cut_segments(SEA_AND_HILLS.text, iter_units(SEA_AND_HILLS))
     whole = find_topics(SEA_AND_HILLS.text, [parts], Subjects("sea", "hill"), 0.5)
-    monkeypatch.setattr(topics, "BATCH", 1)
+    monkeypatch.setattr(semantic, "BATCH", 1)
     assert [[topic.segments for topic in section] for section in whole] == [
         [topic.segments for topic in section]
         for section in find_topics(SEA_AND_HILLS.text, [parts], Subjects("sea", "hill"), 0.5)

@@ -12,7 +12,7 @@ from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Block
 from ragstone.ingest.chunkers import build_chunker
-from ragstone.ingest.chunkers.outline import find_table_header
+from ragstone.ingest.chunkers.packing import find_table_header
 from ragstone.settings.tree import ChunkingSettings
 from ragstone.testing.suites.chunkers import document_of, table_of
 

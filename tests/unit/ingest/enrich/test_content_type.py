@@ -4,7 +4,7 @@ import pytest
 from tests.unit.ingest.enrich.texts import document
 
 from ragstone.core.types import Parsed
-from ragstone.ingest.enrich.content_type import classify, weigh_cues
+from ragstone.ingest.enrich.describe import classify, weigh_cues
 from ragstone.ingest.enrich.excerpt import read_excerpt
 
 TUTORIAL = document(

@@ -5,8 +5,8 @@ import json
 import pytest
 from tests.unit.ingest.enrich.texts import reading
 
+from ragstone.ingest.enrich.describe import find_keywords
 from ragstone.ingest.enrich.excerpt import MAX_BYTES
-from ragstone.ingest.enrich.keywords import find_keywords
 
 POOL = (
     "The connection pool keeps a few database connections open.",

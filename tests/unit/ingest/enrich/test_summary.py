@@ -9,7 +9,8 @@ from tests.unit.ingest.enrich.texts import document, reading
 
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
-from ragstone.ingest.enrich.summary import MAX_CHARS, Summary, extract_summary, summarize
+from ragstone.ingest.enrich.describe import MAX_CHARS, extract_summary
+from ragstone.ingest.enrich.summary import Summary, summarize
 from ragstone.models.llm.client import OpenAILLM
 from ragstone.settings.tree import RemoteModel
 from ragstone.testing.fakes import FakeLLM
