@@ -1,4 +1,4 @@
-"""CHUNK: text and blocks → spans that fit a model, each with the path of headings it stands under."""
+"""CHUNK: cut a document into spans that fit a model, each with the path of its headings."""
 
 from __future__ import annotations
 
@@ -64,19 +64,19 @@ BY_MEANING: dict[str, Callable[[ChunkLimits, ChunkingSettings, Embed, Chunker], 
 
 
 def build_chunker(settings: ChunkingSettings, tokenizer: Tokenizer, embed: Embed | None = None) -> Chunker:
-    """The chunker that the settings ask for; one that cuts by meaning becomes recursive where there is no model."""
+    """Return the chunker of the settings; without a model, one that cuts by meaning becomes recursive."""
     limits = ChunkLimits(tokenizer, settings.size, settings.overlap, settings.unit)
     if settings.strategy in STRATEGIES:
         return STRATEGIES[settings.strategy](limits, settings)
     fallback = _fallback(limits, settings)
     if embed is None:
-        logger.warning("no model for %s chunking: documents are cut recursively", settings.strategy)
+        logger.warning("no model for %s chunking, cutting documents recursively", settings.strategy)
         return fallback
     return BY_MEANING[settings.strategy](limits, settings, embed, fallback)
 
 
 def _fallback(limits: ChunkLimits, settings: ChunkingSettings) -> RecursiveChunker:
-    """Chunks as full as they can be; what is not cut by meaning is better found in smaller ones."""
+    """Return a chunker that fills its chunks; in place of a semantic one they are smaller, and so easier to find."""
     if settings.strategy == "semantic":
         size = min(limits.size, FALLBACK_SIZE)
         limits = replace(limits, size=size, overlap=min(limits.overlap, FALLBACK_OVERLAP, size - 1))

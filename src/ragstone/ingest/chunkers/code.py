@@ -1,4 +1,4 @@
-"""Which definition each part of a source file belongs to, as its parser wrote it down."""
+"""Chunk source code by function and method, as the parser marked them."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Symbols:
         self._paths = [path for _, path in marks]
 
     def at(self, place: int) -> Path:
-        """The path of the definition that holds this place; empty outside of all."""
+        """Return the path of the definition that holds this place; empty outside of all."""
         found = bisect_right(self._starts, place) - 1
         return self._paths[found] if found >= 0 else ()
 
 
 def common_path(paths: Sequence[Path]) -> Path:
-    """What all paths begin with; those that are empty have no say."""
+    """Return the names that all paths begin with, empty paths left out."""
     named = [path for path in paths if path]
     if not named:
         return ()
@@ -62,7 +62,7 @@ NAMED_IN_CONTEXT = 8
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """A function, a method, or what stands between them."""
+    """A function, a method, or the lines between them."""
 
     unit: TextUnit
     path: Path
@@ -113,7 +113,7 @@ class CodeChunker:
         return groups
 
     def _shares(self, ruler: Ruler, group: Sequence[_Definition], following: _Definition) -> bool:
-        """Whether a definition goes into the chunk of those before it."""
+        """Return whether a definition goes into the chunk of those before it."""
         if group[0].home != following.home or following.unit.opens_section:
             return False
         start, end = group[0].unit.start, group[-1].unit.end
@@ -144,8 +144,8 @@ def _definitions(document: Parsed) -> Iterator[_Definition]:
 
 
 def _is_class(path: Path, neighbours: Sequence[Path]) -> bool:
-    """Whether a neighbour is a member of it."""
-    return bool(path) and any(len(one) > len(path) and one[: len(path)] == path for one in neighbours)
+    """Return whether a neighbour is a member of it."""
+    return bool(path) and any(len(other) > len(path) and other[: len(path)] == path for other in neighbours)
 
 
 def _context(title: str, paths: Sequence[Path]) -> str:

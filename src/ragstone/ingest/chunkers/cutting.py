@@ -22,7 +22,7 @@ SLICE = 65_536
 
 
 class Ruler:
-    """Answers how large a span is and how far a given size reaches, in tokens or characters."""
+    """Measures spans of a text in tokens or characters."""
 
     def __init__(self, text: str, tokenizer: Tokenizer, unit: Literal["tokens", "chars"]) -> None:
         self.unit = unit
@@ -38,25 +38,25 @@ class Ruler:
         self._ends = np.maximum.accumulate(joined[:, 1])
 
     def tokens(self, start: int, end: int) -> int:
-        """How many tokens stand in the span, those at its edges included."""
+        """Return the number of tokens in the span, those at its edges included."""
         if end <= start:
             return 0
         before_end = int(self._starts.searchsorted(end, "left"))
         return max(0, before_end - int(self._ends.searchsorted(start, "right")))
 
     def size(self, start: int, end: int) -> int:
-        """The size of a span in this ruler's unit."""
+        """Return the size of a span in this ruler's unit."""
         return end - start if self.unit == "chars" else self.tokens(start, end)
 
     def reach(self, start: int, size: int) -> int:
-        """The furthest end of a span from `start` that is no larger than `size`."""
+        """Return the furthest end of a span from `start` that is no larger than `size`."""
         if self.unit == "chars":
             return min(self._length, start + size)
         beyond = int(self._ends.searchsorted(start, "right")) + size
         return int(self._starts[beyond]) if beyond < len(self._starts) else self._length
 
     def back(self, end: int, size: int) -> int:
-        """The furthest start of a span up to `end` that is no larger than `size`."""
+        """Return the furthest start of a span up to `end` that is no larger than `size`."""
         if self.unit == "chars":
             return max(0, end - size)
         beyond = int(self._starts.searchsorted(end, "left")) - size - 1
@@ -82,7 +82,7 @@ TINY = {"tokens": 100, "chars": 400}
 
 @dataclass(frozen=True, slots=True)
 class ChunkLimits:
-    """The most a chunk holds and the most it repeats of the one before, in tokens or characters."""
+    """The largest size of a chunk and the most it repeats of the one before, in tokens or characters."""
 
     tokenizer: Tokenizer
     size: int = 400
@@ -97,16 +97,16 @@ class ChunkLimits:
             )
 
     def ruler(self, text: str) -> Ruler:
-        """Measures spans of this text in this unit."""
+        """Return a ruler for this text in this unit."""
         return Ruler(text, self.tokenizer, self.unit)
 
     def least(self, min_size: int) -> int:
-        """The size under which a chunk looks for a neighbour: what is asked for, or what is tiny for its size."""
+        """Return the size below which a chunk is joined to a neighbour: as asked for, or tiny for the chunk size."""
         return min_size or min(TINY[self.unit], self.size // 4)
 
     @property
     def fingerprint(self) -> str:
-        """All that decides where a text is cut, but for the strategy."""
+        """Return everything that decides where a text is cut, except the strategy."""
         return f"v{VERSION} {self.size}/{self.overlap} {self.unit} tokenizer={self.tokenizer.name}"
 
 
@@ -123,14 +123,14 @@ _EXTENDS = re.compile("[\u200d\u1160-\u11ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U0
 
 
 def skip_space(text: str, start: int, end: int) -> int:
-    """The first place in the span that is not white space, or its end."""
+    """Return the first place in the span that is not white space, or its end."""
     while start < end and text[start].isspace():
         start += 1
     return start
 
 
 def trim(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without the white space around it."""
+    """Return the span without the white space around it."""
     start = skip_space(text, start, end)
     while end > start and text[end - 1].isspace():
         end -= 1
@@ -138,7 +138,7 @@ def trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def is_between_words(text: str, place: int) -> bool:
-    """Whether a cut here leaves every word whole."""
+    """Return whether a cut here leaves every word whole."""
     if place <= 0 or place >= len(text):
         return True
     before, after = text[place - 1], text[place]
@@ -151,7 +151,7 @@ def is_between_words(text: str, place: int) -> bool:
 
 
 def is_between_characters(text: str, place: int) -> bool:
-    """Whether a cut here leaves every visible character whole."""
+    """Return whether a cut here leaves every visible character whole."""
     before, after = text[place - 1], text[place]
     if before == _ZERO_WIDTH_JOINER or _EXTENDS.match(after) or unicodedata.category(after)[0] == "M":
         return False
@@ -163,7 +163,7 @@ def is_between_characters(text: str, place: int) -> bool:
 
 
 def last_cut(text: str, limit: int, floor: int) -> int:
-    """The best cut at or before `limit` and behind `floor`: between words, or characters where it must be."""
+    """Return the best cut at or before `limit` and behind `floor`: between words, else between characters."""
     for place in range(limit, max(floor, limit - LOOK), -1):
         if is_between_words(text, place):
             return place
@@ -174,7 +174,7 @@ def last_cut(text: str, limit: int, floor: int) -> int:
 
 
 def word_end(text: str, start: int, end: int) -> int:
-    """Where the word at `start` ends; one character on when it has no end within reach."""
+    """Return the end of the word at `start`; one character on if it has no end within reach."""
     for place in range(start + 1, min(end, start + LOOK)):
         if is_between_words(text, place):
             return place
@@ -182,7 +182,7 @@ def word_end(text: str, start: int, end: int) -> int:
 
 
 def next_word(text: str, place: int, ceiling: int) -> int:
-    """The first word start at or behind `place`; `ceiling` when there is none before it."""
+    """Return the first start of a word at or behind `place`; `ceiling` if there is none before it."""
     for start in range(place, ceiling):
         if not text[start].isspace() and is_between_words(text, start):
             return start
@@ -199,23 +199,23 @@ BY_LINE: frozenset[BlockKind] = frozenset(("code", "table"))
 
 
 def split_sentences(text: str, start: int, end: int) -> Iterator[Span]:
-    """Sentences, each with the list or heading mark before it."""
+    """Yield sentences, each with the list or heading mark before it."""
     ends = (start + stop for _, stop in sentence_spans(text[start:end]))
     return _split_at(text, start, end, ends)
 
 
 def split_lines(text: str, start: int, end: int) -> Iterator[Span]:
-    """Lines with their indentation."""
+    """Yield lines with their indentation."""
     return _with_indent(text, start, level_of_separator("\n")(text, start, end))
 
 
 def split_blank_lines(text: str, start: int, end: int) -> Iterator[Span]:
-    """Runs of lines that blank lines keep apart, with their indentation."""
+    """Yield runs of lines between blank lines, with their indentation."""
     return _with_indent(text, start, level_of_separator("\n\n")(text, start, end))
 
 
 def level_of_separator(separator: str) -> Level:
-    """The level of one separator of the settings; `". "` means sentences, which know abbreviations."""
+    """Return the level of one separator of the settings; `". "` means sentences, which know abbreviations."""
     if separator.strip() == ".":
         return split_sentences
     pattern = re.compile(re.escape(separator))
@@ -227,17 +227,17 @@ def level_of_separator(separator: str) -> Level:
 
 
 def separator_levels(separators: Iterable[str]) -> list[Level]:
-    """The levels of the settings' separators; between words is where every cut ends anyway."""
+    """Return the levels of the settings' separators; every cut falls back to words anyway."""
     return [level_of_separator(separator) for separator in separators if separator.strip(" ")]
 
 
 def levels_of(kind: BlockKind) -> Sequence[Level]:
-    """How a block of this kind is cut when it is too large: rows and lines of code stay whole."""
+    """Return the levels that cut a block of this kind: rows and lines of code stay whole."""
     return (split_lines,) if kind in BY_LINE else (split_sentences,)
 
 
 def cut(text: str, ruler: Ruler, span: Span, limits: ChunkLimits, levels: Sequence[Level]) -> list[Span]:
-    """Parts that fit, cut at the first level that makes them fit, between words at last."""
+    """Return parts that fit, cut at the first level that makes them fit, else between words."""
     if ruler.size(*span) <= limits.size:
         return [span]
     if not levels:
@@ -250,7 +250,7 @@ def cut(text: str, ruler: Ruler, span: Span, limits: ChunkLimits, levels: Sequen
 
 
 def cut_windows(text: str, ruler: Ruler, span: Span, size: int, overlap: int) -> Iterator[Span]:
-    """Spans of whole words as large as fits, each beginning with the last words of the one before."""
+    """Yield spans of whole words as large as fits, each beginning with the last words of the one before."""
     start, end = trim(text, *span)
     fresh = start
     while fresh < end:

@@ -1,4 +1,4 @@
-"""Chunks of a conversation: each belongs to one message and says what that is about."""
+"""Chunk mail conversations: each chunk belongs to one message and has its subject as context."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class EmailChunker:
 
 
 def _messages(document: Parsed) -> Iterator[Parsed]:
-    """The document's messages: another one begins where its mark or its copied headers stand."""
+    """Yield the document's messages; each begins at its mark or its copied headers."""
     message: list[Block] = []
     for block in document.blocks:
         if message and begins_message(document.text[block.start : block.end]):
@@ -53,7 +53,7 @@ def _messages(document: Parsed) -> Iterator[Parsed]:
 
 
 def _with_leads(text: str, message: Iterable[TextUnit]) -> Iterator[TextUnit]:
-    """The units with greetings and quotes joined to what follows them, as headings are already."""
+    """Yield the units with greetings and quotes joined to the next one, as headings are already."""
     lead: TextUnit | None = None
     for unit in message:
         joined = replace(unit, start=lead.start) if lead else unit

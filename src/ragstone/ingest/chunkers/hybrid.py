@@ -1,4 +1,4 @@
-"""Structure first, meaning where a part is still too large, then a little overlap."""
+"""Chunk by structure first, by meaning where a part is still too large, then add a little overlap."""
 
 from __future__ import annotations
 
@@ -137,6 +137,6 @@ class HybridChunker:
 
 
 def _go_on(before: BlockGroup, after: BlockGroup) -> bool:
-    """Whether one is the prose of a section and the other goes on with it."""
+    """Return whether the second group continues the prose of the first one's section."""
     prose = before.kind not in BY_LINE and after.kind not in BY_LINE
     return prose and not before.only_headings and before.section == after.section

@@ -1,4 +1,4 @@
-"""Chunks that know their section: what stands under one heading, with the path to it."""
+"""Chunk by section: the blocks under one heading, with the path to it."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _LONGEST_HEADER = 400
 
 
 def find_table_header(text: str, table: Block) -> tuple[int, str]:
-    """Where a table's head ends, and its words: caption, names of the columns, the rule under them."""
+    """Return the end and the words of a table's head: caption, names of the columns, the rule under them."""
     ends = list(islice(_line_ends(text, table), _CAPTION_AND_NAMES + 1))
     barred = (number for number, end in enumerate(ends) if "|" in text[table.start : end])
     names = next(barred, 0) % _CAPTION_AND_NAMES
@@ -68,7 +68,7 @@ class TextUnit:
 
 @dataclass(frozen=True, slots=True)
 class ChunkPlace:
-    """What a chunk inherits from the blocks it covers."""
+    """The section, page and table that a chunk inherits from the blocks it covers."""
 
     section: tuple[str, ...]
     page: int | None
@@ -92,7 +92,7 @@ class Outline:
         self.has_headings = any(block.kind == "heading" for block in document.blocks)
 
     def place(self, start: int, end: int) -> ChunkPlace:
-        """The section and kind of the first block in the span that is no heading; the page it begins on."""
+        """Return section and kind of the first block in the span that is no heading, and the first page."""
         first = max(0, bisect_right(self._starts, start) - 1)
         lead = first
         while (
@@ -121,7 +121,7 @@ class Outline:
 
 
 def iter_units(document: Parsed) -> Iterator[TextUnit]:
-    """The blocks in order, headings joined to what follows them."""
+    """Yield the blocks in order, headings joined to the next block."""
     headings: list[Block] = []
     for block in document.blocks:
         if block.kind == "heading":
@@ -135,7 +135,7 @@ def iter_units(document: Parsed) -> Iterator[TextUnit]:
 
 
 def group_by_section(parts: Iterable[TextUnit]) -> list[list[TextUnit]]:
-    """The units of each section together, in order."""
+    """Return the units of each section together, in order."""
     sections: list[list[TextUnit]] = []
     for unit in parts:
         if sections and not unit.opens_section:
@@ -146,7 +146,7 @@ def group_by_section(parts: Iterable[TextUnit]) -> list[list[TextUnit]]:
 
 
 def _sections(document: Parsed) -> Iterator[tuple[str, ...]]:
-    """The path of headings over each block, without the title of the document."""
+    """Yield the path of headings over each block, without the title of the document."""
     open_headings: list[Block] = []
     path: tuple[str, ...] = ()
     for block in document.blocks:
@@ -161,7 +161,7 @@ def _sections(document: Parsed) -> Iterator[tuple[str, ...]]:
 
 
 def assemble(document: Parsed, ruler: Ruler, spans: Iterable[Span], *, context: bool) -> list[Chunk]:
-    """One chunk per span, in order."""
+    """Return one chunk per span, in order."""
     outline = Outline(document)
     chunks = []
     for index, (start, end) in enumerate(spans):
@@ -184,7 +184,7 @@ def assemble(document: Parsed, ruler: Ruler, spans: Iterable[Span], *, context: 
 
 
 def format_context(title: str, section: Sequence[str]) -> str:
-    """Title and section path as two headings and a blank line; what is missing is left out."""
+    """Return title and section path as two headings and a blank line, without those that are missing."""
     lines = []
     if title.strip():
         lines.append(f"# {' '.join(title.split())}\n")
@@ -203,14 +203,14 @@ Steps = Callable[[str], Iterable[Span]]
 
 
 def line_spans(text: str) -> Iterable[Span]:
-    """Lines with their indentation: where code and tables may be repeated from."""
+    """Return lines with their indentation: the places from which code and tables may be repeated."""
     return split_lines(text, 0, len(text))
 
 
 def fill(
     text: str, ruler: Ruler, units: Iterable[TextUnit], limits: ChunkLimits, least: int = 0
 ) -> list[Span]:
-    """Chunks over neighbouring units, as many as fit. A table is whole, or in rows of its own.
+    """Return chunks over as many neighbouring units as fit. A table stays whole, or is cut into chunks of rows.
 
     Where the last chunk would be smaller than `least`, the others leave more to it.
     """
@@ -238,7 +238,8 @@ def pack(
     whole: Sequence[Span] = (),
     steps: Steps = sentence_spans,
 ) -> list[Span]:
-    """Spans over as many parts as fit; every part must fit by itself. What is `whole` is not repeated in half."""
+    """Return spans over as many parts as fit; every part must fit by itself. A `whole` span is not repeated in part."""
+
     ends = [end for _, end in parts]
     packed: list[Span] = []
     first = 0
@@ -260,7 +261,7 @@ def pack_evenly(
     whole: Sequence[Span] = (),
     least: int = 0,
 ) -> list[Span]:
-    """As `pack` does, but the last chunk is not left with less than `least` where the others can spare it."""
+    """Pack as `pack` does, but leave the last chunk at least `least` where the others can spare it."""
     packed = pack(text, ruler, parts, limits, whole)
     if len(packed) < 2 or ruler.size(*packed[-1]) >= least:
         return packed
@@ -283,7 +284,7 @@ def repeat_from(
     steps: Steps = sentence_spans,
     most: int | None = None,
 ) -> int:
-    """Where a chunk begins that repeats the end of the one before: at a sentence, `most` of them at the most.
+    """Return the start of a chunk that repeats the end of the one before: at a sentence, `most` of them at the most.
 
     Only a part that was itself cut out of a sentence may follow half of one: from a line or word on.
     """
@@ -308,7 +309,7 @@ def repeat_from(
 
 
 def _behind(whole: Sequence[Span], place: int) -> int:
-    """The place, or the end of the span it lies inside of."""
+    """Return the place, or the end of the span that it lies inside of."""
     found = bisect_right(whole, place, key=lambda span: span[0]) - 1
     if found < 0 or place == whole[found][0]:
         return place

@@ -1,4 +1,4 @@
-"""Lines that name a section of a paper: by a word that papers use, a number in sequence, or capitals."""
+"""Chunk papers by section, and find sections by a name that papers use, a number in sequence, or capitals."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _APPENDIX = re.compile(r"appendix [a-h0-9]\b.*")
 
 @dataclass(frozen=True, slots=True)
 class SectionLine:
-    """Where a line names a section, the name as it is cited, and how deep its number says it is."""
+    """A line that names a section, with the name as it is cited and the depth of its number."""
 
     start: int
     end: int
     name: str
     depth: int
     known: bool
-    """Whether papers use this name; one that they do not may be a coincidence."""
+    """True if papers use this name; another name may be a coincidence."""
 
 
 class SectionReader:
@@ -56,12 +56,12 @@ class SectionReader:
         self._in_list = False
 
     def pass_heading(self, label: str) -> None:
-        """Take note of a heading that is one already."""
+        """Note the number and name of an existing heading."""
         number, name = split_number(label)
         self._note(number, name)
 
     def lines(self, text: str, block: Block) -> Iterator[SectionLine]:
-        """The lines of a block that name a section."""
+        """Yield the lines of a block that name a section."""
         before = ""
         start = block.start
         while start < block.end:
@@ -110,30 +110,30 @@ class SectionReader:
 
 
 def split_number(line: str) -> tuple[str, str]:
-    """The number before a heading, empty when there is none, and its words."""
+    """Return the number before a heading, empty if there is none, and its words."""
     found = _NUMBER.match(line)
     return (found[1], line[found.end() :].strip()) if found else ("", line.strip())
 
 
 def is_known(name: str) -> bool:
-    """Whether papers use this name for a section."""
+    """Return whether papers use this name for a section."""
     words = normalize_name(name)
     return words in NAMES or bool(_APPENDIX.fullmatch(words))
 
 
 def normalize_name(name: str) -> str:
-    """A name as the list of names has it."""
+    """Return a name as it stands in the list of names."""
     return " ".join(name.rstrip(".:— ").lower().replace("&", "and").split())
 
 
 def format_name(name: str) -> str:
-    """A name as a citation shows it: not shouted, without a colon."""
+    """Return a name as a citation shows it: not in capitals, without a colon."""
     bare = " ".join(name.rstrip(".:— ").split())
     return bare.capitalize() if bare.isupper() else bare
 
 
 def depth_of(number: str) -> int:
-    """How deep a number says its section is: `2.1` and IEEE's `A` are two."""
+    """Return the depth of a section by its number: that of `2.1` and of IEEE's `A` is two."""
     return 2 if number.isalpha() and number in "ABCDEFGH" else max(1, len(_parts(number)))
 
 
@@ -147,7 +147,7 @@ ENOUGH = 2
 
 @dataclass(frozen=True, slots=True)
 class PaperChunker:
-    """Packs what stands in one section, from Abstract to References, and never mixes two.
+    """Packs the blocks of one section, from Abstract to References, and never mixes two.
 
     Sections are the document's headings and, where a text has lost them, lines that name one.
     """
@@ -164,7 +164,7 @@ class PaperChunker:
 
 
 def add_section_headings(document: Parsed) -> Parsed:
-    """The document with a heading block for every section that is found; its text stays what it was."""
+    """Return the document with a heading block for every section that is found; its text stays the same."""
     reader = SectionReader()
     found: list[list[SectionLine]] = []
     known = 0
@@ -210,12 +210,12 @@ def _rest(text: str, block: Block, start: int, end: int) -> Iterator[Block]:
 
 
 def _is_one_line_list(text: str, block: Block) -> bool:
-    """Markdown takes `1. Introduction` for a list of one item."""
+    """Return whether a block may be a heading that Markdown takes for a list, such as `1. Introduction`."""
     return block.kind == "list" and text.find("\n", block.start, block.end) < 0
 
 
 def _base_level(blocks: Sequence[Block]) -> int:
-    """The depth of a section among the headings that are there already."""
+    """Return the depth of a section among the existing headings."""
     headings = [block for block in blocks if block.kind == "heading"]
     sections = [block.level for block in headings if is_known(split_number(block.label)[1])]
     if sections:

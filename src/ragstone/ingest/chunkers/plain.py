@@ -35,7 +35,7 @@ class BlockGroup:
 
 
 def group_blocks(document: Parsed, ruler: Ruler, size: int, min_size: int) -> list[BlockGroup]:
-    """One group per heading and per block; small neighbours of one section share one while they fit `size`."""
+    """Return one group per heading and per block; small neighbours of one section share one while they fit `size`."""
     groups: list[BlockGroup] = []
     open_headings: list[tuple[int, int]] = []  # Markdown level and group of each heading above
     section = -1
@@ -63,7 +63,7 @@ def group_blocks(document: Parsed, ruler: Ruler, size: int, min_size: int) -> li
 
 
 def place_chunks(chunks: Sequence[Chunk], owners: Sequence[int], groups: Sequence[BlockGroup]) -> list[Chunk]:
-    """The chunks with their level and parent; `owners` are the groups they were cut from."""
+    """Return the chunks with their level and parent; `owners` are the groups they were cut from."""
     first_chunks: dict[int, int] = {}
     for chunk, owner in zip(chunks, owners, strict=True):
         first_chunks.setdefault(owner, chunk.index)

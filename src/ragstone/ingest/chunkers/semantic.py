@@ -11,14 +11,22 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone.core.batches import batched
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import BlockKind, Chunk, Matrix, Parsed
 from ragstone.ingest.chunkers.cutting import BY_LINE, ChunkLimits, Ruler, Span, split_sentences
 from ragstone.ingest.chunkers.packing import TextUnit, assemble, fill, group_by_section, iter_units
 
+logger = logging.getLogger(__name__)
+Embed = Callable[[Sequence[str]], Matrix]
+"""One unit-length row per text; a row of zeros for a text that the model refused. It may block."""
+BATCH = 256
+MAX_SEGMENTS = 20_000
+"""About two thousand pages: no model is kept busy by one document for longer."""
 FEWEST = 3
 MOST = 5
+"""Sentences of a segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,7 @@ class TopicSegment:
 
 
 def cut_segments(text: str, section: Iterable[TextUnit]) -> list[TopicSegment]:
-    """The segments of one section. Those of a paragraph end with it where it has sentences enough."""
+    """Return the segments of one section. A paragraph with enough sentences shares no segment with others."""
     found: list[TopicSegment] = []
     paragraphs: list[list[Span]] = []
     for unit in section:
@@ -53,7 +61,7 @@ def cut_segments(text: str, section: Iterable[TextUnit]) -> list[TopicSegment]:
 
 
 def _split_sentences(text: str, unit: TextUnit) -> list[Span]:
-    """A unit's sentences; its headings are part of the first one."""
+    """Return a unit's sentences; its headings are part of the first one."""
     parts = list(split_sentences(text, unit.start, unit.end))
     headings = sum(end <= unit.headings_end for _, end in parts)
     if 0 < headings < len(parts):
@@ -70,7 +78,7 @@ def _cut_prose(paragraphs: Sequence[list[Span]]) -> Iterator[TopicSegment]:
 
 
 def _join_paragraphs(paragraphs: Sequence[list[Span]]) -> list[list[Span]]:
-    """Paragraphs with too few sentences go with the next one, the last of them with the one before."""
+    """Join paragraphs with too few sentences to the next one, the last one to the one before."""
     joined: list[list[Span]] = []
     for sentences in paragraphs:
         if joined and len(joined[-1]) < FEWEST:
@@ -83,17 +91,9 @@ def _join_paragraphs(paragraphs: Sequence[list[Span]]) -> list[list[Span]]:
     return joined
 
 
-logger = logging.getLogger(__name__)
-Embed = Callable[[Sequence[str]], Matrix]
-"""One unit-length row per text; a row of zeros for a text that the model refused. It may block."""
-BATCH = 256
-MAX_SEGMENTS = 20_000
-"""About two thousand pages: no model is kept busy by one document for longer."""
-
-
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Segments that belong together, and the cosine of the first one to what stands before it."""
+    """Segments that belong together, and the cosine of the first one to the segment before it."""
 
     segments: tuple[TopicSegment, ...]
     similarity: float = math.nan
@@ -109,14 +109,14 @@ class Topic:
 
     @property
     def units(self) -> Iterator[TextUnit]:
-        """Its sentences, tables and blocks of code."""
+        """Yield its sentences, tables and blocks of code."""
         return (TextUnit(start, end, part.kind) for part in self.segments for start, end in part.parts)
 
 
 def find_topics(
     text: str, sections: Sequence[Sequence[TopicSegment]], embed: Embed, threshold: float
 ) -> list[list[Topic]]:
-    """The topics of each section: segments less alike than `threshold` are cut apart."""
+    """Return the topics of each section: segments less alike than `threshold` are cut apart."""
     compared = [part for section in sections if len(section) > 1 for part in section]
     if len(compared) > MAX_SEGMENTS:
         raise ModelError(
@@ -131,7 +131,7 @@ def find_topics(
 
 
 def join_small(topics: Sequence[Topic], ruler: Ruler, least: int, most: int) -> list[Topic]:
-    """Topics smaller than `least` go with the neighbour they are more like, if both are no larger than `most`."""
+    """Join topics smaller than `least` to the neighbour they are more like, if both are no larger than `most`."""
     joined: list[Topic] = []
     rest = list(reversed(topics))
     while rest:
@@ -149,7 +149,7 @@ def join_small(topics: Sequence[Topic], ruler: Ruler, least: int, most: int) -> 
 
 
 def add_shift(chunk: Chunk, similarity: float) -> Chunk:
-    """The chunk with how much the topic changes at its start, from 0 to 2, where that is known."""
+    """Return the chunk with the change of topic at its start, from 0 to 2, where that is known."""
     if math.isnan(similarity):
         return chunk
     return replace(chunk, metadata={**chunk.metadata, "topic_shift_score": round(1 - similarity, 4)})
@@ -166,10 +166,9 @@ def _topics(section: Sequence[TopicSegment], cosines: Sequence[float], threshold
 
 
 def _cosines(texts: Sequence[str], embed: Embed) -> Iterator[float]:
-    """The cosine of each text to the one before it; not a number where there is none."""
+    """Yield the cosine of each text to the one before it; not a number if there is none."""
     before: NDArray[np.float64] | None = None
-    for first in range(0, len(texts), BATCH):
-        batch = texts[first : first + BATCH]
+    for batch in batched(texts, BATCH):
         rows = np.asarray(embed(batch), np.float64)
         if rows.ndim != 2 or len(rows) != len(batch):
             raise ModelError(f"a model gave an array of shape {rows.shape} for {len(batch)} texts")
@@ -182,11 +181,11 @@ def _cosines(texts: Sequence[str], embed: Embed) -> Iterator[float]:
 
 
 def cut_by_meaning(document: Parsed, cut: Callable[[Parsed], list[Chunk]], otherwise: Chunker) -> list[Chunk]:
-    """Chunks cut with the model's help, or by structure alone while the model cannot be reached."""
+    """Return chunks cut by meaning, or by structure alone while the model cannot be reached."""
     try:
         return cut(document)
     except (ModelError, RemoteError) as problem:
-        logger.warning("'%s' is cut by structure, not by meaning: %s", document.title, problem)
+        logger.warning("cannot cut '%s' by meaning, cutting it by structure: %s", document.title, problem)
         return otherwise.chunk(document)
 
 

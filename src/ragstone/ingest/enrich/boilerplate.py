@@ -1,4 +1,4 @@
-"""What a web page says on every page: cookie notices, share bars, newsletter forms, footers.
+"""Remove from web pages what stands on every page: cookie notices, share bars, newsletter forms, footers.
 
 The HTML parser leaves out what its markup marks as frame; this is for what no markup marks. A block goes only
 when all of it is such a phrase, or when it stands at an edge of the page and cannot be anything else: a page
@@ -20,7 +20,7 @@ GAP = "\n\n"
 
 
 def _any_of(*alternatives: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{one})" for one in alternatives), re.IGNORECASE)
+    return re.compile("|".join(f"(?:{pattern})" for pattern in alternatives), re.IGNORECASE)
 
 
 _PHRASES = _any_of(
@@ -77,7 +77,7 @@ _RELATED = _any_of(
 
 
 def trim_boilerplate(parsed: Parsed) -> Parsed:
-    """A web document without its boilerplate; the very same one when there is none, or when nothing else is left."""
+    """Return a web document without its boilerplate; unchanged if there is none, or if nothing else would be left."""
     kept: list[Block] = []
     after_related = False
     for position, block in enumerate(parsed.blocks):
@@ -106,7 +106,7 @@ def _is_boilerplate(block: Block, text: str, *, at_edge: bool) -> bool:
 
 
 def _is_share_bar(line: str) -> bool:
-    """Words that invite to share, or nothing but names of networks."""
+    """Return whether a line invites to share, or consists of names of networks."""
     networks = len(_NETWORKS.findall(line))
     if networks >= 2 and not re.sub(r"\W+", "", _NETWORKS.sub("", line)):
         return True
@@ -114,13 +114,13 @@ def _is_share_bar(line: str) -> bool:
 
 
 def _is_link_bar(text: str) -> bool:
-    """Two or more links of the kind that stand under every page, and nothing else."""
+    """Return whether a text is two or more links as they stand under every page."""
     links = list(filter(None, (part.strip(" -*.") for part in _BETWEEN_LINKS.split(text))))
     return len(links) >= 2 and all(map(_FOOTER_LINK.fullmatch, links))
 
 
 def _of_blocks(parsed: Parsed, blocks: list[Block]) -> Parsed:
-    """The document made of these blocks only, every offset counted anew."""
+    """Return the document made of these blocks only, with new offsets."""
     pieces: list[str] = []
     moved: list[Block] = []
     length = 0

@@ -58,7 +58,7 @@ Words = tuple[str, ...]
 
 
 def find_keywords(excerpt: Excerpt, limit: int) -> list[str]:
-    """The words and phrases that matter most, best first, no two of one stem."""
+    """Return the words and phrases that matter most, best first, no two of one stem."""
     if not limit:
         return []
     uses: dict[Words, int] = {}
@@ -78,7 +78,7 @@ def find_keywords(excerpt: Excerpt, limit: int) -> list[str]:
 
 
 def _keyword_runs(sentence: StemmedSentence) -> Iterator[tuple[Words, Words]]:
-    """Stems and words of each stretch without a function word or a mark."""
+    """Yield stems and words of each stretch without a function word or a mark."""
     start = 0
     for position, stem in enumerate((*sentence.stems, "")):
         if not stem:
@@ -89,7 +89,7 @@ def _keyword_runs(sentence: StemmedSentence) -> Iterator[tuple[Words, Words]]:
 
 @lru_cache(maxsize=64)
 def _spans(length: int) -> tuple[tuple[int, int], ...]:
-    """Where the one to three neighbouring words of a run of this length can stand."""
+    """Return the spans of one to three neighbouring words in a run of this length."""
     return tuple(
         (first, last)
         for first in range(length)
@@ -98,7 +98,7 @@ def _spans(length: int) -> tuple[tuple[int, int], ...]:
 
 
 def _heading_terms(excerpt: Excerpt) -> set[str]:
-    """The stems of the title and the headings."""
+    """Return the stems of the title and the headings."""
     return {stem for heading in (excerpt.title, *excerpt.headings) for stem in heading.terms}
 
 
@@ -119,7 +119,7 @@ def _rank(uses: dict[Words, int], whole_runs: set[Words], in_headings: set[str])
 
 
 def _find_absorbed(candidates: dict[Words, int]) -> Iterator[Words]:
-    """Candidates that are mostly used as a part of a longer one."""
+    """Yield candidates that are mostly used as a part of a longer one."""
     for key, count in candidates.items():
         if count > 1 and len(key) > 1:
             for first, last in _spans(len(key)):
@@ -129,7 +129,7 @@ def _find_absorbed(candidates: dict[Words, int]) -> Iterator[Words]:
 
 
 def _take_distinct(ranked: Iterable[Words], limit: int) -> list[Words]:
-    """The first candidates that say something which none before them said."""
+    """Return the first candidates that say something which none before them said."""
     chosen: list[set[str]] = []
     distinct = []
     for key in ranked:
@@ -143,7 +143,7 @@ def _take_distinct(ranked: Iterable[Words], limit: int) -> list[Words]:
 
 
 def _usual_spelling(excerpt: Excerpt, stems: set[str]) -> dict[str, str]:
-    """The most usual word of each stem; of equals, the first in the text."""
+    """Return the most usual word of each stem; of equals, the first in the text."""
     counts = Counter(
         (stem, word)
         for sentence in (*excerpt.sentences, *excerpt.headings, excerpt.title)
@@ -169,7 +169,7 @@ MAX_REPEATS = 4
 
 
 class Cue(NamedTuple):
-    """What speaks for a kind, and how much; it begins where a word does."""
+    """A pattern that speaks for a kind, and its weight; it matches at the start of a word."""
 
     kind: ContentType
     weight: float
@@ -216,7 +216,7 @@ SENTENCE_CUES = (
 
 
 def _join_cues(cues: Sequence[Cue]) -> re.Pattern[str]:
-    """All cues in one pattern, so that a text is searched once; the group that matched names the cue."""
+    """Join all cues into one pattern, so that a text is searched once; the group that matched names the cue."""
     groups = "|".join(f"(?P<cue{number}>{cue.pattern})" for number, cue in enumerate(cues))
     return re.compile(rf"\b(?:{groups})")
 
@@ -226,7 +226,7 @@ _IN_SENTENCES = _join_cues(SENTENCE_CUES)
 
 
 def classify(parsed: Parsed, excerpt: Excerpt) -> ContentType:
-    """The kind of a document whose source does not say."""
+    """Return the kind of a document whose source does not state it."""
     if parsed.media_type == "message/rfc822":
         return "email"
     shares = _text_shares(parsed)
@@ -242,7 +242,7 @@ def classify(parsed: Parsed, excerpt: Excerpt) -> ContentType:
 
 
 def weigh_cues(parsed: Parsed, excerpt: Excerpt) -> dict[ContentType, float]:
-    """How much speaks for each kind."""
+    """Return the sum of the cues for each kind."""
     headings = [excerpt.title, *excerpt.headings]
     found = [
         *_find_cues(HEADING_CUES, _IN_HEADINGS, headings),
@@ -261,7 +261,7 @@ def weigh_cues(parsed: Parsed, excerpt: Excerpt) -> dict[ContentType, float]:
 def _find_cues(
     cues: Sequence[Cue], together: re.Pattern[str], sentences: Iterable[StemmedSentence]
 ) -> Iterator[tuple[ContentType, float]]:
-    """Kind and weight of each cue that a sentence gives; each sentence gives a cue once."""
+    """Yield kind and weight of each cue in the sentences; each sentence gives a cue once."""
     given = Counter(
         name
         for sentence in sentences
@@ -273,7 +273,7 @@ def _find_cues(
 
 
 def _text_shares(parsed: Parsed) -> dict[str, float]:
-    """Which share of a document's text is code, and which is tables."""
+    """Return the shares of a document's text that are code and tables."""
     sizes: Counter[str] = Counter()
     for block in parsed.blocks:
         sizes[block.kind] += block.end - block.start
@@ -292,7 +292,7 @@ _ENDS = re.compile(r"[.!?…。！？؟।][\"'”’»)\]]{0,2}$")
 
 
 def extract_summary(excerpt: Excerpt) -> str:
-    """The two sentences of a document that stand best for all of it, in reading order; empty without prose."""
+    """Return the two sentences that stand best for the whole document, in reading order; empty without prose."""
     if not excerpt.has_prose:
         return ""
     candidates = _summary_candidates(excerpt.sentences)
@@ -311,7 +311,7 @@ def extract_summary(excerpt: Excerpt) -> str:
 
 
 def _summary_candidates(sentences: Sequence[StemmedSentence]) -> list[StemmedSentence]:
-    """Whole sentences of a readable length, each once; of what there is, when there are none."""
+    """Return whole sentences of a readable length, each once; other pieces if there are none."""
     distinct = list({sentence.text: sentence for sentence in sentences[:MAX_SENTENCES]}.values())
     fitting = [sentence for sentence in distinct if MIN_CHARS <= len(sentence.text) <= MAX_CHARS]
     whole = [sentence for sentence in fitting if _ENDS.search(sentence.text)]
@@ -319,7 +319,7 @@ def _summary_candidates(sentences: Sequence[StemmedSentence]) -> list[StemmedSen
 
 
 def _term_weights(sentences: Sequence[StemmedSentence]) -> dict[str, float]:
-    """What a term adds: nothing where one sentence has it, most where several but not all do."""
+    """Return the weight of each term: zero where one sentence has it, highest where several but not all do."""
     having = Counter(term for sentence in sentences for term in sentence.terms)
     total = len(sentences)
     return {term: (count - 1) * math.log((total + 1) / count) for term, count in having.items()}

@@ -1,4 +1,4 @@
-"""Who and what a document names: people, organizations and technologies, by rules and a small gazetteer.
+"""Find the people, organizations and technologies that a document names, by rules and a small gazetteer.
 
 A name that is doubtful is left out: a filter on a wrong name misleads, one that is missing is still found by
 search. A capital alone proves nothing, since sentences, headings and German nouns begin with one; so a person
@@ -46,7 +46,7 @@ class NameRun:
 
 @dataclass
 class NameCounts:
-    """How often each name of each kind was met."""
+    """Counts of the names of each kind."""
 
     people: Counter[str] = field(default_factory=Counter)
     organizations: Counter[str] = field(default_factory=Counter)
@@ -54,7 +54,7 @@ class NameCounts:
 
 
 def find_entities(excerpt: Excerpt, limit: int) -> dict[str, list[str]]:
-    """The names of each kind, most often named first; empty when there are none."""
+    """Return the names of each kind, the most frequent first; empty if there are none."""
     if not limit:
         return {}
     names = NameCounts(technologies=_technologies(excerpt))
@@ -99,7 +99,7 @@ def _begins_no_name(sentence: StemmedSentence, position: int) -> bool:
 
 
 def _run_end(tokens: tuple[str, ...], start: int) -> int:
-    """One past the last word of the run that begins at `start`."""
+    """Return one past the last word of the run that begins at `start`."""
     end = start + 1
     while end < len(tokens):
         step = _step(tokens, start, end)
@@ -110,7 +110,7 @@ def _run_end(tokens: tuple[str, ...], start: int) -> int:
 
 
 def _step(tokens: tuple[str, ...], start: int, end: int) -> int:
-    """How many tokens further the run goes on; 0 when it ends here."""
+    """Return how many tokens the run goes on; 0 if it ends here."""
     mark = tokens[end]
     if mark[0].isupper():
         return 1
@@ -124,7 +124,7 @@ def _step(tokens: tuple[str, ...], start: int, end: int) -> int:
 
 
 def _joined_by(mark: str, tokens: tuple[str, ...], start: int, end: int) -> frozenset[str] | None:
-    """What may follow a mark that joins two words of a name, before the second; None when it joins none."""
+    """Return the words that may stand between a joining mark and the next word of a name; None if it joins nothing."""
     if mark == ".":
         before = tokens[end - 1]
         return frozenset() if len(before) == 1 or before in known.HONORIFICS else None
@@ -173,7 +173,7 @@ def _person(run: NameRun, nouns_have_capitals: bool) -> str:
 
 
 def _cut_name(name: tuple[str, ...], nouns_have_capitals: bool) -> tuple[str, ...]:
-    """Where nouns have capitals too, the one behind a name does not belong to it."""
+    """Return the name without the noun behind it, in languages that capitalize nouns."""
     if not nouns_have_capitals or known.PARTICLES.intersection(name):
         return name
     return name[: 2 if name[:1] and name[0] in known.GIVEN_NAMES else 1]
@@ -211,7 +211,7 @@ def _is_identifier(token: str) -> bool:
 
 
 def _names_by_neighbour(sentence: StemmedSentence) -> Iterator[str]:
-    """Names before a version, and acronyms before a word such as "protocol"."""
+    """Yield names before a version, and acronyms before a word such as "protocol"."""
     if known.TECH_NOUNS.isdisjoint(sentence.tokens) and not _DECIMAL.search(sentence.text):
         return
     for before, token in pairwise(sentence.tokens):

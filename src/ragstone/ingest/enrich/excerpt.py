@@ -1,4 +1,4 @@
-"""Metadata has a limit, and a document must not fail because much could be said about it."""
+"""Read the sentences of a document that enrichment looks at, with the stem of each word."""
 
 from __future__ import annotations
 
@@ -17,20 +17,6 @@ from ragstone.language.stop_words import STEMMERS, stop_words
 
 MAX_BYTES = 8 * 1024
 """What one list of names or keywords may take, as it is stored."""
-
-
-def take_fitting(texts: Iterable[str]) -> list[str]:
-    """The first texts of a list, as many as its share of the metadata holds."""
-    kept = []
-    left = MAX_BYTES
-    for text in texts:
-        left -= len(json.dumps(text)) + 2
-        if left < 0:
-            break
-        kept.append(text)
-    return kept
-
-
 HEAD = 12_000
 MIDDLE = 6_000
 MAX_HEADINGS = 200
@@ -62,13 +48,13 @@ class StemmedSentence:
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        """The stems that say something, each once."""
+        """Return the stems that carry meaning, each once."""
         return frozenset(self.stems) - {""}
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """What is read of a document; without prose its sentences are lines of code or of tables."""
+    """The parts of a document that are read; without prose its sentences are lines of code or of tables."""
 
     language: str
     title: StemmedSentence
@@ -112,7 +98,7 @@ def _windows(length: int) -> list[tuple[int, int]]:
 
 
 def _whole_sentences(piece: str, *, cut_before: bool, cut_behind: bool) -> Iterator[str]:
-    """The sentences of a piece; where the window cuts through one, what is left of it is no sentence."""
+    """Yield the whole sentences of a piece, without those that the window cuts through."""
     spans = sentence_spans(piece)
     whole = spans[cut_before : len(spans) - cut_behind]
     for start, end in whole or (spans if len(piece) > RUN_ON else ()):
@@ -124,7 +110,7 @@ def _without_addresses(text: str) -> str:
 
 
 def _find_stems(tokens: Collection[str], language: str) -> dict[str, str]:
-    """The stem of each token; empty for those that say nothing. Most words of a text were met in one before."""
+    """Return the stem of each token; empty for those without meaning. Stems of earlier documents are cached."""
     met = _stem_cache(language)
     stems = {token: stem for token in tokens if (stem := met.get(token)) is not None}
     new = [token for token in tokens if token not in stems]
@@ -153,3 +139,15 @@ def _stem(tokens: Iterable[str], language: str) -> dict[str, str]:
     stemmer = Stemmer.Stemmer(STEMMERS.get(language, "english"), 0)
     stemmed = stemmer.stemWords([word.removesuffix("'s") for word in telling.values()])
     return dict.fromkeys(folded, "") | dict(zip(telling, stemmed, strict=True))
+
+
+def take_fitting(texts: Iterable[str]) -> list[str]:
+    """Return the first texts of a list, as many as fit its share of the metadata."""
+    kept = []
+    left = MAX_BYTES
+    for text in texts:
+        left -= len(json.dumps(text)) + 2
+        if left < 0:
+            break
+        kept.append(text)
+    return kept

@@ -1,4 +1,4 @@
-"""Names known beforehand and words that give a name away: written for this project, and meant to stay small."""
+"""Known names, and words that reveal a name: written for this project, and meant to stay small."""
 
 from __future__ import annotations
 

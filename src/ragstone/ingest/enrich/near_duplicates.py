@@ -1,4 +1,4 @@
-"""Copies with small changes: MinHash signatures, and keys by which an index finds who may be alike.
+"""Find copies with small changes: MinHash signatures, and keys by which an index finds candidates.
 
 A signature is the least of 64 hashes over the text's runs of three words. The share of equal places in two
 signatures estimates the share of runs that the texts have in common, with a standard error of at most 0.06. Two
@@ -46,7 +46,7 @@ _WINDOW_END = re.compile(r"\s")
 
 
 def _constants(name: str, count: int) -> Hashes:
-    """Fixed odd 64-bit numbers, the same in every process and on every machine."""
+    """Return fixed odd 64-bit numbers, the same in every process and on every machine."""
     digests = b"".join(hashlib.sha256(f"ragstone {name} {n}".encode()).digest()[:8] for n in range(count))
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64) | np.uint64(1)
 
@@ -58,7 +58,7 @@ _PLACE_IN_BAND = _constants("band", BANDS * (PLACES // BANDS)).reshape(BANDS, PL
 
 
 def signature(text: str) -> bytes:
-    """64 little-endian 32-bit numbers that say what a text is made of; empty for a text without words."""
+    """Return the signature of a text, 64 little-endian 32-bit numbers; empty for a text without words."""
     least = np.full(PLACES, np.iinfo(np.uint32).max, dtype=np.uint32)
     found = False
     for window in _windows(text):
@@ -71,14 +71,14 @@ def signature(text: str) -> bytes:
 
 
 def similarity(a: bytes, b: bytes) -> float:
-    """The share of places in which two signatures agree, 0 to 1; 0 when a text had no words."""
+    """Return the share of places in which two signatures agree, 0 to 1; 0 if a text had no words."""
     if not a or not b:
         return 0.0
     return float(np.mean(np.frombuffer(a, "<u4") == np.frombuffer(b, "<u4")))
 
 
 def bands(signature: bytes) -> tuple[int, ...]:
-    """16 keys of 63 bits: whoever is alike shares at least one, so an index over them finds the candidates."""
+    """Return 16 keys of 63 bits: near duplicates share at least one, so an index over them finds candidates."""
     if not signature:
         return ()
     places = np.frombuffer(signature, "<u4").astype(np.uint64).reshape(BANDS, -1)
@@ -96,7 +96,7 @@ def _windows(text: str) -> Iterator[str]:
 
 
 def _runs(text: str) -> Hashes:
-    """One number for each run of three words; for all words together when there are fewer."""
+    """Return one number for each run of three words; for all words together if there are fewer."""
     words = _words(text)
     if not words:
         return np.empty(0, dtype=np.uint64)
@@ -109,7 +109,7 @@ def _runs(text: str) -> Hashes:
 
 
 def _words(text: str) -> list[str]:
-    """The analyzer's tokens without case, none left out; a script without spaces gives its characters."""
+    """Return the analyzer's tokens without case, none left out; a script without spaces gives its characters."""
     folded = fold(text).casefold()
     if folded.isascii():
         return ASCII_TOKEN.findall(folded)
@@ -126,6 +126,6 @@ def _number(word: str) -> int:
 
 
 def _mix(numbers: Hashes) -> Hashes:
-    """Every bit of a number made to depend on all others above and below it."""
+    """Mix numbers so that every bit depends on all others."""
     numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
     return numbers ^ (numbers >> np.uint64(29))

@@ -33,7 +33,7 @@ You summarise one document in exactly two plain sentences.
 
 
 class Summary(NamedTuple):
-    """Up to two sentences, empty when a document has none; and who wrote them."""
+    """Up to two sentences, empty if a document has none, and their author."""
 
     text: str
     by: Literal["llm", "extractive"]
@@ -62,7 +62,7 @@ def _messages(parsed: Parsed) -> list[Message]:
 
 
 def _check_reply(reply: str) -> str:
-    """The reply on one line if it is what was asked for; empty if not."""
+    """Return the reply on one line if it is two plain sentences; empty if not."""
     said = _THOUGHT.sub("", reply)
     text = one_line(said)
     fits = 0 < len(text) <= 2 * MAX_CHARS and 1 <= len(sentence_spans(text)) <= 2

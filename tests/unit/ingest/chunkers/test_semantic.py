@@ -157,7 +157,7 @@ def test_without_a_model_it_is_recursive_with_512_and_50(caplog: pytest.LogCaptu
     settings = ChunkingSettings(strategy="semantic", unit="chars", size=1000, overlap=50, min_size=100)
     with caplog.at_level(logging.WARNING, "ragstone"):
         chunker = build_chunker(settings, WordTokenizer())
-    assert caplog.messages == ["no model for semantic chunking: documents are cut recursively"]
+    assert caplog.messages == ["no model for semantic chunking, cutting documents recursively"]
     assert chunker.fingerprint == (
         "recursive v2 512/50 chars tokenizer=words min=512 "
         "separators=('\\n\\n', '\\n', '. ', ' ') context=True"
@@ -177,7 +177,7 @@ def test_a_document_is_cut_recursively_when_the_model_fails(
     settings = ChunkingSettings(strategy=strategy)
     with caplog.at_level(logging.WARNING, "ragstone"):
         chunks = build_chunker(settings, WordTokenizer(), embed).chunk(document)
-    assert caplog.messages == [f"'Waves' is cut by structure, not by meaning: {problem}"]
+    assert caplog.messages == [f"cannot cut 'Waves' by meaning, cutting it by structure: {problem}"]
     assert chunks == build_chunker(settings, WordTokenizer()).chunk(document)
     assert len(chunks) > 1
 
