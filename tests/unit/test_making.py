@@ -44,7 +44,7 @@ async def test_each_kind_of_source_may_be_cut_its_own_way() -> None:
     )
     preparer, close = make_preparer(settings, FakeEmbedder(), None, "fake@1")
     named = {
-        kind: preparer._way.chunker_for(kind).fingerprint for kind in ("", "web", "email", "code", "paper")
+        kind: preparer._options.chunker_for(kind).fingerprint for kind in ("", "web", "email", "code", "paper")
     }
     await close()
     assert {kind: fingerprint.split()[0] for kind, fingerprint in named.items()} == {
@@ -64,7 +64,7 @@ async def test_a_chunker_asks_the_model_from_its_thread() -> None:
     preparer, close = make_preparer(settings, model, None, "fake@1")
     text = " ".join(f"Sentence {number} tells of the ferry." for number in range(12))
     parsed = Parsed(text, (Block("paragraph", 0, len(text)),))
-    chunks = await asyncio.to_thread(preparer._way.chunker_for("").chunk, parsed)
+    chunks = await asyncio.to_thread(preparer._options.chunker_for("").chunk, parsed)
     await close()
     assert len(model.calls) == 1
     assert chunks[0].start == 0
