@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, date, datetime
+from email.utils import parsedate_to_datetime
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +24,15 @@ def canonical(moment: datetime | date) -> str:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return moment.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def parse_mail_date(text: str) -> datetime | None:
+    """Return a date as mail and HTTP write it, in UTC; None when it cannot be read."""
+    try:
+        moment = parsedate_to_datetime(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None
 
 
 def parse_moment(text: str) -> datetime | None:

@@ -13,12 +13,10 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from ragstone.core.clock import now
+from ragstone.core.clock import now, parse_mail_date
 
 if TYPE_CHECKING:
     import httpx2
@@ -96,13 +94,8 @@ def parse_retry_after(header: str | None) -> float | None:
         return max(seconds, 0.0) if math.isfinite(seconds) else None
     except ValueError:
         pass
-    try:
-        moment = parsedate_to_datetime(header)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max((moment - now()).total_seconds(), 0.0)
+    moment = parse_mail_date(header)
+    return None if moment is None else max((moment - now()).total_seconds(), 0.0)
 
 
 def redact(reason: str, *secrets: str | None, most: int = LONGEST_REASON) -> str:

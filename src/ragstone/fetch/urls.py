@@ -61,6 +61,14 @@ def canonical_url(text: str, base: str | None = None) -> str:
     return str(url.copy_with(host=url.host.rstrip("."), raw_path=target.encode("ascii")))
 
 
+def canonical_link(href: str, base: str | None = None) -> str:
+    """Return the canonical address of a link; empty for one that leads to no page."""
+    try:
+        return canonical_url(href, base)
+    except AddressRefused:
+        return ""
+
+
 @lru_cache(maxsize=64)
 def _base(address: str) -> httpx2.URL:
     # A page has hundreds of links, and all are read from the same place.

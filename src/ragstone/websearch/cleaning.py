@@ -6,10 +6,9 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterable
-from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
-from ragstone.core.clock import canonical, parse_moment
+from ragstone.core.clock import canonical, parse_mail_date, parse_moment
 from ragstone.core.web import WebResult
 
 LONGEST_QUERY, MOST_WORDS = 400, 50
@@ -86,10 +85,5 @@ def _plain(value: object, limit: int, *, markup: bool) -> str:
 def _day(value: object) -> str:
     if not isinstance(value, str):
         return ""
-    moment = parse_moment(value[:64])
-    if moment is None:
-        try:
-            moment = parsedate_to_datetime(value[:64])
-        except (TypeError, ValueError, OverflowError):
-            return ""
-    return canonical(moment)[:10]
+    moment = parse_moment(value[:64]) or parse_mail_date(value[:64])
+    return canonical(moment)[:10] if moment else ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ragstone.core.errors import ParserLimit
+
 SCANS_PER_WINDOW = 4
 """A window ends early after so many pages read by OCR, each of which takes seconds."""
 
@@ -21,6 +23,14 @@ class ParseOptions:
     """Read this many pages from `first_page` on and say where to go on; 0 means all. A part may hold no text."""
     unpacked_mb: int = 1000
     """How much the parts of a compressed file may hold together."""
+
+    def check_pages(self, total: int, name: str, unit: str = "pages") -> None:
+        """Refuse a document that has more pages than the settings allow."""
+        if total > self.pages:
+            raise ParserLimit(
+                f"{name} has {total:,} {unit}; the limit is {self.pages:,}",
+                hint="split it, or raise limits.pages in the settings",
+            )
 
     def asked_pages(self, total: int) -> range:
         """Return the numbers of the pages to read of a document that has so many."""

@@ -35,11 +35,7 @@ def parse_image(content: bytes, name: str, options: ParseOptions = DEFAULT) -> P
     with _open(content, name) as image:
         # Other formats with several frames are films, or hold one picture in several sizes.
         total = getattr(image, "n_frames", 1) if image.format == "TIFF" else 1
-        if total > options.pages:
-            raise ParserLimit(
-                f"{name} has {total:,} pages; the limit is {options.pages:,}",
-                hint="split it, or raise limits.pages in the settings",
-            )
+        options.check_pages(total, name)
         numbers = options.asked_pages(total)
         numbers = numbers[:SCANS_PER_WINDOW] if options.window else numbers
         pages = {number: _read_frame(image, number, name) for number in numbers}

@@ -7,16 +7,16 @@ import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from email import message_from_bytes, message_from_string
 from email.errors import HeaderParseError
 from email.header import decode_header
 from email.message import Message
 from email.policy import Compat32
-from email.utils import getaddresses, parsedate_to_datetime
+from email.utils import getaddresses
 from typing import Any
 
-from ragstone.core.clock import canonical
+from ragstone.core.clock import canonical, parse_mail_date
 from ragstone.core.errors import ParseError
 from ragstone.core.types import Json
 from ragstone.ingest.parsers.text.cleaning import one_line
@@ -222,13 +222,7 @@ def _addresses(message: Message, *names: str) -> Iterator[str]:
 
 def _date(message: Message) -> datetime | None:
     received = (value.rpartition(";")[2] for value in _headers(message, "received"))
-    for value in (*_headers(message, "date"), *received):
-        try:
-            moment = parsedate_to_datetime(value)
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-        except (ValueError, TypeError, IndexError, OverflowError):
-            continue
-    return None
+    return next(filter(None, map(parse_mail_date, (*_headers(message, "date"), *received))), None)
 
 
 def _ids(message: Message, name: str) -> list[str]:

@@ -6,7 +6,6 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-from ragstone.core.errors import ParserLimit
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import Draft
 from ragstone.ingest.parsers.office.archive import office_properties, open_archive
@@ -68,11 +67,7 @@ def parse_pptx(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
     with open_archive(content, name, "PPTX", options) as archive:
         properties = office_properties(archive, name, "PPTX")
     slides = pptx.Presentation(io.BytesIO(content)).slides
-    if len(slides) > options.pages:
-        raise ParserLimit(
-            f"{name} has {len(slides):,} slides; the limit is {options.pages:,}",
-            hint="split it, or raise limits.pages in the settings",
-        )
+    options.check_pages(len(slides), name, "slides")
     draft = Draft(name)
     for number, slide in enumerate(slides, start=1):
         if slide.element.get("show") in ("0", "false"):

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ragstone.core.clock import canonical, parse_moment
-from ragstone.core.errors import ParseError, ParserLimit
+from ragstone.core.errors import ParseError
 from ragstone.core.types import Json, Parsed
 from ragstone.ingest.parsers.draft import Draft
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
@@ -54,11 +54,7 @@ def _cannot_open(problem: Exception, name: str) -> ParseError:
 
 def _parse(document: PdfDocument, content: bytes, name: str, options: ParseOptions) -> Parsed:
     total = len(document)
-    if total > options.pages:
-        raise ParserLimit(
-            f"{name} has {total:,} pages; the limit is {options.pages:,}",
-            hint="split it, or raise limits.pages in the settings",
-        )
+    options.check_pages(total, name)
     if options.first_page > max(total, 1):
         raise ParseError(
             f"{name} has {total:,} pages; there is no page {options.first_page:,}",

@@ -1,4 +1,4 @@
-"""One parser child, seen from its parent: how it is started, asked and ended."""
+"""Children for untrusted content, seen from their parent: started with our import path and nothing else of ours."""
 
 from __future__ import annotations
 
@@ -8,18 +8,53 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from select import POLLIN, POLLOUT, poll
 from typing import IO
 
 from ragstone.core.errors import ParseError
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.sandbox import messages as wire
-from ragstone.ingest.parsers.sandbox.isolation import start_isolated
 
 DOCUMENTS_PER_CHILD = 2000
 START_SECONDS = 60.0
 _CHUNK = 1 << 16
 _CHILD = "ragstone.ingest.parsers.sandbox.child"
+
+
+def start_isolated(module: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """Run `main` of a module, which finds the arguments behind the name of the program, on two pipes."""
+    # It has no site packages of its own: the parent's import path comes behind the arguments.
+    boot = f"import sys; sys.path[:] = sys.argv[{len(arguments) + 1}:]; from {module} import main; main()"
+    return subprocess.Popen(  # noqa: S603  (our own interpreter, our own arguments)
+        [
+            *(sys.executable, "-I", "-S", "-B", "-X", "utf8", "-c", boot),
+            *arguments,
+            *(str(Path(entry).absolute()) for entry in sys.path if entry),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=_environment(),
+        cwd=Path("/"),
+        close_fds=True,
+        start_new_session=True,
+        bufsize=0,
+    )
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of the parent's but where programs are; one thread and one heap, or each core maps memory of its own.
+
+    What reads pictures would tell its maker of this machine, unless told not to.
+    """
+    return {
+        "MALLOC_ARENA_MAX": "1",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "ORT_DISABLE_TELEMETRY": "1",
+        "PATH": os.environ.get("PATH", os.defpath),
+    }
 
 
 class ParserProcess:

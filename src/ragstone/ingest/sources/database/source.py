@@ -28,14 +28,11 @@ from ragstone.ingest.sources.database.values import (
 )
 from ragstone.ingest.sources.files.archives import MEGABYTE
 from ragstone.ingest.sources.files.batches import split
+from ragstone.ingest.sources.files.patterns import as_tuple
 from ragstone.settings.base import Section
 
 SOURCE_TYPE = "database"
 _READS = re.compile(r"\s*(?:select|with|values|table)\b", re.IGNORECASE)
-
-
-def _one_or_many(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
 
 
 def _check_name(database: str) -> str:
@@ -60,7 +57,7 @@ def _fields(columns: tuple[str, ...]) -> tuple[str, ...]:
     return columns
 
 
-Columns = Annotated[tuple[str, ...], BeforeValidator(_one_or_many)]
+Columns = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
 
 
 class DatabaseConfig(Section):

@@ -11,7 +11,8 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator
 
 
-def _one_or_many(value: object) -> object:
+def as_tuple(value: object) -> object:
+    """Let a setting of several texts be written as one text."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -22,7 +23,7 @@ def _usable(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return patterns
 
 
-Patterns = Annotated[tuple[str, ...], BeforeValidator(_one_or_many), AfterValidator(_usable)]
+Patterns = Annotated[tuple[str, ...], BeforeValidator(as_tuple), AfterValidator(_usable)]
 """Patterns as settings hold them; one may be written without a list."""
 
 

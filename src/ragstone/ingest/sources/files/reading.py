@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import BinaryIO
 
 from ragstone.core.clock import reading_now
-from ragstone.core.types import Failure, Item
+from ragstone.core.errors import RagstoneError
+from ragstone.core.types import SKIPPED, Failure, Item
 from ragstone.ingest.sources.files.archives import MEGABYTE, is_archive_file, list_archive, read_archive
 from ragstone.ingest.sources.files.walk import FoundFile
 from ragstone.ingest.sources.mail.mailboxes import is_mailbox, read_mailbox
@@ -46,6 +47,28 @@ def read_documents(
         yield replace(origin, content=found.path.read_bytes())
     except OSError as error:
         yield Failure(uri, "unreadable", f"{uri} cannot be read: {error.strerror or error}")
+
+
+def list_ids(
+    entries: Iterable[FoundFile | Failure], known_as: Callable[[FoundFile], Item], limits: LimitSettings
+) -> frozenset[str] | None:
+    """Return the external ids of files and of members of archives; None when a part of them cannot be seen.
+
+    What is deeper inside, messages and archives in archives, only shows when it is read.
+    """
+    ids: set[str] = set()
+    try:
+        for entry in entries:
+            if isinstance(entry, Failure):
+                if entry.code != SKIPPED:
+                    return None
+                continue
+            origin = known_as(entry)
+            ids.add(origin.external_id)
+            ids.update(list_documents(entry, origin, limits))
+    except (OSError, RagstoneError):
+        return None  # reading it says what is wrong
+    return frozenset(ids)
 
 
 def list_documents(found: FoundFile, origin: Item, limits: LimitSettings) -> Iterator[str]:

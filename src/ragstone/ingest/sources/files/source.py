@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 from ragstone.core.errors import InputError, RagstoneError, SourceError
-from ragstone.core.types import SKIPPED, Failure, Item, Json, Page
+from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.files.archives import MEGABYTE
 from ragstone.ingest.sources.files.batches import in_batches
 from ragstone.ingest.sources.files.patterns import Patterns, Selection
-from ragstone.ingest.sources.files.reading import is_container, list_documents, read_documents
+from ragstone.ingest.sources.files.reading import is_container, list_documents, list_ids, read_documents
 from ragstone.ingest.sources.files.walk import FoundFile, as_text, find, is_document, own_name, real
 from ragstone.settings.base import Section
 from ragstone.settings.tree import LimitSettings
@@ -56,9 +56,13 @@ def _read_each(paths: Sequence[Path], max_bytes: int, limits: LimitSettings) -> 
         if isinstance(found, Failure):
             yield found
         else:
-            external_id = own_name(as_text(real(found.path).as_posix()))
-            origin = Item(SOURCE, external_id, found.shown, b"", metadata={"source_type": SOURCE})
-            yield from read_documents(found, origin, limits, max_bytes)
+            yield from read_documents(found, origin_of(found), limits, max_bytes)
+
+
+def origin_of(found: FoundFile) -> Item:
+    """Return the item of a file that is known by its absolute path, without its content."""
+    external_id = own_name(as_text(real(found.path).as_posix()))
+    return Item(SOURCE, external_id, found.shown, b"", metadata={"source_type": SOURCE})
 
 
 def _each_once(paths: Sequence[Path]) -> Iterator[FoundFile | Failure]:
@@ -94,7 +98,7 @@ class FilesSource:
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
         """Yield all documents there are. The first page lists them, unless a part of the folder could not be seen."""
         found = await asyncio.to_thread(self._find)
-        listed = await asyncio.to_thread(self._list, found)
+        listed = await asyncio.to_thread(list_ids, found, self._origin, self._limits)
         if listed is not None:
             yield Page((), listed=listed)
         broken = []
@@ -117,24 +121,6 @@ class FilesSource:
                 hint="check the path, or whether its disk is mounted; nothing was removed",
             )
         return list(_files_before_links(list(find(self._root, self._selection))))
-
-    def _list(self, found: Sequence[FoundFile | Failure]) -> frozenset[str] | None:
-        """Return all there is, members of archives included; None when a folder or a container cannot be opened.
-
-        What is deeper inside, messages and archives in archives, only shows when it is read.
-        """
-        listed: set[str] = set()
-        try:
-            for entry in found:
-                if isinstance(entry, Failure):
-                    if entry.code != SKIPPED:
-                        return None
-                    continue
-                listed.add(entry.relative)
-                listed.update(list_documents(entry, self._origin(entry), self._limits))
-        except (OSError, RagstoneError):
-            return None  # reading it says what is wrong
-        return frozenset(listed)
 
     def _read(self, found: Sequence[FoundFile | Failure]) -> Iterator[Item | Failure]:
         for entry in found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
@@ -11,8 +11,9 @@ from pydantic import Field, SecretStr, field_validator
 
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.files.batches import batch_by_size
 from ragstone.ingest.sources.mail.imap_session import ImapSession, Mailbox, Security, Server
-from ragstone.ingest.sources.mail.items import MEDIA_TYPE, read_head
+from ragstone.ingest.sources.mail.mailboxes import MEDIA_TYPE, read_head
 from ragstone.settings.base import Section
 
 PAGE_ITEMS = 32
@@ -106,8 +107,12 @@ class ImapSource:
         place: _MailboxPlace,
     ) -> AsyncIterator[tuple[tuple[Item | Failure, ...], _MailboxPlace]]:
         """Yield pages of new items, each with the place after it."""
-        due = {uid: sizes[uid] for uid in sorted(sizes) if uid > place.uid or uid in place.unread}
-        for batch in _batches(due, self._max_bytes):
+        due = [uid for uid in sorted(sizes) if uid > place.uid or uid in place.unread]
+
+        def weigh(uid: int) -> int:
+            return sizes[uid] if sizes[uid] <= self._max_bytes else 0  # what is too large is not fetched
+
+        for batch in batch_by_size(due, weigh, PAGE_ITEMS, PAGE_BYTES):
             wanted = [uid for uid in batch if sizes[uid] <= self._max_bytes]
             messages = await asyncio.to_thread(session.messages, wanted) if wanted else {}
             # What is neither there nor too large was deleted a moment ago.
@@ -160,18 +165,3 @@ def _place(seen: Mapping[str, Json], name: str, mailbox: Mailbox) -> _MailboxPla
 
 def _identity(name: str, mailbox: Mailbox, uid: int) -> str:
     return f"{name};UIDVALIDITY={mailbox.validity};UID={uid}"
-
-
-def _batches(sizes: Mapping[int, int], max_bytes: int) -> Iterator[list[int]]:
-    """UIDs in order, as many at once as a page holds; what is too large weighs nothing, since it is not fetched."""
-    batch: list[int] = []
-    weight = 0
-    for uid, size in sizes.items():
-        size = size if size <= max_bytes else 0
-        if batch and (len(batch) == PAGE_ITEMS or weight + size > PAGE_BYTES):
-            yield batch
-            batch, weight = [], 0
-        batch.append(uid)
-        weight += size
-    if batch:
-        yield batch

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from pydantic import Field, SecretStr
 
 from ragstone.core.clock import parse_moment
-from ragstone.core.errors import FetchError, SourceError
+from ragstone.core.errors import FetchError
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch.polite import PoliteFetcher
-from ragstone.fetch.urls import redact_url
 from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.web.pages import WebAddress
+from ragstone.ingest.sources.web.pages import WebAddress, read_json, unreadable_answer
 from ragstone.settings.base import Section
 
 GRAPH = "https://api.semanticscholar.org/graph/v1"
@@ -81,15 +79,10 @@ class SemanticScholarSource:
         key = self._config.api_key
         headers = {"x-api-key": key.get_secret_value()} if key else None
         answer = await self._fetcher.get(f"{self._base}/paper/search/bulk", headers=headers, params=params)
-        try:
-            read = json.loads(answer.content)
-        except (ValueError, RecursionError):
-            read = None
-        if not isinstance(read, dict) or not isinstance(read.get("data"), list):
-            raise SourceError(
-                f"{redact_url(self._base)} sent an answer that cannot be read", hint="check base_url"
-            )
-        return read
+        papers = read_json(answer, self._base)
+        if not isinstance(papers, dict) or not isinstance(papers.get("data"), list):
+            raise unreadable_answer(self._base)
+        return papers
 
     def _item(self, paper: Any) -> Item | Failure:
         identity = paper.get("paperId") if isinstance(paper, dict) else None

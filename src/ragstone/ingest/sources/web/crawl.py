@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from ragstone.core.errors import AddressRefused, FetchError, SourceError
+from ragstone.core.errors import FetchError, SourceError
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch.exchange import Fetched
 from ragstone.fetch.polite import Disallowed, PoliteFetcher
-from ragstone.fetch.urls import canonical_url, redact_url
+from ragstone.fetch.urls import canonical_link, canonical_url, redact_url
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.paging import PageTurn
 from ragstone.ingest.sources.web.pages import GONE, PageReader, WebAddress, Words, media_type
@@ -237,7 +237,4 @@ class Links:
         return [href.strip() for href in found if 0 < len(href) <= MAX_HREF]
 
     def _absolute(self, href: str) -> str:
-        try:
-            return canonical_url(href, self._base)
-        except AddressRefused:
-            return ""
+        return canonical_link(href, self._base)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from ragstone.core.errors import AddressRefused, SourceError
+from ragstone.core.errors import SourceError
 from ragstone.core.ids import content_hash
 from ragstone.fetch.exchange import Fetched
-from ragstone.fetch.urls import canonical_url, redact_url
-from ragstone.ingest.parsers.sandbox.isolation import start_isolated
+from ragstone.fetch.urls import canonical_link, redact_url
+from ragstone.ingest.parsers.sandbox.process import start_isolated
 from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.ingest.parsers.text.decoding import decode
 from ragstone.ingest.sources.web.pages import CHARSET, declared_charset
@@ -161,20 +161,13 @@ def _entry(entry: Mapping[str, Any], base: str) -> FeedEntry:
         link = ""  # feedparser gives the id where there is no link
     return FeedEntry(
         id=identity[:1000],
-        link=_link(link, base),
+        link=canonical_link(link, base) if link else "",
         title=one_line(entry["title"]),
         content=entry["content"],
         is_html=entry["is_html"],
         author=one_line(entry["author"])[:300],
         published=_moment(entry["moments"]),
     )
-
-
-def _link(link: str, base: str) -> str:
-    try:
-        return canonical_url(link, base) if link else ""
-    except AddressRefused:
-        return ""
 
 
 def _moment(moments: Iterable[list[int]]) -> datetime | None:

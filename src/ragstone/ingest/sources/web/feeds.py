@@ -18,7 +18,7 @@ from ragstone.fetch.polite import PoliteFetcher
 from ragstone.fetch.urls import redact_url
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.web.feed_reading import Feed, FeedEntry, read_feed
-from ragstone.ingest.sources.web.pages import WebAddress, in_known_charset, media_type
+from ragstone.ingest.sources.web.pages import WebAddress, conditions, in_known_charset, media_type
 from ragstone.settings.base import Section
 
 
@@ -98,8 +98,8 @@ class FeedsSource:
 
     async def _read(self, url: str, known: Mapping[str, Any]) -> tuple[tuple[Item | Failure, ...], Json]:
         memory: Mapping[str, Any] = known.get(url) or {}
-        conditions = {"if-none-match": memory.get("etag"), "if-modified-since": memory.get("modified")}
-        fetched = await self._feeds.get(url, headers={k: v for k, v in conditions.items() if v})
+        headers = conditions(memory.get("etag"), memory.get("modified"))
+        fetched = await self._feeds.get(url, headers=headers)
         if fetched.status == 304:
             return (), dict(memory)
         feed = await read_feed(fetched, self._limits)

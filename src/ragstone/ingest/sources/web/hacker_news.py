@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,14 +11,19 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ragstone.core.clock import canonical, now
-from ragstone.core.errors import AddressRefused, FetchError, SourceError
+from ragstone.core.errors import FetchError
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
-from ragstone.fetch.exchange import Fetched
 from ragstone.fetch.polite import PoliteFetcher
-from ragstone.fetch.urls import canonical_url, redact_url
+from ragstone.fetch.urls import canonical_link, redact_url
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.web.feeds import as_page
-from ragstone.ingest.sources.web.pages import WebAddress, in_known_charset, media_type
+from ragstone.ingest.sources.web.pages import (
+    WebAddress,
+    in_known_charset,
+    media_type,
+    read_json,
+    unreadable_answer,
+)
 from ragstone.settings.base import Section
 
 ALGOLIA = "https://hn.algolia.com/api/v1"
@@ -134,14 +138,14 @@ class HackerNewsSource:
         )
         hits = answer.get("hits") if isinstance(answer, dict) else None
         if not isinstance(hits, list):
-            raise _strange(self._base)
+            raise unreadable_answer(self._base)
         stories = [_of_hit(hit) for hit in hits if isinstance(hit, dict)]
         return stories, number + 1 < _count(answer.get("nbPages"))
 
     async def _front(self, cursor: Mapping[str, Any]) -> AsyncIterator[Page]:
         listed = await self._json(f"/{self._config.stories}stories.json")
         if not isinstance(listed, list):
-            raise _strange(self._base)
+            raise unreadable_answer(self._base)
         seen: list[int] = list(cursor.get("seen") or [])
         known = set(seen)
         ids = [number for number in listed if isinstance(number, int)][: self._config.limit]
@@ -200,11 +204,7 @@ class HackerNewsSource:
         return [item, *lost]
 
     async def _json(self, path: str, params: Mapping[str, str | int] | None = None) -> Any:
-        answer: Fetched = await self._api.get(self._base + path, params=params)
-        try:
-            return json.loads(answer.content)
-        except (ValueError, RecursionError) as problem:
-            raise _strange(self._base) from problem
+        return read_json(await self._api.get(self._base + path, params=params), self._base)
 
 
 def _of_hit(hit: Mapping[str, Any]) -> Story:
@@ -223,7 +223,7 @@ def _read(
     return Story(
         id=str(raw.get(number) or ""),
         title=str(raw.get("title") or ""),
-        link=_link(str(raw.get("url") or "")),
+        link=canonical_link(str(raw.get("url") or "")),
         text=str(raw.get(text) or ""),
         author=str(raw.get(author) or ""),
         points=_count(raw.get(points)),
@@ -235,14 +235,3 @@ def _read(
 def _count(value: Any) -> int:
     """Return a number that the calendar has room for too."""
     return min(max(value, 0), 2**35) if isinstance(value, int) else 0
-
-
-def _link(url: str) -> str:
-    try:
-        return canonical_url(url) if url else ""
-    except AddressRefused:
-        return ""
-
-
-def _strange(base: str) -> SourceError:
-    return SourceError(f"{redact_url(base)} sent an answer that cannot be read", hint="check base_url")

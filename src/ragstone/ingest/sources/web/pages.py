@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Protocol
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator
 
-from ragstone.core.clock import canonical, now
-from ragstone.core.errors import AddressRefused, FetchError
+from ragstone.core.clock import canonical, now, parse_mail_date
+from ragstone.core.errors import AddressRefused, FetchError, SourceError
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Failure, Item, Json, failure_of
 from ragstone.fetch.exchange import Fetched
 from ragstone.fetch.urls import canonical_url, redact_url
+from ragstone.ingest.sources.files.patterns import as_tuple
 
 GONE = (404, 410)
 # Encodings that the web really uses: others of Python's are slow on hostile input or are no encodings of text.
@@ -38,9 +38,7 @@ def _check_address(address: str) -> str:
 
 WebAddress = Annotated[str, AfterValidator(_check_address)]
 """An http or https address as settings hold it, in its one spelling."""
-Words = Annotated[
-    tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
-]
+Words = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
 """Some texts as settings hold them; one may be written without a list."""
 
 
@@ -101,8 +99,9 @@ class PageReader:
     async def read(self, url: str, *, lastmod: str = "") -> PageResult:
         """Fetch a page, if it has changed since it was last read."""
         known = self._sights.get(url)
+        headers = conditions(known.etag, known.modified) if known else {}
         try:
-            fetched = await self._gets.get(url, headers=_conditions(known))
+            fetched = await self._gets.get(url, headers=headers)
         except FetchError as problem:
             if problem.status in GONE:
                 self._sights.pop(url, None)
@@ -141,28 +140,33 @@ class PageReader:
                 "scraped_date": scraped,
                 "domain": urlsplit(fetched.url).hostname or "",
             },
-            modified_at=http_date(fetched.headers.get("last-modified", "")),
+            modified_at=parse_mail_date(fetched.headers.get("last-modified", "")),
             media_type=media_type(fetched),
         )
 
 
-def _conditions(known: PageState | None) -> dict[str, str]:
-    asked = {"if-none-match": known.etag, "if-modified-since": known.modified} if known else {}
+def conditions(etag: str | None, modified: str | None) -> dict[str, str]:
+    """Return the headers that ask for a page only if it has changed since."""
+    asked = {"if-none-match": etag, "if-modified-since": modified}
     return {name: value for name, value in asked.items() if value}
+
+
+def read_json(fetched: Fetched, base: str) -> Any:
+    """Return the JSON of an answer. Raises `SourceError` that names the service at `base`."""
+    try:
+        return json.loads(fetched.content)
+    except (ValueError, RecursionError) as problem:
+        raise unreadable_answer(base) from problem
+
+
+def unreadable_answer(base: str) -> SourceError:
+    """Return the error for an answer that is not what a service documents."""
+    return SourceError(f"{redact_url(base)} sent an answer that cannot be read", hint="check base_url")
 
 
 def media_type(fetched: Fetched) -> str:
     """Return the media type that the server declares, without parameters."""
     return fetched.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def http_date(text: str) -> datetime | None:
-    """Return a date as HTTP and mail write it, in UTC."""
-    try:
-        moment = parsedate_to_datetime(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def in_known_charset(fetched: Fetched) -> bytes:
