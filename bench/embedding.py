@@ -12,13 +12,14 @@ from bench.data import load
 from bench.hub_folder import write_hub_folder
 from bench.report import Row, ratio_row
 from ragstone.core.types import Item
+from ragstone.engine.engine import open_engine
 from ragstone.models import build_embedder
 from ragstone.models.weights import find_weights
 from ragstone.models.weights.artefacts import cache_folder
 from ragstone.models.weights.folder import ModelFolder
 from ragstone.models.weights.packages import GranitePack
 from ragstone.settings.tree import EmbeddingSettings, Settings
-from ragstone.wiring import open_engine
+from ragstone.testing.workspaces import workspace_of
 
 PLAIN = "all-MiniLM-L6-v2"
 """A model whose weights come as float32, beside the default one, whose weights come as int8."""
@@ -44,11 +45,13 @@ async def _ingest(texts: list[str]) -> list[Row]:
     await embedder.close()
     with tempfile.TemporaryDirectory() as place:
         async with open_engine(Settings(data_dir=Path(place))) as engine:
-            await engine.ingest_items([_item(n, text) for n, text in enumerate(texts[:64])], kb="warm")
+            await workspace_of(engine).documents.ingest_items(
+                [_item(n, text) for n, text in enumerate(texts[:64])], kb="warm"
+            )
             for turn in range(2):
                 half = texts[turn::2]
                 started = time.perf_counter()
-                report = await engine.ingest_items(
+                report = await workspace_of(engine).documents.ingest_items(
                     [_item(n, text) for n, text in enumerate(half)], kb=f"run{turn}"
                 )
                 rates.append(len(half) / (time.perf_counter() - started))

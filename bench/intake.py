@@ -15,9 +15,9 @@ from pathlib import Path
 from bench.data import load
 from bench.report import Row, ratio_row, resident_mb
 from ragstone.core.types import Item
-from ragstone.engine import Engine
+from ragstone.engine.engine import Engine, open_engine
 from ragstone.settings.tree import JobSettings, Settings
-from ragstone.wiring import open_engine
+from ragstone.testing.workspaces import workspace_of
 
 FILES = 10_000
 SAMPLE = 1_000
@@ -58,10 +58,10 @@ async def _workers(texts: list[str]) -> list[Row]:
             # What the model alone does with such chunks, before and after.
             sample = await _chunks_of(engine, texts[:SAMPLED_FILES])
             bare = [await _bare_rate(engine, sample)]
-            await engine.intake.add_source("files", "docs", {"path": str(docs)})
+            await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
             seconds = await _timed_sync(engine)
             bare.append(await _bare_rate(engine, sample))
-            stats = await engine.stats()
+            stats = await workspace_of(engine).knowledge_bases.stats()
     rate = stats.chunks / seconds
     measured = f"{rate:.1f} chunks/s, {seconds:.0f} s, bare {bare[0]:.1f} and {bare[1]:.1f} chunks/s"
     return [
@@ -72,9 +72,9 @@ async def _workers(texts: list[str]) -> list[Row]:
 
 async def _chunks_of(engine: Engine, texts: list[str]) -> list[str]:
     items = [Item("sample", str(number), f"{number}.txt", text) for number, text in enumerate(texts)]
-    await engine.ingest_items(items, kb="sample")
-    documents = await engine.documents(kb="sample", limit=len(items))
-    chunks = [await engine.chunks(document.id) for document in documents]
+    await workspace_of(engine).documents.ingest_items(items, kb="sample")
+    documents = await workspace_of(engine).documents.list(kb="sample", limit=len(items))
+    chunks = [await workspace_of(engine).documents.chunks(document.id) for document in documents]
     return [one.chunk.contextual for found in chunks for one in found]
 
 
@@ -97,9 +97,9 @@ async def _sync(texts: list[str]) -> list[Row]:
         async with open_engine(settings) as engine:
             sample = random.Random(1).sample(texts, SAMPLE)
             bare = await _bare_rate(engine, sample)
-            await engine.intake.add_source("files", "docs", {"path": str(docs)})
+            await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
             first = await _timed_sync(engine)
-            stats = await engine.stats()
+            stats = await workspace_of(engine).knowledge_bases.stats()
             bare = (bare + await _bare_rate(engine, sample)) / 2
             calls = _count_calls(engine)
             second = await _timed_sync(engine)
@@ -138,7 +138,7 @@ def _written(docs: Path, texts: list[str]) -> Path:
 
 
 async def _bare_rate(engine: Engine, sample: list[str]) -> float:
-    embedder = engine._parts.embedder
+    embedder = engine._components.embedder
     await embedder.embed(sample[:64], "document")
     started = time.perf_counter()
     await embedder.embed(sample, "document")
@@ -147,13 +147,13 @@ async def _bare_rate(engine: Engine, sample: list[str]) -> float:
 
 async def _timed_sync(engine: Engine) -> float:
     started = time.perf_counter()
-    await engine.intake.sync("docs")
-    await engine.intake.worker().run(until_idle=True)
+    await workspace_of(engine).sources.sync("docs")
+    await engine.worker().run(until_idle=True)
     return time.perf_counter() - started
 
 
 def _count_calls(engine: Engine) -> list[str]:
-    embedder = engine._parts.embedder
+    embedder = engine._components.embedder
     asked: list[str] = []
     embed = embedder.embed
 
@@ -179,22 +179,26 @@ def large(folder: Path) -> list[Row]:
 async def _ingest(file: Path, name: str, data: Path) -> list[Row]:
     news: list[float] = []
     async with open_engine(Settings(data_dir=data)) as engine:
-        await engine.warm()
+        await engine.warm(engine.settings.tenant)
         _reset_peak()
         before = resident_mb()
         started = time.perf_counter()
         ticking = asyncio.create_task(_progress(engine, news))
         if file.suffix == ".pdf":
-            await engine.intake.upload(await asyncio.to_thread(file.read_bytes), file.name)
-            await engine.intake.worker().run(until_idle=True)
-            failed = len(await engine.intake.jobs(states=("failed",)))
+            await workspace_of(engine).documents.upload(await asyncio.to_thread(file.read_bytes), file.name)
+            await engine.worker().run(until_idle=True)
+            failed = len(await workspace_of(engine).jobs.list(states=("failed",)))
         else:
             failed = len(
-                (await engine.ingest(file, on_progress=lambda _: news.append(time.perf_counter()))).failed
+                (
+                    await workspace_of(engine).documents.ingest(
+                        file, on_progress=lambda _: news.append(time.perf_counter())
+                    )
+                ).failed
             )
         seconds = time.perf_counter() - started
         ticking.cancel()
-        stats = await engine.stats()
+        stats = await workspace_of(engine).knowledge_bases.stats()
     peak = _peak_mb() - before
     gap = max((after - before for before, after in itertools.pairwise(news)), default=seconds)
     return [
@@ -211,7 +215,7 @@ async def _ingest(file: Path, name: str, data: Path) -> list[Row]:
 async def _progress(engine: Engine, news: list[float]) -> None:
     last = None
     while True:
-        jobs = await engine.intake.jobs(limit=1)
+        jobs = await workspace_of(engine).jobs.list(limit=1)
         if jobs and jobs[0].progress != last:
             last = jobs[0].progress
             news.append(time.perf_counter())

@@ -19,6 +19,8 @@ import Stemmer
 
 from bench.data import Collection, load, vectors
 from bench.report import Row
+from ragstone.engine.engine import open_engine
+from ragstone.engine.experiments import MeasuredWorkspace
 from ragstone.evaluate.dataset import documents_as_items
 from ragstone.evaluate.experiments import ARMS, MODES, SYSTEMS, SubjectRetriever, kb_name
 from ragstone.evaluate.metrics import ndcg, paired_bootstrap
@@ -26,7 +28,6 @@ from ragstone.evaluate.runner import evaluate
 from ragstone.models.weights.artefacts import cache_folder
 from ragstone.settings.load import load_settings
 from ragstone.settings.tree import Settings
-from ragstone.wiring import open_engine
 
 PART = "quality"
 DEPTH = 100
@@ -64,12 +65,12 @@ async def _measured(collection: Collection) -> tuple[dict[str, tuple[float, ...]
     place = {} if "RAGSTONE_DATA_DIR" in os.environ else {"data_dir": kept}
     settings = load_settings(overrides={**overrides, **place})
     async with open_engine(settings) as engine:
-        await engine.ingest_items(documents_as_items(collection.dataset))
+        await MeasuredWorkspace(engine).ingest_items(documents_as_items(collection.dataset))
     gains, times = {}, {}
     for name in (*ARMS, *MODES):
         print(f"  {name} …", file=sys.stderr)
         async with open_engine(_of_system(settings, name)) as engine:
-            retriever = SubjectRetriever(engine, SYSTEMS[name])
+            retriever = SubjectRetriever(MeasuredWorkspace(engine), SYSTEMS[name])
             row = await evaluate(retriever, collection.dataset, system=name, metrics=("ndcg@10",))
         gains[name] = row.per_query["ndcg@10"]
         skipped = f"; degraded: {', '.join(row.degraded)}" if row.degraded else ""

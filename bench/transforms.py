@@ -12,14 +12,16 @@ from bench import peers
 from bench.data import load, vectors
 from bench.report import Row
 from ragstone import Settings, open_engine
+from ragstone.core.queries import SearchQuery
 from ragstone.core.types import SearchResult
-from ragstone.engine import Engine
+from ragstone.engine.workspace import Workspace
 from ragstone.evaluate.dataset import load_dataset
 from ragstone.evaluate.metrics import paired_bootstrap
 from ragstone.evaluate.runner import Row as Scored
 from ragstone.evaluate.runner import evaluate
 from ragstone.settings.retrieval import RetrievalSettings, Transform
 from ragstone.stores.factory import open_stores
+from ragstone.testing.workspaces import workspace_of
 
 PART = "transforms"
 MODEL = "granite-embedding-30m-english"
@@ -30,13 +32,13 @@ WORDNET = Path("/usr/share/wordnet")
 
 @dataclass(frozen=True)
 class ByTransform:
-    """An engine that puts every query through one transform."""
+    """A workspace that puts every query through one transform."""
 
-    engine: Engine
+    workspace: Workspace
     name: Transform | None
 
     async def retrieve(self, query: str, k: int) -> SearchResult:
-        return await self.engine.search(query, k=k, strategy=self.name)
+        return await self.workspace.search(SearchQuery(query, k=k, strategy=self.name))
 
 
 def run(folder: Path) -> list[Row]:
@@ -72,7 +74,9 @@ async def _measured(place: Path, folder: Path, wordnet: Path | None) -> dict[str
     async with open_engine(Settings(data_dir=place, retrieval=retrieval)) as engine:
         for name in names:
             print(f"  {name or 'none'} …", file=sys.stderr)
-            row = await evaluate(ByTransform(engine, name), dataset, system=str(name), metrics=METRICS)
+            row = await evaluate(
+                ByTransform(workspace_of(engine), name), dataset, system=str(name), metrics=METRICS
+            )
             if row.degraded:
                 raise SystemExit(f"{name}: {'; '.join(row.degraded)}")
             scored[name or "none"] = row

@@ -75,7 +75,7 @@ sys.addaudithook(_stay_on_this_machine)
 @pytest.fixture(autouse=True)
 def patient_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """No busy machine cuts a search that a test looks at; tests of the hard limit set one of their own."""
-    from ragstone import searching
+    from ragstone.engine import components
     from ragstone.query import cache, pipeline
     from ragstone.query.context import HARD_SECONDS, Recorder
     from ragstone.query.deadline import FirstReads
@@ -84,7 +84,7 @@ def patient_search(monkeypatch: pytest.MonkeyPatch) -> None:
         return 60.0 if seconds == HARD_SECONDS else seconds
 
     monkeypatch.setattr(pipeline, "Recorder", lambda mode, seconds: Recorder(mode, longer(seconds)))
-    monkeypatch.setattr(searching, "FirstReads", lambda seconds: FirstReads(longer(seconds)))
+    monkeypatch.setattr(components, "FirstReads", lambda seconds: FirstReads(longer(seconds)))
     monkeypatch.setattr(cache, "WORTH", 30.0)
 
 

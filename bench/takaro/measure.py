@@ -14,15 +14,16 @@ import numpy as np
 from bench.report import Row
 from bench.takaro.labels import Labels, load_labels
 from ragstone import Settings, open_engine
+from ragstone.core.queries import Arm, SearchQuery
 from ragstone.core.types import Failure, Item, SearchResult
-from ragstone.engine import Engine
+from ragstone.engine.workspace import Workspace
 from ragstone.evaluate.metrics import paired_bootstrap
 from ragstone.evaluate.runner import Row as Scored
 from ragstone.evaluate.runner import evaluate
 from ragstone.ingest.sources.files.listing import scan_paths
 from ragstone.models.weights.artefacts import cache_folder
-from ragstone.query.request import Arm
 from ragstone.settings.load import read_profile
+from ragstone.testing.workspaces import workspace_of
 
 PART = "takaro"
 ARMS: tuple[Arm, ...] = ("lexical", "dense", "hybrid")
@@ -38,13 +39,13 @@ VARIANTS: Mapping[str, tuple[str, Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class ByArm:
-    """An engine that searches in one way, as the `Retriever` that the runner measures."""
+    """A workspace that searches in one way, as the `Retriever` that the runner measures."""
 
-    engine: Engine
+    workspace: Workspace
     arms: Arm
 
     async def retrieve(self, query: str, k: int) -> SearchResult:
-        return await self.engine.search(query, k=k, arms=self.arms)
+        return await self.workspace.search(SearchQuery(query, k=k, arms=self.arms))
 
 
 def run(folder: Path) -> list[Row]:
@@ -63,10 +64,14 @@ async def _measured(folder: Path, variant: str, labels: Labels) -> dict[str, Sco
     place = cache_folder(None) / "bench" / f"takaro-{profile}"
     async with open_engine(_settings(profile, sections, place)) as engine:
         items, listings = await scan_paths([folder], engine.settings.limits)
-        report = await engine.ingest_items(_with_page_ids(items, folder), listings=listings)
+        report = await workspace_of(engine).documents.ingest_items(
+            _with_page_ids(items, folder), listings=listings
+        )
         print(f"  {variant}: {report.documents} pages, {report.chunks} chunks", file=sys.stderr)
         return {
-            arms: await evaluate(ByArm(engine, arms), labels.dataset, system=arms, metrics=METRICS)
+            arms: await evaluate(
+                ByArm(workspace_of(engine), arms), labels.dataset, system=arms, metrics=METRICS
+            )
             for arms in ARMS
         }
 

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from ragstone.core.audit import AuditEntry, acting_as
     from ragstone.core.collections import BuildRequest
     from ragstone.core.errors import RagstoneError
+    from ragstone.core.queries import Question, SearchQuery
     from ragstone.core.types import Document, Hit, IngestReport, Item, SearchResult
-    from ragstone.engine import Engine
+    from ragstone.engine.engine import Engine, open_engine
+    from ragstone.engine.workspace import Workspace
     from ragstone.settings.load import load_settings
     from ragstone.settings.tree import Settings
-    from ragstone.wiring import open_engine
 
 __all__ = [
     "Answer",
@@ -36,10 +37,13 @@ __all__ = [
     "Hit",
     "IngestReport",
     "Item",
+    "Question",
     "Ragstone",
     "RagstoneError",
+    "SearchQuery",
     "SearchResult",
     "Settings",
+    "Workspace",
     "__version__",
     "acting_as",
     "load_settings",
@@ -56,8 +60,11 @@ _HOMES = {
     "load_settings": "ragstone.settings.load",
     "RagstoneError": "ragstone.core.errors",
     "Settings": "ragstone.settings.tree",
-    "Engine": "ragstone.engine",
-    "open_engine": "ragstone.wiring",
+    "Question": "ragstone.core.queries",
+    "SearchQuery": "ragstone.core.queries",
+    "Engine": "ragstone.engine.engine",
+    "Workspace": "ragstone.engine.workspace",
+    "open_engine": "ragstone.engine.engine",
 }
 
 

@@ -27,7 +27,7 @@ KEY = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 @pytest.fixture
 def fake_model(monkeypatch: pytest.MonkeyPatch) -> FakeEmbedder:
     fake = FakeEmbedder()
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: fake)
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: fake)
     return fake
 
 
@@ -51,11 +51,11 @@ async def engine(settings: Settings, fake_model: FakeEmbedder) -> AsyncIterator[
 
 
 async def work(engine: Engine) -> None:
-    await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
 
 
 async def upload(engine: Engine, text: bytes, name: str = "a.txt", **options: Any) -> DocumentStatus:
-    return await engine.intake.upload(text, name, tenant="acme", **options)
+    return await engine.workspace("acme").documents.upload(text, name, **options)
 
 
 async def used(engine: Engine) -> Usage:
@@ -81,7 +81,7 @@ async def test_an_original_counts_from_its_upload_until_it_is_deleted(
     assert (after.queued.bytes, after.stock.originals) == (0, len(text))
     assert after.stock.originals == on_disk(settings)
     assert after.stock.bytes > len(text)  # its own text counts besides
-    assert await engine.delete(taken.document_id, tenant="acme")
+    assert await engine.workspace("acme").documents.delete(taken.document_id)
     gone = await used(engine)
     assert (gone.stock.bytes, gone.stock.originals, on_disk(settings)) == (0, 0, 0)
 
@@ -105,7 +105,7 @@ async def test_text_that_is_longer_than_its_file_has_to_fit_beside_it(engine: En
     await engine.tenants.create("acme", Quotas(bytes=1_000))
     taken = await upload(engine, "\xe9t\xe9 ".encode("latin-1") * 112)
     await work(engine)
-    failed = await engine.intake.status(taken.document_id, tenant="acme")
+    failed = await engine.workspace("acme").documents.status(taken.document_id)
     assert failed.processing_error.startswith("a.txt: tenant 'acme' may have 1,000 bytes and has 448: ")
     # It can be tried again, so it is still there, and counted.
     assert (await used(engine)).stock.originals == 448
@@ -122,7 +122,7 @@ async def test_what_was_let_in_can_be_finished(engine: Engine, settings: Setting
             refused += 1
     assert refused == 3
     await work(engine)
-    states = [job.state for job in await engine.intake.jobs(tenant="acme")]
+    states = [job.state for job in await engine.workspace("acme").jobs.list()]
     assert states == ["completed"] * 2
     assert (await used(engine)).stock.originals == 4_000 == on_disk(settings)
 
@@ -134,7 +134,7 @@ async def test_versions_that_a_newer_one_took_the_place_of_count_no_more(engine:
         await upload(engine, f"v{number} ".encode() * 600, external_id="plan")
         assert (await used(engine)).stock.originals == 0
     await work(engine)
-    newest, *others = await engine.intake.jobs(tenant="acme")
+    newest, *others = await engine.workspace("acme").jobs.list()
     assert newest.state == "completed"
     assert {job.error_code for job in others} == {"superseded"}
     assert (await used(engine)).stock.originals == 1_800
@@ -145,7 +145,7 @@ async def test_a_file_that_is_only_passed_through_counts_no_longer_than_it_waits
 ) -> None:
     await engine.tenants.create("acme", Quotas(bytes=10_000))
     (tmp_path / "notes.txt").write_text("A note on the harbour. " * 20)
-    await engine.intake.queue(tmp_path / "notes.txt", tenant="acme")
+    await engine.workspace("acme").documents.queue(tmp_path / "notes.txt")
     assert (await used(engine)).queued.bytes == 460
     await work(engine)
     assert (await used(engine)).stock.originals == 0
@@ -179,7 +179,7 @@ async def test_what_is_counted_wrongly_is_found_and_counted_anew(engine: Engine,
     kept = await upload(engine, b"kept words " * 10)
     lost = await upload(engine, b"lost words " * 10, "lost.txt")
     await work(engine)
-    ledger = engine._parts.ledger
+    ledger = engine._components.ledger
     await ledger.write(  # type: ignore[attr-defined]
         "acme", lambda connection, _: connection.execute("UPDATE jobs SET stored = 7").rowcount
     )
@@ -203,7 +203,7 @@ async def test_workers_count_anew_when_they_sweep(engine: Engine) -> None:
     await engine.tenants.create("acme", Quotas(bytes=10_000))
     await upload(engine, b"some words " * 10)
     await work(engine)
-    ledger = engine._parts.ledger
+    ledger = engine._components.ledger
     await ledger.write(  # type: ignore[attr-defined]
         "acme", lambda connection, _: connection.execute("UPDATE jobs SET stored = 0").rowcount
     )
@@ -230,7 +230,7 @@ async def test_an_original_is_kept_however_many_jobs_come_after_its_own(
     monkeypatch.setattr(job_rows, "KEPT_JOBS", 0)
     kept = await upload(engine, b"Words to keep.")
     await work(engine)
-    ledger = engine._parts.ledger
+    ledger = engine._components.ledger
     old = settings.data_dir / kept.file_path
     later = await upload(engine, b"Later words.", "later.txt")
     await work(engine)
@@ -240,7 +240,7 @@ async def test_an_original_is_kept_however_many_jobs_come_after_its_own(
         job_rows._forget_old(connection, tenant_id)
 
     await ledger.write("acme", forget)  # type: ignore[attr-defined]
-    assert {job.document_id for job in await engine.intake.jobs(tenant="acme")} == {
+    assert {job.document_id for job in await engine.workspace("acme").jobs.list()} == {
         kept.document_id,
         later.document_id,
     }
@@ -255,15 +255,15 @@ async def test_originals_that_are_imported_count_where_they_come_in(
     await engine.tenants.create("acme", Quotas(bytes=10_000))
     await upload(engine, b"old words " * 30, external_id="plan")
     await work(engine)
-    await engine.moves.export_archive(tmp_path / "acme.zip", tenant="acme")
+    await engine.workspace("acme").archive.export(tmp_path / "acme.zip")
     async with open_engine(Settings(data_dir=tmp_path / "there")) as there:
         for _ in range(2):
-            await there.moves.import_archive(tmp_path / "acme.zip", tenant="acme")
+            await there.workspace("acme").archive.restore(tmp_path / "acme.zip")
             assert (await used(there)).stock.originals == 300
         await upload(there, b"other words " * 10, external_id="plan")
         await work(there)
         assert (await used(there)).stock.originals == 120
-        await there.moves.import_archive(tmp_path / "acme.zip", tenant="acme", overwrite=True)
+        await there.workspace("acme").archive.restore(tmp_path / "acme.zip", overwrite=True)
         assert (await used(there)).stock.originals == 300
-        await there._parts.ledger.sweep("acme")
+        await there._components.ledger.sweep("acme")
         assert (await used(there)).stock.originals == 300

@@ -85,7 +85,7 @@ def run(
 ) -> Run:
     """Run a line of a shell in the user's folder: `ragstone` in this process, anything else by the shell."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: embedder)
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: embedder)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("RAGSTONE_DATA_DIR", str(folder / "data" / re.sub(r"\W", "-", request.node.name)))
 

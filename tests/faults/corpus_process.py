@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import ragstone.wiring
+import ragstone.engine.components
 from ragstone import Ragstone
 from ragstone.core.collections import BuildRequest
 from ragstone.testing.fakes import FakeEmbedder
@@ -43,7 +43,7 @@ def lay(point: str) -> None:
 
 def engine(vectors: str) -> Ragstone:
     """An engine in `data`, whose model is a fake and whose chunks are short."""
-    ragstone.wiring.build_embedder = lambda _: FakeEmbedder()  # type: ignore[assignment]
+    ragstone.engine.components.build_embedder = lambda _: FakeEmbedder()  # type: ignore[assignment]
     chunking = {"strategy": "sentence", "size": 8, "overlap": 0}
     return Ragstone(data_dir="data", store={"vectors": vectors}, chunking=chunking)
 

@@ -6,17 +6,25 @@ import asyncio
 import sys
 from pathlib import Path
 
-from ragstone.gate import Gate
+from ragstone.engine.access import TenantAccess
 from ragstone.settings.tree import Settings
 from ragstone.stores.factory import open_stores
-from ragstone.transfer.mover import Mover
+from ragstone.transfer.archive.read import import_archive
 
 
 async def run(archive: Path, folder: Path, vectors: str) -> None:
     settings = Settings.model_validate({"data_dir": folder, "store": {"vectors": vectors}})
     stores = open_stores(settings)
-    mover = Mover(stores, settings, Gate(stores.tenants, settings, lambda _: {}), lambda _: ())
-    await mover.import_archive(archive, on_progress=lambda what, done, _: print(what, done, flush=True))
+    await import_archive(
+        stores,
+        "default",
+        archive,
+        kbs=None,
+        overwrite=False,
+        admission=TenantAccess(stores.tenants, settings, lambda _: {}),
+        secret_keys=lambda _: (),
+        on_progress=lambda what, done, _: print(what, done, flush=True),
+    )
     await stores.close()
 
 

@@ -9,4 +9,4 @@ from tests.faults.corpus_process import engine, lay
 if __name__ == "__main__":
     with engine("sqlite") as stone:
         lay(sys.argv[1])
-        stone.corpora.rename("corpus_embeddings", "game")
+        stone.rename_kb("corpus_embeddings", "game")

@@ -14,6 +14,7 @@ from tests.faults.tenant_model import COLOURS, EVERYWHERE, KBS, WORDS, Life, Own
 from ragstone import Engine
 from ragstone.core.errors import NotFoundError, RagstoneError, TenantSuspended
 from ragstone.core.ids import opaque_id
+from ragstone.core.queries import Question, SearchQuery
 from ragstone.query.request import Arm
 
 TENANTS = 20
@@ -42,7 +43,9 @@ async def settle_in(engine: Engine, lives: list[Life]) -> None:
 
     async def arrive(life: Life) -> None:
         for kb in KBS:
-            report = await engine.ingest_items(map(life.item, life.live(kb)), tenant=life.name, kb=kb)
+            report = await engine.workspace(life.name).documents.ingest_items(
+                map(life.item, life.live(kb)), kb=kb
+            )
             assert report.added == len(life.kbs[kb])
 
     await asyncio.gather(*map(arrive, lives))
@@ -76,7 +79,9 @@ class World:
 
     async def ingest(self, life: Life, kb: str, slot: int, word: str, colour: str) -> None:
         paper = life.write(f"d{slot}", word, colour)
-        report = await self._hear(life, self.engine.ingest_items([life.item(paper)], tenant=life.name, kb=kb))
+        report = await self._hear(
+            life, self.engine.workspace(life.name).documents.ingest_items([life.item(paper)], kb=kb)
+        )
         known = paper.uri in life.kbs.get(kb, {})
         life.keep(kb, paper)
         expected = (int(not known), int(known), (), len(life.kbs[kb]))
@@ -86,7 +91,9 @@ class World:
         """`word` may be the number of a tenant: then its canary is asked for."""
         query = self.lives[int(word)].canary if word.isdigit() else word
         where = {"colour": colour} if colour else None
-        asked = self.engine.search(query, k=100, arms=arms, where=where, tenant=life.name, kb=kb)
+        asked = self.engine.workspace(life.name).search(
+            SearchQuery(query, k=100, arms=arms, where=where, kb=kb)
+        )
         result = await self._heard(life, asked, kb)
         if result is None:
             return
@@ -98,7 +105,9 @@ class World:
         assert found == expected, f"{life.name} found {found} by {query} ({arms}) instead of {expected}"
 
     async def ask(self, life: Life, kb: str, word: str) -> None:
-        answer = await self._hear(life, self.engine.ask(f"Where is the {word}?", tenant=life.name, kb=kb), kb)
+        answer = await self._hear(
+            life, self.engine.workspace(life.name).ask(Question(f"Where is the {word}?", kb=kb)), kb
+        )
         if answer is not None:
             texts = {(one.uri, one.text) for one in life.live(kb)}
             assert {(one.uri, one.quote) for one in answer.citations} <= texts
@@ -113,27 +122,30 @@ class World:
         """Every text and every chunk."""
         for uri, identity in (await self._documents(life, kb) or {}).items():
             text = life.kbs[kb][uri].text
-            assert await self._hear(life, self.engine.text(identity, tenant=life.name)) == text
-            chunks = await self._hear(life, self.engine.chunks(identity, tenant=life.name))
+            assert await self._hear(life, self.engine.workspace(life.name).documents.text(identity)) == text
+            chunks = await self._hear(life, self.engine.workspace(life.name).documents.chunks(identity))
             assert [one.chunk.text for one in chunks] == [text]
 
     async def explain(self, life: Life, kb: str, colour: str) -> None:
         """Why a document of that colour is found, and why it is not found by the other one."""
         for uri, identity in islice((await self._documents(life, kb, colour) or {}).items(), 1):
             for other in COLOURS:
-                asked = self.engine.explain(
-                    uri, identity, k=100, where={"colour": other}, tenant=life.name, kb=kb
+                asked = self.engine.workspace(life.name).explain(
+                    SearchQuery(uri, k=100, where={"colour": other}, kb=kb), identity
                 )
                 assert (await self._hear(life, asked)).found == (other == colour)
 
     async def count(self, life: Life) -> None:
-        names = {one.name for one in await self._hear(life, self.engine.kbs(tenant=life.name))}
+        names = {
+            one.name
+            for one in await self._hear(life, self.engine.workspace(life.name).knowledge_bases.list())
+        }
         assert names == set(life.kbs)
         for kb in KBS:
-            stats = await self._hear(life, self.engine.stats(tenant=life.name, kb=kb), kb)
+            stats = await self._hear(life, self.engine.workspace(life.name).knowledge_bases.stats(kb=kb), kb)
             if stats is not None:
                 assert (stats.documents, stats.chunks) == (len(life.kbs[kb]),) * 2
-        collections = await self._hear(life, self.engine.collections(tenant=life.name))
+        collections = await self._hear(life, self.engine.workspace(life.name).knowledge_bases.source_types())
         assert sum(one.documents for one in collections) == sum(map(len, life.kbs.values()))
         if life.exists:
             usage = await self._hear(life, self.engine.tenants.usage(life.name))
@@ -143,18 +155,18 @@ class World:
     async def delete(self, life: Life, kb: str, slot: int) -> None:
         found = await self._documents(life, kb) or {}
         there = found.get(f"d{slot}", opaque_id())
-        deleted = await self.engine.delete(there, tenant=life.name)
+        deleted = await self.engine.workspace(life.name).documents.delete(there)
         assert deleted == (f"d{slot}" in life.kbs.get(kb, {}))
         life.kbs.get(kb, {}).pop(f"d{slot}", None)
 
     async def delete_kb(self, life: Life, kb: str) -> None:
-        removed = await self.engine.delete_kb(kb, tenant=life.name)
+        removed = await self.engine.workspace(life.name).knowledge_bases.delete(kb)
         assert removed == life.drop_kb(kb)
 
     async def upload(self, life: Life, kb: str, word: str) -> None:
         paper = life.write(f"{len(life.marks)}.txt", word)
-        asked = self.engine.intake.upload(
-            paper.text.encode(), paper.uri, title=f"Of {life.canary}", tenant=life.name, kb=kb
+        asked = self.engine.workspace(life.name).documents.upload(
+            paper.text.encode(), paper.uri, title=f"Of {life.canary}", kb=kb
         )
         status = await self._hear(life, asked)
         assert status.status == "pending"
@@ -162,36 +174,36 @@ class World:
         life.queued[paper.uri] = kb, paper
 
     async def list_jobs(self, life: Life) -> None:
-        jobs = await self._hear(life, self.engine.intake.jobs(tenant=life.name))
+        jobs = await self._hear(life, self.engine.workspace(life.name).jobs.list())
         assert {job.uri for job in jobs if job.state == "pending"} == set(life.queued)
-        notices = await self._hear(life, self.engine.intake.notices(tenant=life.name))
+        notices = await self._hear(life, self.engine.workspace(life.name).jobs.notices())
         assert {one.kind for one in notices} <= {"completed"}
-        counts = await self.engine.intake.counts(tenant=life.name)
+        counts = await self.engine.workspace(life.name).jobs.counts()
         assert counts.get("pending", 0) == len(life.queued)
 
     async def pry(self, life: Life, kb: str) -> None:
         """Use ids of others: each must be answered as one that nobody ever had."""
         engine, name = self.engine, life.name
         calls: list[Call] = [
-            lambda one: engine.document(one, tenant=name),
-            lambda one: engine.text(one, tenant=name),
-            lambda one: engine.chunks(one, tenant=name),
-            lambda one: engine.delete(one, tenant=name),
-            lambda one: engine.erase("document", one, tenant=name),
-            lambda one: engine.explain("ferry", one, tenant=name, kb=kb),
-            lambda one: engine.intake.status(one, tenant=name),
-            lambda one: engine.intake.job(one, tenant=name),
-            lambda one: engine.intake.cancel(one, tenant=name),
-            lambda one: engine.intake.retry(one, tenant=name),
+            lambda one: engine.workspace(name).documents.get(one),
+            lambda one: engine.workspace(name).documents.text(one),
+            lambda one: engine.workspace(name).documents.chunks(one),
+            lambda one: engine.workspace(name).documents.delete(one),
+            lambda one: engine.workspace(name).erase("document", one),
+            lambda one: engine.workspace(name).explain(SearchQuery("ferry", kb=kb), one),
+            lambda one: engine.workspace(name).documents.status(one),
+            lambda one: engine.workspace(name).jobs.get(one),
+            lambda one: engine.workspace(name).jobs.cancel(one),
+            lambda one: engine.workspace(name).jobs.retry(one),
         ]
-        await engine.kbs(tenant=name)
+        await engine.workspace(name).knowledge_bases.list()
         unknown = [await outcome(call, opaque_id()) for call in calls]
         for foreign in sorted(self.owners.of_others(life))[:: max(1, len(self.owners.ids) // 5)]:
             assert [await outcome(call, foreign) for call in calls] == unknown
         where = {"document_id": {"in": sorted(self.owners.of_others(life))[:1000]}}
         if kb in life.kbs and where["document_id"]["in"]:
-            found = await engine.search("ferry", where=where, tenant=name, kb=kb)
-            assert (found.hits, await engine.documents(where=where, tenant=name, kb=kb)) == ((), [])
+            found = await engine.workspace(name).search(SearchQuery("ferry", where=where, kb=kb))
+            assert (found.hits, await engine.workspace(name).documents.list(where=where, kb=kb)) == ((), [])
 
     async def rename(self, life: Life) -> None:
         old, new = life.name, f"{life.name.partition('-')[0]}{'' if '-' in life.name else '-renamed'}"
@@ -199,7 +211,7 @@ class World:
             return
         life.name = new
         with pytest.raises(NotFoundError):
-            await self.engine.search("ferry", tenant=old, kb=KBS[0])
+            await self.engine.workspace(old).search(SearchQuery("ferry", kb=KBS[0]))
 
     async def suspend(self, life: Life) -> None:
         life.suspended = await self._known(life, self.engine.tenants.suspend(life.name))
@@ -232,7 +244,7 @@ class World:
     async def work(self) -> None:
         """Do all jobs of all tenants, while those without any look something up."""
         idle = [number for number, life in enumerate(self.lives) if not life.queued]
-        working = asyncio.wait_for(self.engine.intake.worker().run(until_idle=True), 120)
+        working = asyncio.wait_for(self.engine.worker().run(until_idle=True), 120)
         await all_of(working, *(self.act(n, "search", KBS[1], "harbour", "hybrid", None) for n in idle))
         for life in self.lives:
             if not life.suspended:
@@ -253,7 +265,9 @@ class World:
     async def _documents(self, life: Life, kb: str, colour: str | None = None) -> dict[str, str] | None:
         """Ids by uri; None when there is no such kb."""
         where = {"colour": colour} if colour else None
-        found = await self._hear(life, self.engine.documents(where=where, tenant=life.name, kb=kb), kb)
+        found = await self._hear(
+            life, self.engine.workspace(life.name).documents.list(where=where, kb=kb), kb
+        )
         return None if found is None else {one.uri: one.id for one in found}
 
     async def _hear(self, life: Life, asked: Awaitable[T], kb: str | None = None) -> T | None:

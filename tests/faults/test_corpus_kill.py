@@ -51,7 +51,7 @@ CASES = [
 @pytest.fixture(autouse=True)
 def _own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: FakeEmbedder())
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
 
 
 def found(stone: Ragstone) -> list[list[str]]:

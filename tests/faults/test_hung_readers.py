@@ -16,6 +16,7 @@ from ragstone.stores.ledger import reads
 from ragstone.stores.ledger.sqlite.file import READERS
 from ragstone.stores.lexical.sqlite import SqliteLexicalIndex
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 LIMIT = 60.0
 """Seconds: who waited for a read that hangs would be seen to hang as well."""
@@ -39,16 +40,18 @@ class Hang:
 
 @pytest.fixture
 async def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Engine]:
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: FakeEmbedder())
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
     settings = Settings(data_dir=tmp_path, retrieval={"timeout": LIMIT}, cache={"search_seconds": 0})
     async with open_engine(settings) as opened:
-        await opened.ingest_items([Item("letters", "1", "letters/1", "The ferry leaves at nine.")])
+        await workspace_of(opened).documents.ingest_items(
+            [Item("letters", "1", "letters/1", "The ferry leaves at nine.")]
+        )
         yield opened
 
 
 async def given_up(engine: Engine, hang: Hang, searches: int) -> None:
     """So many searches begin to read, and whoever made them gives up."""
-    tasks = [asyncio.create_task(engine.search("ferry")) for _ in range(searches)]
+    tasks = [asyncio.create_task(workspace_of(engine).search("ferry")) for _ in range(searches)]
     for _ in tasks:
         await asyncio.to_thread(hang.begun.acquire)
     for task in tasks:
@@ -59,7 +62,7 @@ async def given_up(engine: Engine, hang: Hang, searches: int) -> None:
 async def until_whole(engine: Engine) -> SearchResult:
     while True:
         try:
-            found = await engine.search("ferry")
+            found = await workspace_of(engine).search("ferry")
         except StoreBusy:
             continue
         if not found.degraded:
@@ -72,13 +75,16 @@ async def test_searches_go_on_by_meaning_while_those_by_word_hang(
 ) -> None:
     hang = Hang(SqliteLexicalIndex._search)
     monkeypatch.setattr(SqliteLexicalIndex, "_search", lambda *arguments: hang.called(*arguments))
-    before = await engine.search("ferry")
+    before = await workspace_of(engine).search("ferry")
     assert before.degraded == ()
     hang.on = True
     try:
         await given_up(engine, hang, READERS + 1)
         async with asyncio.timeout(LIMIT):
-            sixth, seventh = await engine.search("ferry"), await engine.search("ferry")
+            sixth, seventh = (
+                await workspace_of(engine).search("ferry"),
+                await workspace_of(engine).search("ferry"),
+            )
     finally:
         hang.on = False
         hang.let_go.set()
@@ -101,7 +107,7 @@ async def test_who_cannot_look_up_the_kb_is_told_at_once(
         await given_up(engine, hang, READERS)
         async with asyncio.timeout(LIMIT):
             with pytest.raises(StoreBusy, match=f"^{READERS} reads of .* have not come back$") as refused:
-                await engine.search("ferry")
+                await workspace_of(engine).search("ferry")
     finally:
         hang.on = False
         hang.let_go.set()
@@ -112,14 +118,16 @@ async def test_who_cannot_look_up_the_kb_is_told_at_once(
 async def test_a_search_gives_the_kb_up_after_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: FakeEmbedder())
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
     hang = Hang(reads.read_kb)
     monkeypatch.setattr(reads, "read_kb", hang.called)
     async with open_engine(Settings(data_dir=tmp_path, retrieval={"timeout": 0.01})) as engine:
-        await engine.ingest_items([Item("letters", "1", "letters/1", "The ferry leaves at nine.")])
+        await workspace_of(engine).documents.ingest_items(
+            [Item("letters", "1", "letters/1", "The ferry leaves at nine.")]
+        )
         hang.on = True
         try:
             with pytest.raises(StoreBusy, match=r"of tenant 'default' could not be read within 0\.0\d+ s"):
-                await engine.search("ferry")
+                await workspace_of(engine).search("ferry")
         finally:
             hang.let_go.set()

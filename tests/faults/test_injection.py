@@ -60,8 +60,8 @@ def llm() -> Obedient:
 @pytest.fixture(scope="module")
 def stone(tmp_path_factory: pytest.TempPathFactory, llm: Obedient) -> Iterator[Ragstone]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ragstone.wiring.build_embedder", lambda _: FakeEmbedder())
-        patch.setattr("ragstone.wiring.build_llm", lambda _: llm)
+        patch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
+        patch.setattr("ragstone.engine.components.build_llm", lambda _: llm)
         with Ragstone(data_dir=tmp_path_factory.mktemp("injection")) as stone:
             yield stone
 

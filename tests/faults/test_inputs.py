@@ -14,7 +14,9 @@ import pytest_asyncio
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.errors import InputError, NotFoundError, RagstoneError
 from ragstone.core.ids import NAME
+from ragstone.core.queries import SearchQuery
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 HONEST = "The ferry leaves the north pier at nine."
 HOSTILE = (
@@ -61,35 +63,41 @@ Way = Callable[[Engine, str], Awaitable[Any]]
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def engine(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Engine]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ragstone.wiring.build_embedder", lambda _: FakeEmbedder())
+        patch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
         folder = tmp_path_factory.mktemp("inputs")
         async with open_engine(Settings(data_dir=folder / "data")) as opened:
-            await opened.ingest_items([Item("honest", "1", "honest/1", HONEST)])
+            await workspace_of(opened).documents.ingest_items([Item("honest", "1", "honest/1", HONEST)])
             yield opened
 
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 SAID: dict[str, Way] = {
-    "query": lambda engine, text: engine.search(text),
-    "query by word": lambda engine, text: engine.search(text, arms="lexical"),
-    "question": lambda engine, text: engine.ask(text),
-    "claim": lambda engine, text: engine.verify(text),
-    "topic": lambda engine, text: engine.research(text),
-    "value of a filter": lambda engine, text: engine.search("ferry", where={"source": text}),
-    "field of a filter": lambda engine, text: engine.search("ferry", where={text: "x"}),
-    "operator of a filter": lambda engine, text: engine.search("ferry", where={"source": {text: "x"}}),
-    "query of a vote": lambda engine, text: engine.feedback(text, ["0" * 32]),
-    "chunk of a vote": lambda engine, text: engine.feedback("ferry", [text]),
-    "document": lambda engine, text: engine.document(text),
-    "text of a document": lambda engine, text: engine.text(text),
-    "deletion": lambda engine, text: engine.delete(text),
-    "job": lambda engine, text: engine.intake.job(text),
-    "page of documents": lambda engine, text: engine.documents(after=text),
-    "kb to search": lambda engine, text: engine.search("ferry", kb=text),
-    "kb to delete": lambda engine, text: engine.delete_kb(text),
-    "tenant to search": lambda engine, text: engine.search("ferry", tenant=text),
-    "source": lambda engine, text: engine.intake.source(text),
-    "kind of source": lambda engine, text: engine.intake.add_source(text, "s", {}),
+    "query": lambda engine, text: workspace_of(engine).search(text),
+    "query by word": lambda engine, text: workspace_of(engine).search(SearchQuery(text, arms="lexical")),
+    "question": lambda engine, text: workspace_of(engine).ask(text),
+    "claim": lambda engine, text: workspace_of(engine).verify(text),
+    "topic": lambda engine, text: workspace_of(engine).research(text),
+    "value of a filter": lambda engine, text: workspace_of(engine).search(
+        SearchQuery("ferry", where={"source": text})
+    ),
+    "field of a filter": lambda engine, text: workspace_of(engine).search(
+        SearchQuery("ferry", where={text: "x"})
+    ),
+    "operator of a filter": lambda engine, text: workspace_of(engine).search(
+        SearchQuery("ferry", where={"source": {text: "x"}})
+    ),
+    "query of a vote": lambda engine, text: workspace_of(engine).feedback.vote(text, ["0" * 32]),
+    "chunk of a vote": lambda engine, text: workspace_of(engine).feedback.vote("ferry", [text]),
+    "document": lambda engine, text: workspace_of(engine).documents.get(text),
+    "text of a document": lambda engine, text: workspace_of(engine).documents.text(text),
+    "deletion": lambda engine, text: workspace_of(engine).documents.delete(text),
+    "job": lambda engine, text: workspace_of(engine).jobs.get(text),
+    "page of documents": lambda engine, text: workspace_of(engine).documents.list(after=text),
+    "kb to search": lambda engine, text: workspace_of(engine).search(SearchQuery("ferry", kb=text)),
+    "kb to delete": lambda engine, text: workspace_of(engine).knowledge_bases.delete(text),
+    "tenant to search": lambda engine, text: engine.workspace(text).search("ferry"),
+    "source": lambda engine, text: workspace_of(engine).sources.get(text),
+    "kind of source": lambda engine, text: workspace_of(engine).sources.add(text, "s", {}),
 }
 
 
@@ -107,10 +115,10 @@ async def outcome(work: Awaitable[Any]) -> tuple[Any, str]:
 async def test_what_is_asked_is_data_or_refused(engine: Engine, way: str, hostile: str) -> None:
     _, code = await outcome(SAID[way](engine, hostile))
     assert code in ("", "invalid_input", "invalid_filter", "not_found", "unknown_adapter")
-    assert [kb.name for kb in await engine.kbs()] == ["default"]
+    assert [kb.name for kb in await workspace_of(engine).knowledge_bases.list()] == ["default"]
     assert [tenant.name for tenant in await engine.tenants.all()] == ["default"]
-    (document,) = await engine.documents()
-    assert await engine.text(document.id) == HONEST
+    (document,) = await workspace_of(engine).documents.list()
+    assert await workspace_of(engine).documents.text(document.id) == HONEST
 
 
 @pytest.mark.req("R-SEC-07")
@@ -121,11 +129,11 @@ async def test_names_are_of_a_safe_alphabet_or_refused(engine: Engine, hostile: 
         if NAME.fullmatch(hostile):
             continue
         with pytest.raises((InputError, NotFoundError)):
-            await engine.ingest_items([new], **scope)
+            await workspace_of(engine).documents.ingest_items([new], **scope)
     if not NAME.fullmatch(hostile):
         with pytest.raises(InputError):
-            await engine.intake.add_source("web", hostile, {"urls": ["https://example.org/"]})
-    assert [kb.name for kb in await engine.kbs()] == ["default"]
+            await workspace_of(engine).sources.add("web", hostile, {"urls": ["https://example.org/"]})
+    assert [kb.name for kb in await workspace_of(engine).knowledge_bases.list()] == ["default"]
     assert [tenant.name for tenant in await engine.tenants.all()] == ["default"]
 
 
@@ -133,7 +141,7 @@ async def test_names_are_of_a_safe_alphabet_or_refused(engine: Engine, hostile: 
 @NUMBERED
 async def test_what_an_upload_says_of_itself_stays_in_its_place(engine: Engine, hostile: str) -> None:
     status, code = await outcome(
-        engine.intake.upload(
+        workspace_of(engine).documents.upload(
             HONEST.encode(),
             hostile + ".txt",
             title=hostile[:200],
@@ -144,17 +152,17 @@ async def test_what_an_upload_says_of_itself_stays_in_its_place(engine: Engine, 
     )
     assert code in ("", "invalid_input", "unsupported_format")
     if status:
-        await engine.intake.worker().run(until_idle=True)
-        found = await engine.document(status.document_id)
+        await engine.worker().run(until_idle=True)
+        found = await workspace_of(engine).documents.get(status.document_id)
         name = str(found.metadata["filename"])
         assert name.isprintable()
         # Controls, and marks that turn the direction of what follows.
         assert not {unicodedata.category(character) for character in found.title} & {"Cc", "Cf"}
         assert not set(name) & {"/", "\\"}
-        assert await engine.text(found.id) == HONEST
+        assert await workspace_of(engine).documents.text(found.id) == HONEST
     around = engine.settings.data_dir.parent
     assert [path for path in around.rglob("*") if not _is_own(path.relative_to(around))] == []
-    await engine.delete_kb("uploads")
+    await workspace_of(engine).knowledge_bases.delete("uploads")
 
 
 def _is_own(inside: Path) -> bool:

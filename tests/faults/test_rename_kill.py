@@ -30,13 +30,13 @@ POINTS = {
 @pytest.fixture(autouse=True)
 def _own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: FakeEmbedder())
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
 
 
 def asked(stone: Ragstone, kb: str) -> tuple[int, int, int, int]:
     """Votes, golden queries, turns and searches that are kept of a kb."""
     activity = stone.activity
-    turns = len(activity.turns("c", kb=kb))
+    turns = len(stone.conversations.turns("c", kb=kb))
     return (len(activity.votes(kb=kb)), len(activity.golden(kb=kb)), turns, len(activity.searches(kb=kb)))
 
 
@@ -61,7 +61,7 @@ def test_a_renaming_that_is_killed(point: str) -> None:
         if again:  # and goes on to be asked
             stone.ask(QUESTION, conversation="c", kb=OLD)
             stone.feedback("dragon", [hit.chunk_id], "up", kb=OLD)
-        assert stone.corpora.rename(OLD, NEW).name == NEW
+        assert stone.rename_kb(OLD, NEW).name == NEW
         assert asked(stone, NEW) == (1, 1, 1 + again, 2 + again)
         assert asked(stone, OLD) == (0, 0, 0, 0)
         assert stone.activity.votes(kb=NEW)[0].vote == ("up" if again else "used")

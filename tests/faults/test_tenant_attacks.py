@@ -12,6 +12,7 @@ from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 
 from ragstone import Engine, Item, Settings, open_engine
+from ragstone.core.queries import SearchQuery
 from ragstone.core.types import Candidate, KnowledgeBase, Vector
 from ragstone.core.vectors import RESERVED, Place
 from ragstone.stores.vectors.derived.index import DerivedIndex
@@ -34,7 +35,7 @@ PROVIDERS = {
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> FakeEmbedder:
     fake = FakeEmbedder()
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: fake)
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: fake)
     return fake
 
 
@@ -47,8 +48,10 @@ async def engine(
     if request.param == "postgres":
         store = {"ledger": {"kind": "postgres", "dsn": server(18).database(tmp_path)}}
     async with open_engine(Settings(data_dir=tmp_path / "data", store=store)) as opened:
-        await opened.ingest_items([item("secret", SECRET), item("shared", SHARED)], tenant=VICTIM, kb=KB)
-        await opened.ingest_items([item("shared", SHARED)], tenant=THIEF, kb=KB)
+        await opened.workspace(VICTIM).documents.ingest_items(
+            [item("secret", SECRET), item("shared", SHARED)], kb=KB
+        )
+        await opened.workspace(THIEF).documents.ingest_items([item("shared", SHARED)], kb=KB)
         yield opened
 
 
@@ -57,30 +60,38 @@ def item(name: str, text: str, /, **metadata: Any) -> Item:
 
 
 async def kb_of(engine: Engine, tenant: str) -> KnowledgeBase:
-    (found,) = await engine.kbs(tenant=tenant)
+    (found,) = await engine.workspace(tenant).knowledge_bases.list()
     return found
 
 
 async def chunk_ids(engine: Engine, tenant: str) -> set[str]:
-    return {hit.chunk_id for hit in (await engine.search("opens", k=100, tenant=tenant, kb=KB)).hits}
+    return {
+        hit.chunk_id
+        for hit in (await engine.workspace(tenant).search(SearchQuery("opens", k=100, kb=KB))).hits
+    }
 
 
 async def texts(engine: Engine, tenant: str, query: str = "zanzibar opens", **options: Any) -> list[str]:
-    result = await engine.search(query, k=100, tenant=tenant, kb=KB, **options)
+    result = await engine.workspace(tenant).search(SearchQuery(query, k=100, kb=KB, **options))
     assert result.degraded == ()
     return sorted(hit.text for hit in result.hits)
 
 
 async def everything(engine: Engine, tenant: str) -> list[Any]:
     """All that a tenant can see, to the last digit; only times are left out."""
-    seen: list[Any] = [await engine.stats(tenant=tenant, kb=KB), await engine.documents(tenant=tenant, kb=KB)]
+    seen: list[Any] = [
+        await engine.workspace(tenant).knowledge_bases.stats(kb=KB),
+        await engine.workspace(tenant).documents.list(kb=KB),
+    ]
     for arms in ("dense", "lexical", "hybrid"):
-        result = await engine.search("harbour opens zanzibar", k=100, arms=arms, tenant=tenant, kb=KB)
+        result = await engine.workspace(tenant).search(
+            SearchQuery("harbour opens zanzibar", k=100, arms=arms, kb=KB)
+        )
         seen.append(result.hits)
     for document in seen[1]:
-        explained = await engine.explain("harbour opens", document.id, tenant=tenant, kb=KB)
-        seen += [explained, await engine.chunks(document.id, tenant=tenant)]
-    return [*seen, await engine.kbs(tenant=tenant), await engine.tenants.usage(tenant)]
+        explained = await engine.workspace(tenant).explain(SearchQuery("harbour opens", kb=KB), document.id)
+        seen += [explained, await engine.workspace(tenant).documents.chunks(document.id)]
+    return [*seen, await engine.workspace(tenant).knowledge_bases.list(), await engine.tenants.usage(tenant)]
 
 
 @pytest.mark.req("R-TEN-18", "R-REL-14")
@@ -88,11 +99,11 @@ async def test_what_another_tenant_does_changes_nothing(engine: Engine) -> None:
     before = await everything(engine, VICTIM)
     for number in range(3):
         many = [item(f"d{n}", f"The harbour opens {number} times. " * (n + 1)) for n in range(20)]
-        await engine.ingest_items(many, tenant=THIEF, kb=KB)
-    for document in await engine.documents(tenant=THIEF, kb=KB, limit=5):
-        await engine.delete(document.id, tenant=THIEF)
+        await engine.workspace(THIEF).documents.ingest_items(many, kb=KB)
+    for document in await engine.workspace(THIEF).documents.list(kb=KB, limit=5):
+        await engine.workspace(THIEF).documents.delete(document.id)
     assert await everything(engine, VICTIM) == before
-    await engine.delete_kb(KB, tenant=THIEF)
+    await engine.workspace(THIEF).knowledge_bases.delete(KB)
     assert await everything(engine, VICTIM) == before
     await engine.tenants.delete(THIEF)
     assert await everything(engine, VICTIM) == before
@@ -105,7 +116,9 @@ async def test_metadata_that_claims_to_be_anothers(engine: Engine) -> None:
     space = (await kb_of(engine, VICTIM)).space
     assert space is not None
     stolen = dict.fromkeys(RESERVED, "x") | {"tenant_id": victim.id, "space": f"s{space.id}"}
-    await engine.ingest_items([item("planted", "The vault opens with a lie.", **stolen)], tenant=THIEF, kb=KB)
+    await engine.workspace(THIEF).documents.ingest_items(
+        [item("planted", "The vault opens with a lie.", **stolen)], kb=KB
+    )
     assert await texts(engine, VICTIM) == [SHARED, SECRET]
     assert await texts(engine, THIEF) == [SHARED, "The vault opens with a lie."]
 
@@ -115,7 +128,7 @@ async def test_metadata_that_claims_to_be_anothers(engine: Engine) -> None:
 async def test_a_filter_does_not_reach_beyond_the_tenant(engine: Engine, arms: str) -> None:
     victim = await engine.tenants.get(VICTIM)
     assert victim is not None
-    documents = [one.id for one in await engine.documents(tenant=VICTIM, kb=KB)]
+    documents = [one.id for one in await engine.workspace(VICTIM).documents.list(kb=KB)]
     for where in (
         {"tenant_id": victim.id},
         {"or": [{"tenant_id": victim.id}, {"external_id": "secret"}]},
@@ -125,7 +138,7 @@ async def test_a_filter_does_not_reach_beyond_the_tenant(engine: Engine, arms: s
         {"chunk_id": {"in": sorted(await chunk_ids(engine, VICTIM))}},
     ):
         assert set(await texts(engine, THIEF, arms=arms, where=where)) <= {SHARED}
-        listed = await engine.documents(where=where, tenant=THIEF, kb=KB)
+        listed = await engine.workspace(THIEF).documents.list(where=where, kb=KB)
         assert {one.id for one in listed}.isdisjoint(documents)
 
 
@@ -133,15 +146,15 @@ async def test_a_filter_does_not_reach_beyond_the_tenant(engine: Engine, arms: s
 async def test_the_same_document_is_made_anew_for_each(engine: Engine, model: FakeEmbedder) -> None:
     """How long it takes to ingest a text must not tell whether somebody else has it."""
     model.calls.clear()
-    await engine.ingest_items([item("guess", SECRET)], tenant=THIEF, kb=KB)
+    await engine.workspace(THIEF).documents.ingest_items([item("guess", SECRET)], kb=KB)
     assert [batch for batch, role in model.calls if role == "document"] == [(SECRET,)]
-    ledger = engine._parts.ledger
+    ledger = engine._components.ledger
     own = await kb_of(engine, THIEF)
     assert set(await ledger.known_vectors(THIEF, own, [SECRET, SHARED])) == {SECRET, SHARED}
-    await engine.delete_kb(KB, tenant=THIEF)
-    await engine.ingest_items([item("shared", SHARED)], tenant=THIEF, kb=KB)
+    await engine.workspace(THIEF).knowledge_bases.delete(KB)
+    await engine.workspace(THIEF).documents.ingest_items([item("shared", SHARED)], kb=KB)
     assert set(await ledger.known_vectors(THIEF, await kb_of(engine, THIEF), [SECRET, SHARED])) == {SHARED}
-    twins = [(await engine.documents(tenant=tenant, kb=KB)) for tenant in (VICTIM, THIEF)]
+    twins = [(await engine.workspace(tenant).documents.list(kb=KB)) for tenant in (VICTIM, THIEF)]
     assert {one.id for one in twins[0]}.isdisjoint(one.id for one in twins[1])
     assert await texts(engine, VICTIM) == [SHARED, SECRET]
 
@@ -149,13 +162,13 @@ async def test_the_same_document_is_made_anew_for_each(engine: Engine, model: Fa
 @pytest.mark.req("R-TEN-18", "R-TEN-07")
 async def test_a_kb_of_another_tenant_opens_nothing(engine: Engine) -> None:
     """Every read names the tenant: what else it names cannot widen it."""
-    parts = engine._parts
+    parts = engine._components
     theirs, stolen = await chunk_ids(engine, VICTIM), await kb_of(engine, VICTIM)
     assert stolen.space is not None
     vector: Vector = (await parts.embedder.embed([SECRET], "query")).vectors[0]
     for forged in (stolen, replace(stolen, name="x"), replace(stolen, space=replace(stolen.space, id=1))):
-        found = await parts.vectors.search(THIEF, forged, vector, 100)
-        found += await parts.lexical.search(THIEF, forged, "zanzibar opens", 100)
+        found = await parts.stores.vectors.search(THIEF, forged, vector, 100)
+        found += await parts.stores.lexical.search(THIEF, forged, "zanzibar opens", 100)
         assert theirs.isdisjoint(one.chunk_id for one in found)
         assert await parts.ledger.chunks(THIEF, forged, sorted(theirs)) == {}
         assert SECRET not in await parts.ledger.known_vectors(THIEF, forged, [SECRET])
@@ -164,16 +177,18 @@ async def test_a_kb_of_another_tenant_opens_nothing(engine: Engine) -> None:
 
 @pytest.mark.req("R-TEN-09", "R-TEN-18")
 async def test_files_of_the_same_bytes_are_each_tenants_own(engine: Engine) -> None:
-    taken = [await engine.intake.upload(b"Zanzibar.", "z.txt", tenant=who, kb=KB) for who in (VICTIM, THIEF)]
+    taken = [
+        await engine.workspace(who).documents.upload(b"Zanzibar.", "z.txt", kb=KB) for who in (VICTIM, THIEF)
+    ]
     assert taken[0].document_id != taken[1].document_id
-    ledger = engine._parts.ledger
-    (job,) = await engine.intake.jobs(tenant=VICTIM)
+    ledger = engine._components.ledger
+    (job,) = await engine.workspace(VICTIM).jobs.list()
     named = [(taken[0].document_id, job.facts["original"])]
     assert await ledger.originals(VICTIM, named) == [b"Zanzibar."]
     for guess in (*named, (f"../{taken[0].document_id}", job.facts["original"])):
         assert await ledger.originals(THIEF, [guess]) == [None]
     await ledger.drop_originals(THIEF, named)
-    await engine.delete_kb(KB, tenant=THIEF)
+    await engine.workspace(THIEF).knowledge_bases.delete(KB)
     assert await ledger.originals(VICTIM, named) == [b"Zanzibar."]
 
 
@@ -182,14 +197,14 @@ async def test_ids_of_a_tenant_that_is_gone_are_nobody_s(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ragstone.stores.control.tenant_rows.REST_SECONDS", 0)
-    documents = await engine.documents(tenant=VICTIM, kb=KB)
+    documents = await engine.workspace(VICTIM).documents.list(kb=KB)
     chunks = await chunk_ids(engine, VICTIM)
     await engine.tenants.delete(VICTIM)
-    await engine.ingest_items([item("other", SHARED)], tenant=VICTIM, kb=KB)
+    await engine.workspace(VICTIM).documents.ingest_items([item("other", SHARED)], kb=KB)
     kb = await kb_of(engine, VICTIM)
-    assert await engine._parts.ledger.chunks(VICTIM, kb, sorted(chunks)) == {}
+    assert await engine._components.ledger.chunks(VICTIM, kb, sorted(chunks)) == {}
     for document in documents:
-        assert await engine.delete(document.id, tenant=VICTIM) is False
+        assert await engine.workspace(VICTIM).documents.delete(document.id) is False
     assert await texts(engine, VICTIM) == [SHARED]
     assert await texts(engine, THIEF) == [SHARED]
 
@@ -199,7 +214,7 @@ async def test_ids_of_a_tenant_that_is_gone_are_nobody_s(
 async def test_a_place_of_another_tenant_is_out_of_reach(engine: Engine) -> None:
     provider, places = await provider_and_places(engine)
     theirs = sorted(await chunk_ids(engine, VICTIM))
-    vector: Vector = (await engine._parts.embedder.embed([SECRET], "query")).vectors[0]
+    vector: Vector = (await engine._components.embedder.embed([SECRET], "query")).vectors[0]
     found = await provider.search(places[THIEF], vector, 100)
     assert {one.chunk_id for one in found} == await chunk_ids(engine, THIEF)
     assert await provider.read(places[THIEF], theirs) == []
@@ -228,7 +243,7 @@ async def test_an_engine_that_answers_with_anothers_chunks_is_not_believed(
 
 async def provider_and_places(engine: Engine) -> tuple[Any, dict[str, Place]]:
     """The vector database, and where in it each tenant's vectors are."""
-    index = engine._parts.vectors
+    index = engine._components.stores.vectors
     assert isinstance(index, DerivedIndex)
     places = {}
     for name in (VICTIM, THIEF):

@@ -209,7 +209,7 @@ class TenantMachine(RuleBasedStateMachine):
 def _fake_model() -> Iterator[None]:
     fake = FakeEmbedder()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ragstone.wiring.build_embedder", lambda _: fake)
+        patch.setattr("ragstone.engine.components.build_embedder", lambda _: fake)
         # Here names change hands all the time: that they rest before they do is tested elsewhere.
         patch.setattr("ragstone.stores.control.tenant_rows.REST_SECONDS", 0)
         yield

@@ -23,7 +23,8 @@ from tests.faults.mixed_documents import mixed_documents
 from tests.faults.worker_process import POISON, open_engine
 
 from ragstone.core.jobs import Job
-from ragstone.engine import Engine
+from ragstone.engine.engine import Engine
+from ragstone.testing.workspaces import workspace_of
 
 KILLS = int(os.environ.get("RAGSTONE_WORKER_KILLS", "12"))
 DOCUMENTS = 200 if KILLS > 20 else 60
@@ -91,20 +92,20 @@ def _is_alive(pid: int) -> bool:
 
 async def upload_all(engine: Engine, files: dict[str, bytes]) -> None:
     for name, content in files.items():
-        await engine.intake.upload(content, name, external_id=name)
+        await workspace_of(engine).documents.upload(content, name, external_id=name)
 
 
 async def unfinished(engine: Engine) -> int:
-    return len(await engine.intake.jobs(states=("pending", "running"), limit=10_000))
+    return len(await workspace_of(engine).jobs.list(states=("pending", "running"), limit=10_000))
 
 
 async def what_is_live(engine: Engine) -> Live:
     """Content hash and chunk texts of every live document, by external id."""
     live: Live = {}
     after = ""
-    while page := await engine.documents(after=after, limit=1000):
+    while page := await workspace_of(engine).documents.list(after=after, limit=1000):
         for document in page:
-            chunks = await engine.chunks(document.id)
+            chunks = await workspace_of(engine).documents.chunks(document.id)
             live[document.external_id] = (
                 document.content_hash,
                 tuple(one.chunk.contextual for one in chunks),
@@ -114,14 +115,14 @@ async def what_is_live(engine: Engine) -> Live:
 
 
 async def outcomes(engine: Engine) -> dict[str, tuple[str, str]]:
-    jobs: list[Job] = await engine.intake.jobs(limit=10_000)
+    jobs: list[Job] = await workspace_of(engine).jobs.list(limit=10_000)
     return {job.external_id: (job.state, job.error_code) for job in jobs}
 
 
 async def undisturbed(folder: Path, files: dict[str, bytes]) -> tuple[Live, dict[str, tuple[str, str]]]:
     async with open_engine(folder) as engine:
         await upload_all(engine, files)
-        await engine.intake.worker().run(until_idle=True)
+        await engine.worker().run(until_idle=True)
         return await what_is_live(engine), await outcomes(engine)
 
 
@@ -145,7 +146,7 @@ async def test_workers_may_die_at_any_moment(tmp_path: Path, capsys: pytest.Capt
                 while await unfinished(engine):
                     await asyncio.sleep(chance.uniform(0.05, PAUSE))
                     if workers.kills + kills < KILLS:
-                        running = await engine.intake.jobs(states=("running",), limit=1000)
+                        running = await workspace_of(engine).jobs.list(states=("running",), limit=1000)
                         killed = f":{workers.kill_one(chance)}:"
                         held = {job.id: job.attempts for job in running if killed in job.worker}
                         waits.append(asyncio.create_task(redelivered(engine, held)))
@@ -179,7 +180,7 @@ async def redelivered(engine: Engine, held: dict[str, int]) -> list[Wait]:
     waits = []
     while held:
         for identity, attempts in list(held.items()):
-            job = await engine.intake.job(identity)
+            job = await workspace_of(engine).jobs.get(identity)
             after = time.monotonic() - started
             again = job.attempts > attempts or job.state not in ("pending", "running")
             if again or job.state == "pending":
@@ -209,5 +210,5 @@ async def test_a_document_that_ends_its_workers_is_put_aside_and_the_others_go_o
         assert ends.pop("7.txt") == ("failed", "worker_died")
         assert set(ends.values()) == {("completed", "")}
         assert deaths == 3
-        (failed,) = await engine.intake.jobs(states=("failed",))
+        (failed,) = await workspace_of(engine).jobs.list(states=("failed",))
         assert failed.error == "7.txt ended its worker 3 times; it is put aside until someone retries it"

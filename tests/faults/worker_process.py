@@ -9,11 +9,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import ragstone.engine.components
+import ragstone.engine.engine
 import ragstone.ingest.jobs.worker
-import ragstone.wiring
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Role
-from ragstone.engine import Engine
+from ragstone.engine.engine import Engine
 from ragstone.settings.tree import Settings
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -38,23 +39,25 @@ def open_engine(folder: Path, lease: float = 1.0, attempts: int = 1000, workers:
         jobs={"lease_seconds": lease, "attempts": attempts, "retry_seconds": 0.0, "workers": workers},
         chunking={"strategy": "sentence", "size": 40, "overlap": 0},
     )
-    built = ragstone.wiring.build_embedder
-    ragstone.wiring.build_embedder = lambda _: SlowEmbedder()
+    built = ragstone.engine.components.build_embedder
+    ragstone.engine.components.build_embedder = lambda _: SlowEmbedder()
     try:
-        return ragstone.wiring.open_engine(settings)
+        return ragstone.engine.engine.open_engine(settings)
     finally:
-        ragstone.wiring.build_embedder = built
+        ragstone.engine.components.build_embedder = built
 
 
 async def work(folder: Path, lease: float, attempts: int) -> None:
     async with open_engine(folder, lease, attempts) as engine:
-        await engine.intake.worker().run()
+        await engine.worker().run()
 
 
 def nursery(folder: Path, lease: float, attempts: int) -> None:
     """Start a worker for each line that is read, and say its process id: a copy starts sooner than an interpreter."""
-    import ragstone.intake
-    import ragstone.making
+    import ragstone.engine.documents
+    import ragstone.engine.prepare
+    import ragstone.engine.sources
+    import ragstone.ingest.jobs.sync
 
     # Small claims, so that a second is long beside the time one takes.
     ragstone.ingest.jobs.worker.MOST_JOBS = 4

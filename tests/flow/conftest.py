@@ -34,5 +34,5 @@ def stone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ragstone]:
 def fake_model(monkeypatch: pytest.MonkeyPatch) -> FakeEmbedder:
     """The model of every engine that the test opens."""
     fake = FakeEmbedder()
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: fake)
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: fake)
     return fake

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ragstone import Item, Ragstone
+from ragstone.blocking import BlockingWorkspace
 from ragstone.core.collections import BuildRequest, draft_prefix
 from ragstone.stores.corpus.files import load_metadata
 from ragstone.stores.lexical.bm25_file import load_index
@@ -57,9 +58,9 @@ def files(stone: Ragstone, under: Path = Path("data/indices")) -> tuple[set[str]
     )
 
 
-def live_ids(stone: Ragstone, kb: str = NAME, **options: Any) -> set[str]:
-    documents = stone.documents(kb=kb, **options)
-    return {one.id for document in documents for one in stone.chunks(document.id, **options)}
+def live_ids(stone: BlockingWorkspace, kb: str = NAME) -> set[str]:
+    documents = stone.documents(kb=kb)
+    return {one.id for document in documents for one in stone.chunks(document.id)}
 
 
 def leave_draft(stone: Ragstone, collection: str = NAME) -> str:
@@ -67,7 +68,7 @@ def leave_draft(stone: Ragstone, collection: str = NAME) -> str:
     name = draft_prefix(collection) + "01234567"
 
     async def left() -> None:
-        async with stone.engine._parts.ledger.transaction("default") as tx:
+        async with stone.engine._components.ledger.transaction("default") as tx:
             await tx.open_kb(name, draft=True)
 
     stone._run(left())

@@ -18,6 +18,7 @@ from tests.conformance.postgres_server import server
 
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.stores.activity import old_files
+from ragstone.testing.workspaces import workspace_of
 
 postgres_databases = postgres_server.postgres_databases
 DATA = Path(__file__).parent.parent / "data" / "activity_files.zip"
@@ -45,21 +46,21 @@ def _files(folder: Path, pattern: str) -> list[Path]:
 
 async def _check(engine: Engine) -> None:
     """See that all is there which was about something that is still there, and once."""
-    activity = engine.activity
-    assert [(turn.question, turn.answer) for turn in await activity.turns("harbour")] == [
+    activity, talks = workspace_of(engine).feedback, workspace_of(engine).conversations
+    assert [(turn.question, turn.answer) for turn in await talks.turns("harbour")] == [
         ("When does the harbour open?", OPENS),
         ("What does a berth cost?", COSTS),
     ]
-    talk = await activity.turns("talk")  # made from all three documents
+    talk = await talks.turns("talk")  # made from all three documents
     assert [(turn.question, turn.answer) for turn in talk] == [
         ("When does the harbour open?", ""),
         ("What does it cost?", ""),
     ]
-    documents = {one.external_id: one.id for one in await engine.documents()}
+    documents = {one.external_id: one.id for one in await workspace_of(engine).documents.list()}
     assert {turn.document_ids for turn in talk} == {tuple(sorted(documents.values()))}
-    [replaced] = await activity.turns("ferries")
+    [replaced] = await talks.turns("ferries")
     assert (replaced.question, replaced.answer) == (LEAVES, "")
-    assert {one.name for one in await activity.list_conversations()} == {"talk", "ferries", "harbour"}
+    assert {one.name for one in await talks.list()} == {"talk", "ferries", "harbour"}
     [vote] = await activity.votes()
     assert (vote.query, vote.vote, vote.voter, vote.document_id) == (
         *("harbour berth", "up", "ada"),
@@ -76,7 +77,7 @@ async def _check(engine: Engine) -> None:
     ]
     assert [hit.document_id for hit in searches[0].shown] == [documents["harbour"]]
     assert (searches[0].num_results, searches[-1].conversation) == (2, "talk")
-    assert {one.tenant_id for one in searches} == {await engine._parts.gate.identity("default")}
+    assert {one.tenant_id for one in searches} == {await engine._components.access.identity("default")}
     [failed] = await activity.searches(kb="nowhere")
     assert (failed.success, failed.error_message) == (False, "there is no knowledge base 'nowhere' yet")
     assert await activity.searches(kb="old") == []
@@ -84,7 +85,7 @@ async def _check(engine: Engine) -> None:
 
 async def _web_results(engine: Engine, tenant: str) -> list[tuple[str, str]]:
     chosen = "SELECT query_text, search_provider FROM web_results WHERE tenant_id = ?"
-    return await engine._parts.ledger.read(
+    return await engine._components.ledger.read(
         tenant, lambda rows, tenant_id: rows.execute(chosen, (tenant_id,)).fetchall()
     )
 
@@ -94,7 +95,7 @@ async def test_a_data_folder_of_before_goes_on(folder: Path) -> None:
         await _check(engine)
         assert await _web_results(engine, "default") == [("ferries", "fixture")]
         assert len(_files(folder, "activity/*.db")) == 1  # the other tenant's
-        [theirs] = await engine.activity.turns("theirs", tenant="acme")
+        [theirs] = await engine.workspace("acme").conversations.turns("theirs")
         assert theirs.answer == "The ferry leaves at noon. [1]"
         assert await _web_results(engine, "acme") == [("ferries", "fixture")]
     assert [path.name for path in _files(folder, "*")] == ["control.db", "tenants"]
@@ -110,7 +111,7 @@ async def test_what_is_cut_short_starts_over_and_takes_nothing_twice(
     with monkeypatch.context() as patched:
         patched.setattr(old_files, point, cut)
         async with open_engine(_settings(folder)) as engine:
-            assert len(await engine.activity.turns("harbour")) == 2
+            assert len(await workspace_of(engine).conversations.turns("harbour")) == 2
     assert "cannot take over activity of an earlier version: " in caplog.text
     async with open_engine(_settings(folder)) as engine:
         await _check(engine)
@@ -130,10 +131,10 @@ async def test_a_file_that_cannot_be_read_keeps_nobody_from_working(
     for path in _files(folder, "activity/*.db"):
         path.write_bytes(b"This is no database. " * 500)
     async with open_engine(_settings(folder)) as engine:
-        assert (await engine.search("harbour")).hits
-        assert await engine.activity.turns("harbour") == ()
+        assert (await workspace_of(engine).search("harbour")).hits
+        assert await workspace_of(engine).conversations.turns("harbour") == ()
         assert "cannot be read: file is not a database" in caplog.text
-        [receipt] = await engine.erase("tenant", "default")
+        receipt = await engine.erase_tenant("default")
         assert receipt.complete
     assert len(_files(folder, "activity/*")) == 1
 
@@ -148,9 +149,9 @@ async def test_a_file_of_the_first_version_is_taken_over(folder: Path) -> None:
             for name in ("total_results", "document_results_count", "retrieval_time_ms", *LATER):
                 old.execute(f"ALTER TABLE searches DROP COLUMN {name}")
     async with open_engine(_settings(folder)) as engine:
-        assert await engine.activity.turns("harbour") == ()
-        assert len(await engine.activity.votes()) == 1
-        newest, *_, oldest = await engine.activity.searches()
+        assert await workspace_of(engine).conversations.turns("harbour") == ()
+        assert len(await workspace_of(engine).feedback.votes()) == 1
+        newest, *_, oldest = await workspace_of(engine).feedback.searches()
         assert (newest.query, newest.success, newest.total_results) == ("harbour berth", True, 2)
         assert (oldest.sources_queried, oldest.sources_returned) == (("documents",), ("documents",))
 
@@ -178,8 +179,10 @@ async def test_files_of_a_machine_move_into_postgresql(
     async with open_engine(settings) as engine:
         for text in (FERRY.replace("one", "noon"), FERRY):  # numbered as in the fixture
             items = [("harbour", HARBOUR), ("ferry", text)]
-            await engine.ingest_items([Item("test", n, n, text, title=n.title()) for n, text in items])
-        tenant_id = await engine._parts.gate.identity("default")
+            await workspace_of(engine).documents.ingest_items(
+                [Item("test", n, n, text, title=n.title()) for n, text in items]
+            )
+        tenant_id = await engine._components.access.identity("default")
     file = tmp_path / "data" / "activity" / f"{tenant_id}.db"
     file.parent.mkdir(parents=True)
     (tmp_path / "old" / "activity" / f"{known}.db").rename(file)

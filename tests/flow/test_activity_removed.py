@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from ragstone import Engine, Item, Settings, conversation, open_engine
+from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.answers import AnswerReady
 from ragstone.core.errors import StoreCorrupt
+from ragstone.core.queries import Question, SearchQuery
+from ragstone.engine import conversations
 from ragstone.stores.activity.conversations import ConversationRepository
 from ragstone.stores.ledger.sqlite import log as sqlite_log
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
+from ragstone.testing.workspaces import workspace_of
 
 SAID = "six in the morning"
 FIRST, SECOND = "When does the harbour open?", "What does it cost?"
@@ -78,29 +81,33 @@ def _held(path: Path) -> Iterator[None]:
 
 
 async def _id(engine: Engine, name: str = "harbour") -> str:
-    return next(one.id for one in await engine.documents() if Path(one.external_id).stem == name)
+    return next(
+        one.id for one in await workspace_of(engine).documents.list() if Path(one.external_id).stem == name
+    )
 
 
 async def _remembered(engine: Engine, data_dir: Path) -> str:
     """Have the harbour asked for, answered, voted on and in a golden query; its id."""
     harbour = await _id(engine)
-    answer = await engine.ask(FIRST, conversation="talk")
+    answer = await workspace_of(engine).ask(Question(FIRST, conversation="talk"))
     assert SAID in answer.answer
-    hit = next(one for one in (await engine.search("harbour")).hits if one.document_id == harbour)
-    await engine.feedback("harbour", [hit.chunk_id])
-    await engine.activity.add_golden("harbour hours", [harbour])
-    await engine.activity.flush()
+    hit = next(
+        one for one in (await workspace_of(engine).search("harbour")).hits if one.document_id == harbour
+    )
+    await workspace_of(engine).feedback.vote("harbour", [hit.chunk_id])
+    await workspace_of(engine).feedback.add_golden("harbour hours", [harbour])
+    await engine._components.search_log.flush()
     assert harbour in _told(data_dir)
     assert SAID in _answers(data_dir)
     return harbour
 
 
 async def _work(engine: Engine) -> None:
-    await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
 
 
 async def _sync(engine: Engine) -> None:
-    await engine.intake.sync("docs")
+    await workspace_of(engine).sources.sync("docs")
     await _work(engine)
 
 
@@ -109,27 +116,27 @@ async def test_nothing_stays_of_a_document_that_nobody_deleted_by_hand(
     engine: Engine, data_dir: Path, docs: Path, way: str
 ) -> None:
     if way in ("sync", "source"):
-        await engine.intake.add_source("files", "docs", {"path": str(docs)})
+        await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
         await _sync(engine)
     else:
-        await engine.ingest(docs)
+        await workspace_of(engine).documents.ingest(docs)
     harbour = await _remembered(engine, data_dir)
     ferry = await _id(engine, "ferry")
     (docs / "harbour.txt").unlink()
     if way == "ingest":
-        assert (await engine.ingest(docs)).removed == 1
+        assert (await workspace_of(engine).documents.ingest(docs)).removed == 1
     elif way == "sync":
         await _sync(engine)
     elif way == "source":
-        assert await engine.intake.remove_source("docs") == 2
+        assert await workspace_of(engine).sources.remove("docs") == 2
     else:
         _age(data_dir, harbour)
         await engine.tenants.set_retention("default", 30)
-        await engine.intake._upkeep.maintain("default")
-    assert await engine._parts.ledger.status("default", harbour) is None
+        await engine._components.maintenance.maintain("default")
+    assert await engine._components.ledger.status("default", harbour) is None
     assert _told(data_dir) == (set() if way == "source" else {ferry})
     assert SAID not in _answers(data_dir)
-    (turn,) = await engine.activity.turns("talk")
+    (turn,) = await workspace_of(engine).conversations.turns("talk")
     assert turn.question == FIRST
 
 
@@ -141,32 +148,34 @@ async def test_what_came_in_with_a_document_is_forgotten_with_it(
     letter.set_content("See what is attached.")
     letter.add_attachment(HARBOUR, filename="harbour.txt")
     (docs / "letter.eml").write_bytes(letter.as_bytes())
-    await engine.ingest(docs / "letter.eml")
+    await workspace_of(engine).documents.ingest(docs / "letter.eml")
     letter_id = await _id(engine, "letter")
-    assert SAID in (await engine.ask(FIRST, k=1, conversation="talk")).answer
-    (turn,) = await engine.activity.turns("talk")
+    assert SAID in (await workspace_of(engine).ask(Question(FIRST, k=1, conversation="talk"))).answer
+    (turn,) = await workspace_of(engine).conversations.turns("talk")
     assert letter_id not in turn.document_ids
-    assert await engine.delete(letter_id)
-    assert await engine.documents() == []
+    assert await workspace_of(engine).documents.delete(letter_id)
+    assert await workspace_of(engine).documents.list() == []
     assert SAID not in _answers(data_dir)
 
 
 @pytest.mark.parametrize("way", ["replaced", "anew", "withdrawn"])
 async def test_an_answer_goes_when_its_document_is_replaced(engine: Engine, data_dir: Path, way: str) -> None:
     items = [Item("test", "harbour", "harbour", HARBOUR), Item("test", "ferry", "ferry", FERRY)]
-    await engine.ingest_items(items)
+    await workspace_of(engine).documents.ingest_items(items)
     harbour = await _remembered(engine, data_dir)
     told = _told(data_dir)
     if way == "withdrawn":
-        async with engine._parts.ledger.transaction("default") as tx:
+        async with engine._components.ledger.transaction("default") as tx:
             assert await tx.withdraw(harbour)
     else:
         if way == "anew":  # under the same id and number of a version
-            await engine.delete(harbour)
-        report = await engine.ingest_items([Item("test", "harbour", "harbour", LATER)])
+            await workspace_of(engine).documents.delete(harbour)
+        report = await workspace_of(engine).documents.ingest_items(
+            [Item("test", "harbour", "harbour", LATER)]
+        )
         assert (report.added, report.updated) == ((1, 0) if way == "anew" else (0, 1))
         assert await _id(engine) == harbour
-    (turn,) = await engine.activity.turns("talk")
+    (turn,) = await workspace_of(engine).conversations.turns("talk")
     assert (turn.question, turn.answer) == (FIRST, "")
     assert (harbour in turn.document_ids) == (way != "anew")
     assert SAID not in _answers(data_dir)
@@ -178,26 +187,32 @@ async def test_an_answer_stays_while_its_documents_are_as_they_were(engine: Engi
         Item("test", "harbour", "harbour", HARBOUR),
         Item("test", "ferry", "ferry", FERRY),
     )
-    await engine.ingest_items([harbour])
+    await workspace_of(engine).documents.ingest_items([harbour])
     await _remembered(engine, data_dir)
-    await engine.ingest_items([harbour, ferry])
-    await engine.ingest_items([Item("test", "ferry", "ferry", f"{FERRY} It is blue.")])
-    await engine.intake._upkeep.maintain("default")
-    (turn,) = await engine.activity.turns("talk")
+    await workspace_of(engine).documents.ingest_items([harbour, ferry])
+    await workspace_of(engine).documents.ingest_items(
+        [Item("test", "ferry", "ferry", f"{FERRY} It is blue.")]
+    )
+    await engine._components.maintenance.maintain("default")
+    (turn,) = await workspace_of(engine).conversations.turns("talk")
     assert SAID in turn.answer
-    assert len(await engine.activity.votes()) == len(await engine.activity.golden()) == 1
+    assert (
+        len(await workspace_of(engine).feedback.votes())
+        == len(await workspace_of(engine).feedback.golden())
+        == 1
+    )
 
 
 async def test_an_llm_is_not_told_what_a_document_said_before_it_was_replaced(
     data_dir: Path, fake_model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     llm = FakeLLM([f"The harbour opens at {SAID}. [1]", "A berth in the harbour costs ten crowns. [1]"])
-    monkeypatch.setattr("ragstone.wiring.build_llm", lambda _: llm)
+    monkeypatch.setattr("ragstone.engine.components.build_llm", lambda _: llm)
     async with open_engine(Settings(data_dir=data_dir)) as engine:
-        await engine.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
-        assert SAID in (await engine.ask(FIRST, conversation="talk")).answer
-        await engine.ingest_items([Item("test", "harbour", "harbour", LATER)])
-        await engine.ask(SECOND, conversation="talk")
+        await workspace_of(engine).documents.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
+        assert SAID in (await workspace_of(engine).ask(Question(FIRST, conversation="talk"))).answer
+        await workspace_of(engine).documents.ingest_items([Item("test", "harbour", "harbour", LATER)])
+        await workspace_of(engine).ask(Question(SECOND, conversation="talk"))
     asked = llm.requests[-1][-1].content
     assert f"Earlier question: {FIRST}" in asked
     assert SAID not in asked
@@ -208,15 +223,15 @@ async def test_an_answer_is_not_kept_when_its_document_was_replaced_meanwhile(
 ) -> None:
     class Slow(FakeLLM):
         async def complete(self, *args: object, **options: object) -> object:  # type: ignore[override]
-            await engine.ingest_items([Item("test", "harbour", "harbour", LATER)])
+            await workspace_of(engine).documents.ingest_items([Item("test", "harbour", "harbour", LATER)])
             return await super().complete(*args, **options)  # type: ignore[arg-type]
 
     llm = Slow([f"The harbour opens at {SAID}. [1]"])
-    monkeypatch.setattr("ragstone.wiring.build_llm", lambda _: llm)
+    monkeypatch.setattr("ragstone.engine.components.build_llm", lambda _: llm)
     async with open_engine(Settings(data_dir=data_dir)) as engine:
-        await engine.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
-        assert SAID in (await engine.ask(FIRST, conversation="talk")).answer
-        (turn,) = await engine.activity.turns("talk")
+        await workspace_of(engine).documents.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
+        assert SAID in (await workspace_of(engine).ask(Question(FIRST, conversation="talk"))).answer
+        (turn,) = await workspace_of(engine).conversations.turns("talk")
         assert (turn.question, turn.answer) == (FIRST, "")
 
 
@@ -228,70 +243,74 @@ async def test_what_the_log_could_not_forget_is_forgotten_later(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    await engine.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
-    await engine.ingest_items([Item("test", "ferry", "ferry", FERRY)], kb="second")
-    await engine.search("ferry", kb="second")
+    await workspace_of(engine).documents.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
+    await workspace_of(engine).documents.ingest_items([Item("test", "ferry", "ferry", FERRY)], kb="second")
+    await workspace_of(engine).search(SearchQuery("ferry", kb="second"))
     harbour = await _remembered(engine, data_dir)
     [ferry] = _logged(data_dir) - {harbour}
     monkeypatch.setattr(sqlite_log, "BUSY_SECONDS", 0)
     with _held(_file(data_dir, "retrieval_log")):
-        assert (await engine.delete(harbour) if way == "document" else await engine.delete_kb("default")) == 1
+        assert (
+            await workspace_of(engine).documents.delete(harbour)
+            if way == "document"
+            else await workspace_of(engine).knowledge_bases.delete("default")
+        ) == 1
     assert "cannot remove deleted documents from the retrieval log" in caplog.text
     assert SAID not in _answers(data_dir)
     assert harbour in _logged(data_dir)
-    await engine.intake._upkeep.maintain("default")
+    await engine._components.maintenance.maintain("default")
     assert _logged(data_dir) == {ferry}
-    asked = [one.query for one in await engine.activity.searches()]
+    asked = [one.query for one in await workspace_of(engine).feedback.searches()]
     assert asked == (["harbour", FIRST] if way == "document" else [])
 
 
 async def test_a_search_on_its_way_to_the_log_tells_nothing_of_what_is_deleted_before(
     engine: Engine, data_dir: Path
 ) -> None:
-    await engine.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
-    await engine.ingest_items([Item("test", "ferry", "ferry", FERRY)], kb="second")
-    await engine.search("harbour")
-    await engine.search("ferry", kb="second")
-    await engine.delete(await _id(engine))
-    await engine.delete_kb("second")
-    [left] = await engine.activity.searches()
+    await workspace_of(engine).documents.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
+    await workspace_of(engine).documents.ingest_items([Item("test", "ferry", "ferry", FERRY)], kb="second")
+    await workspace_of(engine).search("harbour")
+    await workspace_of(engine).search(SearchQuery("ferry", kb="second"))
+    await workspace_of(engine).documents.delete(await _id(engine))
+    await workspace_of(engine).knowledge_bases.delete("second")
+    [left] = await workspace_of(engine).feedback.searches()
     assert (left.query, left.num_results, left.shown) == ("harbour", 1, ())
-    assert await engine.activity.searches(kb="second") == []
+    assert await workspace_of(engine).feedback.searches(kb="second") == []
 
 
 async def test_what_was_asked_of_a_kb_goes_on_under_its_new_name(engine: Engine, data_dir: Path) -> None:
-    await engine.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
+    await workspace_of(engine).documents.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
     await _remembered(engine, data_dir)
-    kb = await engine._kb(None, None)
-    async with engine._parts.ledger.transaction("default") as tx:
+    kb = await workspace_of(engine).knowledge_bases.get()
+    async with engine._components.ledger.transaction("default") as tx:
         await tx.rename_kb(kb, "port")
-    (turn,) = await engine.activity.turns("talk", kb="port")
+    (turn,) = await workspace_of(engine).conversations.turns("talk", kb="port")
     assert SAID in turn.answer
-    assert len(await engine.activity.golden(kb="port")) == 1
-    assert [one.kb for one in await engine.activity.searches(kb="port")] == ["port", "port"]
-    assert await engine.activity.searches() == []
+    assert len(await workspace_of(engine).feedback.golden(kb="port")) == 1
+    assert [one.kb for one in await workspace_of(engine).feedback.searches(kb="port")] == ["port", "port"]
+    assert await workspace_of(engine).feedback.searches() == []
 
 
 async def test_a_search_that_failed_for_want_of_a_kb_stays_on_record(engine: Engine) -> None:
-    await engine.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
+    await workspace_of(engine).documents.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
     with pytest.raises(Exception, match="nowhere"):
-        await engine.search("harbour", kb="nowhere")
-    await engine.activity.flush()
-    await engine.intake._upkeep.maintain("default")
-    assert [one.query for one in await engine.activity.searches(kb="nowhere")] == ["harbour"]
+        await workspace_of(engine).search(SearchQuery("harbour", kb="nowhere"))
+    await engine._components.search_log.flush()
+    await engine._components.maintenance.maintain("default")
+    assert [one.query for one in await workspace_of(engine).feedback.searches(kb="nowhere")] == ["harbour"]
 
 
 @pytest.mark.req("R-DOM-37")
 async def test_turns_are_read_while_somebody_writes(
     engine: Engine, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await engine.ingest_items(
+    await workspace_of(engine).documents.ingest_items(
         [Item("test", "harbour", "harbour", HARBOUR), Item("test", "ferry", "ferry", FERRY)]
     )
-    await engine.ask(FIRST, conversation="talk")
-    monkeypatch.setattr(conversation, "WRITE_SECONDS", 0.01)
+    await workspace_of(engine).ask(Question(FIRST, conversation="talk"))
+    monkeypatch.setattr(conversations, "WRITE_SECONDS", 0.01)
     with _held(_file(data_dir, "ledger")):
-        answer = await engine.ask(SECOND, conversation="talk")
+        answer = await workspace_of(engine).ask(Question(SECOND, conversation="talk"))
     assert "nine crowns" in answer.answer
     assert answer.degraded == ("conversation: this turn is not remembered: the ledger is busy",)
 
@@ -303,21 +322,21 @@ async def test_a_question_is_answered_also_where_its_conversation_cannot_be_read
     async def broken(*_: object) -> None:
         raise StoreCorrupt("the turns cannot be read")
 
-    await engine.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
-    await engine.ask(FIRST, conversation="talk")
+    await workspace_of(engine).documents.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
+    await workspace_of(engine).ask(Question(FIRST, conversation="talk"))
     for name in ("turns", "add"):
         monkeypatch.setattr(ConversationRepository, name, broken)
     degraded: tuple[str, ...] = ()
     if way == "ask":
-        answer = await engine.ask(FIRST, conversation="talk")
+        answer = await workspace_of(engine).ask(Question(FIRST, conversation="talk"))
         assert SAID in answer.answer
         degraded = answer.degraded
     elif way == "search":
-        found = await engine.search(FIRST, conversation="talk")
+        found = await workspace_of(engine).search(SearchQuery(FIRST, conversation="talk"))
         assert found.hits
         degraded = found.degraded
     else:
-        async for event in engine.stream(FIRST, conversation="talk"):
+        async for event in workspace_of(engine).stream(Question(FIRST, conversation="talk")):
             if isinstance(event, AnswerReady):
                 degraded = event.answer.degraded
     assert degraded == (

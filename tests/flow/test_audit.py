@@ -16,8 +16,10 @@ from ragstone.core.audit import AuditEntry, acting_as
 from ragstone.core.clock import now
 from ragstone.core.collections import BuildRequest
 from ragstone.core.errors import InputError, NotFoundError, StoreFull, TenantSuspended
+from ragstone.core.queries import SearchQuery
 from ragstone.stores.control.audit import SqlAuditTrail
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 SECRET = "xylophone"
 TEXTS = {
@@ -29,14 +31,14 @@ import asyncio, os, sys
 from ragstone import Settings, open_engine
 from ragstone.core.audit import acting_as
 from ragstone.testing.fakes import FakeEmbedder
-import ragstone.wiring
+import ragstone.engine.components
 
-ragstone.wiring.build_embedder = lambda _: FakeEmbedder()
+ragstone.engine.components.build_embedder = lambda _: FakeEmbedder()
 
 async def main():
     engine = open_engine(Settings(data_dir=sys.argv[1]))
     with acting_as("ada"):
-        assert await engine.delete(sys.argv[2])
+        assert await engine.workspace("default").documents.delete(sys.argv[2])
     os._exit(9)  # nothing is closed, nothing flushed
 
 asyncio.run(main())
@@ -47,7 +49,7 @@ asyncio.run(main())
 async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engine]:
     async with open_engine(Settings(data_dir=data_dir)) as opened:
         for tenant in ("default", "other"):
-            await opened.ingest_items(_items(), tenant=tenant)
+            await opened.workspace(tenant).documents.ingest_items(_items())
         yield opened
 
 
@@ -60,23 +62,23 @@ def _stored(folder: Path) -> bytes:
 
 
 async def _ids(engine: Engine, tenant: str = "default") -> dict[str, str]:
-    return {one.external_id: one.id for one in await engine.documents(tenant=tenant)}
+    return {one.external_id: one.id for one in await engine.workspace(tenant).documents.list()}
 
 
 async def _entries(engine: Engine, action: str, tenant: str = "default") -> list[AuditEntry]:
-    return await engine.audit(action=action, tenant=tenant)
+    return await engine.workspace(tenant).audit.list(action=action)
 
 
 @pytest.mark.req("R-SEC-14", "R-TEN-10")
 async def test_what_is_asked_is_recorded_without_its_words(engine: Engine, data_dir: Path) -> None:
     ids = await _ids(engine)
     with acting_as("ada"):
-        await engine.search(f"where is the {SECRET}")
-        await engine.ask(f"Where is the {SECRET} kept?")
-        await engine.verify("Granite is an igneous rock.")
-        await engine.research("granite", depth="quick")
-        await engine.explain("granite", ids["granite"])
-    found = await engine.audit()
+        await workspace_of(engine).search(f"where is the {SECRET}")
+        await workspace_of(engine).ask(f"Where is the {SECRET} kept?")
+        await workspace_of(engine).verify("Granite is an igneous rock.")
+        await workspace_of(engine).research("granite", depth="quick")
+        await workspace_of(engine).explain("granite", ids["granite"])
+    found = await workspace_of(engine).audit.list()
     told = {one.action: one for one in found if one.action != "tenant.create"}
     assert list(told) == ["explain", "research", "verify", "ask", "search"]
     assert {(one.actor, one.kb, one.outcome) for one in told.values()} == {("ada", "default", "done")}
@@ -93,10 +95,10 @@ async def test_what_is_asked_is_recorded_without_its_words(engine: Engine, data_
 
 async def test_a_search_that_fails_is_recorded_as_such(engine: Engine) -> None:
     with pytest.raises(NotFoundError):
-        await engine.search("granite", kb="elsewhere")
+        await workspace_of(engine).search(SearchQuery("granite", kb="elsewhere"))
     with pytest.raises(NotFoundError):
-        await engine.verify("Granite is a rock.", kb="elsewhere")
-    found = await engine.audit(limit=2)
+        await workspace_of(engine).verify("Granite is a rock.", kb="elsewhere")
+    found = await workspace_of(engine).audit.list(limit=2)
     assert [(one.action, one.kb, one.outcome, one.detail) for one in found] == [
         ("verify", "elsewhere", "failed", "not_found"),
         ("search", "elsewhere", "failed", "not_found"),
@@ -105,8 +107,8 @@ async def test_a_search_that_fails_is_recorded_as_such(engine: Engine) -> None:
 
 async def test_only_ten_documents_are_named(engine: Engine) -> None:
     more = [Item("test", f"stone {n}", f"stone {n}", f"A stone of kind {n}.") for n in range(15)]
-    await engine.ingest_items(more, kb="many")
-    await engine.search("stone", k=15, kb="many")
+    await workspace_of(engine).documents.ingest_items(more, kb="many")
+    await workspace_of(engine).search(SearchQuery("stone", k=15, kb="many"))
     [found] = await _entries(engine, "search")
     assert (found.count, len(found.document_ids)) == (15, 10)
 
@@ -121,15 +123,15 @@ async def test_a_document_of_another_tenant_is_not_there_and_access_denied_is_re
     theirs = (await _ids(engine, "other"))["granite"]
     unknown = "0" * 32
     calls = {
-        "document": lambda one: engine.document(one),
-        "text": lambda one: engine.text(one),
-        "chunks": lambda one: engine.chunks(one),
-        "chunk_records": lambda one: engine.chunk_records(one),
-        "delete": lambda one: engine.delete(one),
-        "erase": lambda one: engine.erase("document", one),
-        "status": lambda one: engine.intake.status(one),
-        "explain": lambda one: engine.explain("granite", one),
-        "golden": lambda one: engine.activity.add_golden("granite", [one]),
+        "document": lambda one: workspace_of(engine).documents.get(one),
+        "text": lambda one: workspace_of(engine).documents.text(one),
+        "chunks": lambda one: workspace_of(engine).documents.chunks(one),
+        "chunk_records": lambda one: workspace_of(engine).documents.chunk_records(one),
+        "delete": lambda one: workspace_of(engine).documents.delete(one),
+        "erase": lambda one: workspace_of(engine).erase("document", one),
+        "status": lambda one: workspace_of(engine).documents.status(one),
+        "explain": lambda one: workspace_of(engine).explain("granite", one),
+        "golden": lambda one: workspace_of(engine).feedback.add_golden("granite", [one]),
     }
     answers = []
     with acting_as("mallory"):
@@ -139,37 +141,43 @@ async def test_a_document_of_another_tenant_is_not_there_and_access_denied_is_re
             except NotFoundError as error:
                 answers.append(f"{error.code} {error}".replace(asked, "ID"))
     assert answers[0] == answers[1]  # whoever asks cannot tell it from one that nobody has
-    mine = [one for one in await engine.audit() if one.outcome == "denied"]
+    mine = [one for one in await workspace_of(engine).audit.list() if one.outcome == "denied"]
     assert [(one.target, one.detail, one.actor) for one in mine] == [
         (unknown, "Access denied", "mallory"),
         (theirs, "Access denied", "mallory"),
     ]
-    assert [one for one in await engine.audit(tenant="other") if one.actor == "mallory"] == []
+    assert [one for one in await engine.workspace("other").audit.list() if one.actor == "mallory"] == []
     assert theirs in (await _ids(engine, "other")).values()
 
 
 @pytest.mark.req("R-TEN-08")
 async def test_jobs_and_passages_of_another_tenant_too(engine: Engine) -> None:
-    taken = await engine.intake.upload(b"The ferry.", "ferry.txt", tenant="other")
-    [job] = await engine.intake.jobs(tenant="other")
-    chunk = (await engine.chunks((await _ids(engine, "other"))["granite"], tenant="other"))[0].id
-    for call in (engine.intake.job, engine.intake.cancel, engine.intake.retry):
+    taken = await engine.workspace("other").documents.upload(b"The ferry.", "ferry.txt")
+    [job] = await engine.workspace("other").jobs.list()
+    chunk = (await engine.workspace("other").documents.chunks((await _ids(engine, "other"))["granite"]))[0].id
+    for call in (
+        workspace_of(engine).jobs.get,
+        workspace_of(engine).jobs.cancel,
+        workspace_of(engine).jobs.retry,
+    ):
         with pytest.raises(NotFoundError):
             await call(job.id)
     with pytest.raises(NotFoundError):
-        await engine.feedback("granite", [chunk])
-    denied = [(one.action, one.target) for one in await engine.audit() if one.outcome == "denied"]
+        await workspace_of(engine).feedback.vote("granite", [chunk])
+    denied = [
+        (one.action, one.target) for one in await workspace_of(engine).audit.list() if one.outcome == "denied"
+    ]
     assert denied == [("feedback", chunk), *[("job.read", job.id)] * 3]
-    assert (await engine.intake.status(taken.document_id, tenant="other")).status == "pending"
+    assert (await engine.workspace("other").documents.status(taken.document_id)).status == "pending"
 
 
 async def test_what_is_no_id_or_name_is_not_kept(engine: Engine) -> None:
-    for call in (engine.document, engine.delete):
+    for call in (workspace_of(engine).documents.get, workspace_of(engine).documents.delete):
         with suppress(NotFoundError):
             await call(f"the {SECRET} is in the quarry")
     with suppress(NotFoundError, InputError):
-        await engine.search("granite", kb=f"the {SECRET}")
-    found = [one for one in await engine.audit() if one.outcome != "done"]
+        await workspace_of(engine).search(SearchQuery("granite", kb=f"the {SECRET}"))
+    found = [one for one in await workspace_of(engine).audit.list() if one.outcome != "done"]
     assert [(one.action, one.outcome, one.target, one.kb) for one in found] == [
         ("search", "failed", "", ""),
         ("document.delete", "denied", "(not an id)", ""),
@@ -179,10 +187,10 @@ async def test_what_is_no_id_or_name_is_not_kept(engine: Engine) -> None:
 
 async def test_reading_a_document_is_recorded(engine: Engine) -> None:
     granite = (await _ids(engine))["granite"]
-    await engine.document(granite)
-    await engine.text(granite)
-    await engine.chunks(granite)
-    await engine.chunk_records(granite)
+    await workspace_of(engine).documents.get(granite)
+    await workspace_of(engine).documents.text(granite)
+    await workspace_of(engine).documents.chunks(granite)
+    await workspace_of(engine).documents.chunk_records(granite)
     assert [(one.target, one.outcome) for one in await _entries(engine, "document.read")] == [
         (granite, "done")
     ]
@@ -192,11 +200,15 @@ async def test_reading_a_document_is_recorded(engine: Engine) -> None:
 async def test_deletions_are_recorded_before_and_after(engine: Engine) -> None:
     ids = await _ids(engine)
     with acting_as("ada"):
-        assert await engine.delete(ids["granite"])
-        [receipt] = await engine.erase("document", ids["marble"])
-        await engine.ingest_items(_items(), kb="second")
-        assert await engine.delete_kb("second") == 2
-    found = [one for one in reversed(await engine.audit()) if "." in one.action and one.actor == "ada"]
+        assert await workspace_of(engine).documents.delete(ids["granite"])
+        [receipt] = await workspace_of(engine).erase("document", ids["marble"])
+        await workspace_of(engine).documents.ingest_items(_items(), kb="second")
+        assert await workspace_of(engine).knowledge_bases.delete("second") == 2
+    found = [
+        one
+        for one in reversed(await workspace_of(engine).audit.list())
+        if "." in one.action and one.actor == "ada"
+    ]
     assert [(one.action, one.outcome, one.target, one.count) for one in found] == [
         ("document.delete", "begun", ids["granite"], 0),
         ("document.delete", "done", ids["granite"], 1),
@@ -211,10 +223,10 @@ async def test_deletions_are_recorded_before_and_after(engine: Engine) -> None:
 async def test_a_source_that_is_removed_is_recorded(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# A\n\nA note.\n")
-    await engine.intake.add_source("files", "notes", {"path": str(tmp_path / "notes")})
-    await engine.intake.sync("notes")
-    await engine.intake.worker().run(until_idle=True)
-    assert await engine.intake.remove_source("notes") == 1
+    await workspace_of(engine).sources.add("files", "notes", {"path": str(tmp_path / "notes")})
+    await workspace_of(engine).sources.sync("notes")
+    await engine.worker().run(until_idle=True)
+    assert await workspace_of(engine).sources.remove("notes") == 1
     found = await _entries(engine, "source")
     assert [(one.action, one.outcome, one.target, one.count) for one in found] == [
         ("source.delete", "done", "notes", 1),
@@ -228,12 +240,12 @@ async def test_the_record_of_a_tenants_erasure_stays_and_says_nothing_of_its_con
 ) -> None:
     before = await engine.tenants.get("other")
     assert before is not None
-    await engine.search(SECRET, tenant="other")
-    assert len(await engine.audit(tenant="other")) == 2  # so that it is written
-    [receipt] = await engine.erase("tenant", "other")
+    await engine.workspace("other").search(SECRET)
+    assert len(await engine.workspace("other").audit.list()) == 2  # so that it is written
+    receipt = await engine.erase_tenant("other")
     assert receipt.complete
-    trail: SqlAuditTrail = engine._parts.gate.audit._trail  # type: ignore[assignment]
-    found = await trail.entries(tenant_id=before.id)
+    trail: SqlAuditTrail = engine._components.access.audit._trail  # type: ignore[assignment]
+    found = await trail.entries(tenant_id=before.id, tenant=None)
     assert [(one.action, one.outcome) for one in found] == [
         ("tenant.erase", "done"),
         ("tenant.delete", "done"),
@@ -244,7 +256,7 @@ async def test_the_record_of_a_tenants_erasure_stays_and_says_nothing_of_its_con
     assert (found[0].count, found[0].counts["ledger.documents"]) == (2, 2)
     assert SECRET.encode() not in _stored(data_dir)
     # Whoever is given the name later sees nothing of that.
-    assert await engine.audit(tenant="other") == []
+    assert await engine.workspace("other").audit.list() == []
 
 
 @pytest.mark.req("R-SEC-14")
@@ -275,9 +287,9 @@ async def test_nothing_is_deleted_that_cannot_be_recorded(
     with monkeypatch.context() as patched:
         patched.setattr(SqlAuditTrail, "record", full)
         with pytest.raises(StoreFull):
-            await engine.delete(granite)
+            await workspace_of(engine).documents.delete(granite)
         with pytest.raises(StoreFull):
-            await engine.erase("document", granite)
+            await workspace_of(engine).erase("document", granite)
     assert granite in (await _ids(engine)).values()
 
 
@@ -290,9 +302,9 @@ async def test_a_deletion_that_fails_is_recorded_as_failed(
         raise StoreFull("ledger.db: disk is full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(engine._parts.ledger, "transaction", full)
+        patched.setattr(engine._components.ledger, "transaction", full)
         with pytest.raises(StoreFull):
-            await engine.delete(granite)
+            await workspace_of(engine).documents.delete(granite)
     found = await _entries(engine, "document.delete")
     assert [(one.outcome, one.detail) for one in found] == [("failed", "store_full"), ("begun", "")]
 
@@ -304,32 +316,32 @@ async def test_a_search_neither_waits_for_the_record_nor_fails_with_it(
         raise StoreFull("control.db: disk is full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(engine._parts.ledger, "control_write", full)
-        assert (await engine.search("granite")).hits
+        patched.setattr(engine._components.ledger, "control_write", full)
+        assert (await workspace_of(engine).search("granite")).hits
         assert await _entries(engine, "search") == []
     assert "1 entries of the audit record were not written" in caplog.text
 
 
 async def test_a_tenant_sees_its_own_entries_only(engine: Engine) -> None:
-    await engine.search("granite", tenant="other")
+    await engine.workspace("other").search("granite")
     assert await _entries(engine, "search") == []
     assert [one.tenant for one in await _entries(engine, "search", "other")] == ["other"]
-    assert await engine.audit(tenant="nobody") == []
-    assert await engine.audit(tenant="other", since=now() + timedelta(hours=1)) == []
+    assert await engine.workspace("nobody").audit.list() == []
+    assert await engine.workspace("other").audit.list(since=now() + timedelta(hours=1)) == []
     with pytest.raises(InputError):
-        await engine.audit(limit=0)
+        await workspace_of(engine).audit.list(limit=0)
     await engine.tenants.suspend("other")
     with pytest.raises(TenantSuspended):
-        await engine.audit(tenant="other")
+        await engine.workspace("other").audit.list()
 
 
 async def test_0_days_record_deletions_all_the_same(data_dir: Path, fake_model: FakeEmbedder) -> None:
     settings = Settings(data_dir=data_dir, security={"audit_days": 0})
     async with open_engine(settings) as engine:
-        await engine.ingest_items(_items())
-        await engine.search("granite")
-        await engine.delete((await _ids(engine))["granite"])
-        found = await engine.audit()
+        await workspace_of(engine).documents.ingest_items(_items())
+        await workspace_of(engine).search("granite")
+        await workspace_of(engine).documents.delete((await _ids(engine))["granite"])
+        found = await workspace_of(engine).audit.list()
     assert [one.action for one in found] == ["document.delete", "document.delete", "tenant.create"]
 
 
@@ -338,9 +350,9 @@ async def test_documents_that_a_folder_no_longer_has_are_counted(engine: Engine,
     folder.mkdir()
     for name in ("a", "b"):
         (folder / f"{name}.md").write_text(f"# {name}\n\nThe page {name}.\n")
-    await engine.ingest(folder)
+    await workspace_of(engine).documents.ingest(folder)
     (folder / "a.md").unlink()
-    await engine.ingest(folder)
+    await workspace_of(engine).documents.ingest(folder)
     [gone] = await _entries(engine, "document.gone")
     assert (gone.kb, gone.count) == ("default", 1)
 
@@ -351,7 +363,7 @@ async def test_documents_that_are_too_old_are_recorded(
     ids = set((await _ids(engine)).values())
     await engine.tenants.set_retention("default", 5)
     monkeypatch.setattr("ragstone.ingest.jobs.maintenance.now", lambda: now() + timedelta(days=6))
-    await engine.intake._upkeep._retire("default")
+    await engine._components.maintenance._retire("default")
     found = await _entries(engine, "document.retire")
     assert [one.outcome for one in found] == ["done", "done", "begun", "begun"]
     assert {one.target for one in found} == ids
@@ -367,8 +379,8 @@ def test_the_blocking_engine_passes_on_who_acts(tmp_path: Path, fake_model: Fake
 
 
 async def test_archives_are_recorded(engine: Engine, tmp_path: Path) -> None:
-    await engine.moves.export_archive(tmp_path / "all.zip")
-    await engine.moves.import_archive(tmp_path / "all.zip", tenant="other")
+    await workspace_of(engine).archive.export(tmp_path / "all.zip")
+    await engine.workspace("other").archive.restore(tmp_path / "all.zip")
     assert [(one.action, one.outcome, one.count) for one in await _entries(engine, "tenant")][:2] == [
         ("tenant.export", "done", 2),
         ("tenant.export", "begun", 0),
@@ -380,20 +392,22 @@ async def test_archives_are_recorded(engine: Engine, tmp_path: Path) -> None:
 async def test_a_collection_that_is_replaced_or_renamed_is_recorded(engine: Engine, data_dir: Path) -> None:
     (data_dir / "corpus.txt").write_text("Granite is an igneous rock.")
     request = BuildRequest("corpus.txt", overwrite=True)
-    await engine.corpora.build(request)
-    assert await engine.audit(action="kb.delete") == []
-    await engine.corpora.build(request)
-    done, begun = await engine.audit(action="kb.delete")
+    await workspace_of(engine).collections.build(request)
+    assert await workspace_of(engine).audit.list(action="kb.delete") == []
+    await workspace_of(engine).collections.build(request)
+    done, begun = await workspace_of(engine).audit.list(action="kb.delete")
     assert (begun.outcome, done.outcome, done.target, done.count) == ("begun", "done", "corpus_embeddings", 1)
-    await engine.corpora.rename("corpus_embeddings", "stones")
-    renamed, intended = await engine.audit(action="kb.rename")
+    await workspace_of(engine).knowledge_bases.rename("corpus_embeddings", "stones")
+    renamed, intended = await workspace_of(engine).audit.list(action="kb.rename")
     assert (intended.outcome, renamed.outcome) == ("begun", "done")
     assert (renamed.kb, renamed.target) == ("corpus_embeddings", "stones")
 
 
 async def test_what_is_gone_is_not_recorded_as_failed(engine: Engine) -> None:
     async def retire() -> None:
-        async with engine._parts.gate.audit.carrying_out("default", "document.retire", ["a", "b"]) as deed:
+        async with engine._components.access.audit.carrying_out(
+            "default", "document.retire", ["a", "b"]
+        ) as deed:
             deed.did("a", 1)
             raise StoreFull("the disk is full")
 

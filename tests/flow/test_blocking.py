@@ -12,13 +12,23 @@ from pathlib import Path
 import pytest
 
 from ragstone import Item, Ragstone, Settings
-from ragstone.blocking.intake import BlockingIntake
+from ragstone.blocking import (
+    BlockingCollections,
+    BlockingConversations,
+    BlockingFeedback,
+    BlockingJobs,
+    BlockingSources,
+)
 from ragstone.core.errors import InputError, RagstoneError, SettingsError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.registry import UnknownAdapter
 from ragstone.core.types import Failure, Role
+from ragstone.engine.collections import Collections
+from ragstone.engine.conversations import Conversations
+from ragstone.engine.feedback import Feedback
+from ragstone.engine.jobs import Jobs
+from ragstone.engine.sources import Sources
 from ragstone.ingest.work import Progress
-from ragstone.intake import Intake
 from ragstone.testing.fakes import FakeEmbedder
 
 LETTER = Item("letters", "1", "letters/1", "The ferry leaves at nine.", title="Ferry")
@@ -58,8 +68,8 @@ def test_every_method_answers(fake_model: FakeEmbedder, data_dir: Path, tmp_path
 
 def test_a_new_one_can_work_at_once(fake_model: FakeEmbedder, data_dir: Path) -> None:
     with Ragstone(data_dir=data_dir) as stone:
-        stone.intake.work()
-        assert stone.intake.jobs() == []
+        stone.work()
+        assert stone.jobs.list() == []
 
 
 def test_half_a_character_is_refused_wherever_a_name_or_an_id_goes(
@@ -72,9 +82,9 @@ def test_half_a_character_is_refused_wherever_a_name_or_an_id_goes(
         for work in (
             lambda: stone.text("doc\ud800"),
             lambda: stone.delete("doc\ud800"),
-            lambda: stone.search("ferry", tenant="a\ud800"),
+            lambda: stone.workspace("a\ud800").search("ferry"),
             lambda: stone.search("ferry", kb="a\ud800"),
-            lambda: stone.intake.status("doc\ud800"),
+            lambda: stone.status("doc\ud800"),
             lambda: stone.check_receipt(json.loads(receipt)),
         ):
             with pytest.raises(InputError, match="half of a surrogate pair"):
@@ -88,40 +98,48 @@ def test_what_is_taken_in_now_and_worked_on_later(
     folder.mkdir()
     (folder / "pier.txt").write_text("The pier has nine lamps.", encoding="utf-8")
     with Ragstone(data_dir=data_dir) as stone:
-        intake = stone.intake
-        uploaded = intake.upload(b"The ferry leaves at nine.", "ferry.txt")
+        uploaded = stone.upload(b"The ferry leaves at nine.", "ferry.txt")
         assert uploaded.job is not None
-        assert intake.cancel(uploaded.job.id)
-        assert intake.retry(uploaded.job.id)
-        assert intake.job(uploaded.job.id).state == "pending"
-        made = intake.add_source("files", "wiki", {"path": str(folder)})
-        assert intake.sources() == [made]
-        intake.pause("wiki")
-        assert intake.source("wiki").paused
-        assert intake.sync("wiki").kind == "sync"
-        intake.work()
-        assert intake.status(uploaded.document_id).status == "completed"
-        assert {job.state for job in intake.jobs()} == {"completed"}
+        assert stone.jobs.cancel(uploaded.job.id)
+        assert stone.jobs.retry(uploaded.job.id)
+        assert stone.jobs.get(uploaded.job.id).state == "pending"
+        made = stone.sources.add("files", "wiki", {"path": str(folder)})
+        assert stone.sources.list() == [made]
+        stone.sources.pause("wiki")
+        assert stone.sources.get("wiki").paused
+        assert stone.sources.sync("wiki").kind == "sync"
+        stone.work()
+        assert stone.status(uploaded.document_id).status == "completed"
+        assert {job.state for job in stone.jobs.list()} == {"completed"}
         assert stone.stats().documents == 2
-        notices = intake.notices()
+        notices = stone.jobs.notices()
         assert {notice.uri for notice in notices} == {"ferry.txt", "source:wiki"}
-        intake.mark_read([notice.id for notice in notices])
-        assert intake.notices(unread=True) == []
-        assert intake.sync_all() == []
-        intake.pause("wiki", paused=False)
-        assert [job.source for job in intake.sync_all()] == ["wiki"]
-        intake.work(only="default")
-        assert intake.remove_source("wiki") == 1
+        stone.jobs.mark_read([notice.id for notice in notices])
+        assert stone.jobs.notices(unread=True) == []
+        assert stone.sources.sync_all() == []
+        stone.sources.resume("wiki")
+        assert [job.source for job in stone.sources.sync_all()] == ["wiki"]
+        stone.work(only="default")
+        assert stone.sources.remove("wiki") == 1
         assert stone.stats().documents == 1
 
 
-def test_the_intake_has_every_method_of_the_engines() -> None:
+@pytest.mark.parametrize(
+    ("blocking", "part"),
+    [
+        (BlockingSources, Sources),
+        (BlockingJobs, Jobs),
+        (BlockingConversations, Conversations),
+        (BlockingFeedback, Feedback),
+        (BlockingCollections, Collections),
+    ],
+)
+def test_a_part_has_every_method_of_the_workspaces(blocking: type, part: type) -> None:
     def methods(kind: type) -> set[str]:
-        return {name for name, value in vars(kind).items() if callable(value) and not name.startswith("_")}
+        return {name for name in vars(kind) if not name.startswith("_")}
 
-    # Pages are fetched by `ingest_urls`; a worker that runs for ever is no thing for a script.
-    left_out = {"fetch_pages", "worker", "work_and_report"}
-    assert methods(BlockingIntake) == methods(Intake) - left_out | {"work"}
+    # What takes something to wait for is no thing for a script.
+    assert methods(blocking) == methods(part) - {"work_and_report"}
 
 
 def test_what_would_be_done_and_pages_that_may_not_be_fetched(
@@ -239,7 +257,7 @@ def test_an_interrupt_stops_the_work_and_leaves_the_engine_usable(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stuck = Stuck()
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: stuck)
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: stuck)
     submit = asyncio.run_coroutine_threadsafe
     with Ragstone(data_dir=data_dir) as stone:
         with monkeypatch.context() as patch:

@@ -26,7 +26,9 @@ from hypothesis.stateful import (
 from ragstone import Engine, Item, Ragstone, SearchResult, Settings, open_engine
 from ragstone.agents.toolbox import Toolbox
 from ragstone.core.errors import TenantSuspended
+from ragstone.core.queries import Question, SearchQuery
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 TENANTS = st.sampled_from(["acme", "globex"])
 WORDS = ["ferry", "pier", "lamp", "fog", "nine"]
@@ -49,56 +51,60 @@ def is_cached(found: SearchResult) -> bool:
 
 @pytest.mark.req("R-MOD-13", "R-MOD-14", "R-MOD-15")
 async def test_a_repeated_search_is_remembered_until_something_changes(engine: Engine) -> None:
-    await engine.ingest_items(
+    await workspace_of(engine).documents.ingest_items(
         [letter("ferry", "The ferry leaves at nine."), letter("pier", "The pier has lamps.")]
     )
-    first = await engine.search("ferry")
-    again = await engine.search("ferry")
+    first = await workspace_of(engine).search("ferry")
+    again = await workspace_of(engine).search("ferry")
     assert (is_cached(first), is_cached(again), again.hits) == (False, True, first.hits)
-    await engine.delete(first.hits[0].document_id)
-    after = await engine.search("ferry")
+    await workspace_of(engine).documents.delete(first.hits[0].document_id)
+    after = await workspace_of(engine).search("ferry")
     assert not is_cached(after)
     assert first.hits[0].document_id not in {hit.document_id for hit in after.hits}
 
 
 @pytest.mark.req("R-MOD-15")
 async def test_a_change_by_another_process_is_noticed(data_dir: Path, engine: Engine) -> None:
-    await engine.ingest_items([letter("ferry", "The ferry leaves at nine.")])
-    await engine.search("ferry")
+    await workspace_of(engine).documents.ingest_items([letter("ferry", "The ferry leaves at nine.")])
+    await workspace_of(engine).search("ferry")
     async with open_engine(Settings(data_dir=data_dir)) as other:
-        await other.ingest_items([letter("ferry", "The ferry leaves at ten.")])
-    assert [hit.text for hit in (await engine.search("ferry")).hits] == ["Ferry\n\nThe ferry leaves at ten."]
+        await workspace_of(other).documents.ingest_items([letter("ferry", "The ferry leaves at ten.")])
+    assert [hit.text for hit in (await workspace_of(engine).search("ferry")).hits] == [
+        "Ferry\n\nThe ferry leaves at ten."
+    ]
 
 
 @pytest.mark.req("R-MOD-16")
 async def test_a_tenant_never_gets_what_another_one_found(engine: Engine) -> None:
     for tenant, hour in (("acme", "nine"), ("globex", "ten")):
-        await engine.ingest_items([letter("ferry", f"The ferry leaves at {hour}.")], tenant=tenant)
+        await engine.workspace(tenant).documents.ingest_items(
+            [letter("ferry", f"The ferry leaves at {hour}.")]
+        )
     for _ in range(2):
         for tenant, hour in (("acme", "nine"), ("globex", "ten")):
-            (hit,) = (await engine.search("ferry", tenant=tenant)).hits
+            (hit,) = (await engine.workspace(tenant).search("ferry")).hits
             assert hour in hit.text
-            answer = await engine.ask("When does the ferry leave?", tenant=tenant)
+            answer = await engine.workspace(tenant).ask("When does the ferry leave?")
             assert hour in answer.answer
 
 
 async def test_a_tenants_own_settings_make_another_search(engine: Engine) -> None:
-    await engine.ingest_items(
+    await workspace_of(engine).documents.ingest_items(
         [letter("ferry", "The ferry leaves at nine."), letter("pier", "The ferry pier.")]
     )
-    assert len((await engine.search("ferry")).hits) == 2
+    assert len((await workspace_of(engine).search("ferry")).hits) == 2
     await engine.tenants.set_settings("default", {"retrieval.k": 1})
-    assert len((await engine.search("ferry")).hits) == 1
+    assert len((await workspace_of(engine).search("ferry")).hits) == 1
 
 
 async def test_an_answer_is_given_again_until_its_evidence_changes(engine: Engine) -> None:
-    await engine.ingest_items([letter("ferry", "The ferry leaves at nine.")])
-    first = await engine.ask("When does the ferry leave?", k=1)
-    await engine.ingest_items([letter("lamp", "The lamp is green.")])
-    again = await engine.ask("when does the ferry leave", k=1)
+    await workspace_of(engine).documents.ingest_items([letter("ferry", "The ferry leaves at nine.")])
+    first = await workspace_of(engine).ask(Question("When does the ferry leave?", k=1))
+    await workspace_of(engine).documents.ingest_items([letter("lamp", "The lamp is green.")])
+    again = await workspace_of(engine).ask(Question("when does the ferry leave", k=1))
     assert replace(again, question=first.question) == first
-    await engine.ingest_items([letter("ferry", "The ferry leaves at ten.")])
-    assert "ten" in (await engine.ask("When does the ferry leave?", k=1)).answer
+    await workspace_of(engine).documents.ingest_items([letter("ferry", "The ferry leaves at ten.")])
+    assert "ten" in (await workspace_of(engine).ask(Question("When does the ferry leave?", k=1))).answer
 
 
 @pytest.mark.req("R-MOD-17")
@@ -118,25 +124,25 @@ async def test_who_takes_a_name_over_gets_nothing_of_who_had_it(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     monkeypatch.setattr("ragstone.stores.control.tenant_rows.REST_SECONDS", 0)  # as if ten minutes had passed
-    await engine.ingest_items([letter("ferry", "The ferry leaves at nine.")], tenant="acme")
-    session, box = engine.session(tenant="acme"), Toolbox(engine, ["search_knowledge"], tenant="acme")
+    await engine.workspace("acme").documents.ingest_items([letter("ferry", "The ferry leaves at nine.")])
+    session, box = engine.workspace("acme").session(), Toolbox(engine.workspace("acme"), ["search_knowledge"])
     await session.search("ferry")
-    await engine.search("ferry", tenant="acme")
+    await engine.workspace("acme").search("ferry")
     await box.value("search_knowledge", {"query": "ferry"})
     if way == "erase":
-        await engine.erase("tenant", "acme")
+        await engine.erase_tenant("acme")
     else:
         await engine.tenants.rename("acme", "apex")
-    await engine.ingest_items([letter("pier", "The pier has lamps.")], tenant="acme")
+    await engine.workspace("acme").documents.ingest_items([letter("pier", "The pier has lamps.")])
     (found,) = (await session.search("ferry")).hits
-    (fresh,) = (await engine.search("ferry", tenant="acme")).hits
+    (fresh,) = (await engine.workspace("acme").search("ferry")).hits
     (passage,) = await box.again().value("search_knowledge", {"query": "ferry"})
     assert {found.title, fresh.title, passage["parent_doc_id"]} == {"Pier", found.document_id}
 
 
 async def test_a_suspended_tenant_is_told_nothing_that_is_remembered(engine: Engine) -> None:
-    await engine.ingest_items([letter("ferry", "The ferry leaves at nine.")], tenant="acme")
-    session = engine.session(tenant="acme")
+    await engine.workspace("acme").documents.ingest_items([letter("ferry", "The ferry leaves at nine.")])
+    session = engine.workspace("acme").session()
     await session.search("ferry")
     await engine.tenants.suspend("acme")
     with pytest.raises(TenantSuspended):
@@ -144,9 +150,9 @@ async def test_a_suspended_tenant_is_told_nothing_that_is_remembered(engine: Eng
 
 
 async def test_what_a_caller_changes_is_not_given_to_the_next(engine: Engine) -> None:
-    await engine.ingest_items([letter("ferry", "The ferry leaves at nine.")])
+    await workspace_of(engine).documents.ingest_items([letter("ferry", "The ferry leaves at nine.")])
     for cached in (False, True, True):
-        found = await engine.search("ferry")
+        found = await workspace_of(engine).search("ferry")
         facts: Any = found.hits[0].metadata
         assert (is_cached(found), "access" in facts) == (cached, False)
         facts["access"] = "poison"
@@ -162,12 +168,14 @@ class Interleavings(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.folder = tempfile.TemporaryDirectory()
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr("ragstone.wiring.build_embedder", lambda _: FakeEmbedder())
+        self.patch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
         place = Path(self.folder.name) / "data"
         self.cached = self._opened(place, 600.0)
         self.fresh = self._opened(place, 0.0)
         for tenant in ("acme", "globex"):
-            self._run(self.cached.ingest_items([letter("first", f"{tenant} ferry")], tenant=tenant))
+            self._run(
+                self.cached.workspace(tenant).documents.ingest_items([letter("first", f"{tenant} ferry")])
+            )
 
     def _opened(self, place: Path, seconds: float) -> Engine:
         async def opened() -> Engine:
@@ -180,19 +188,19 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(target=documents, tenant=TENANTS, name=st.sampled_from(["a", "b", "c"]), text=TEXTS)
     def ingest(self, tenant: str, name: str, text: str) -> Any:
-        self._run(self.cached.ingest_items([letter(name, text)], tenant=tenant))
-        listed = self._run(self.cached.documents(tenant=tenant))
+        self._run(self.cached.workspace(tenant).documents.ingest_items([letter(name, text)]))
+        listed = self._run(self.cached.workspace(tenant).documents.list())
         return multiple(*((tenant, one.id) for one in listed if one.external_id == name))
 
     @rule(document=consumes(documents))
     def delete(self, document: tuple[str, str]) -> None:
         tenant, name = document
-        self._run(self.cached.delete(name, tenant=tenant))
+        self._run(self.cached.workspace(tenant).documents.delete(name))
 
     @rule(tenant=TENANTS, query=st.sampled_from(WORDS), k=st.sampled_from([1, 10]))
     def search(self, tenant: str, query: str, k: int) -> None:
-        remembered = self._run(self.cached.search(query, k=k, tenant=tenant))
-        new = self._run(self.fresh.search(query, k=k, tenant=tenant))
+        remembered = self._run(self.cached.workspace(tenant).search(SearchQuery(query, k=k)))
+        new = self._run(self.fresh.workspace(tenant).search(SearchQuery(query, k=k)))
         assert (remembered.hits, remembered.rewritten_query) == (new.hits, new.rewritten_query)
 
     @invariant()
@@ -200,7 +208,7 @@ class Interleavings(RuleBasedStateMachine):
         if hasattr(self, "cached"):
             for tenant, other in (("acme", "globex"), ("globex", "acme")):
                 self.search(tenant, "acme globex ferry pier", 10)
-                found = self._run(self.cached.search("acme globex ferry pier", tenant=tenant))
+                found = self._run(self.cached.workspace(tenant).search("acme globex ferry pier"))
                 assert is_cached(found)
                 assert all(f"{other} ferry" not in hit.text for hit in found.hits)
 

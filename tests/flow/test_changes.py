@@ -8,6 +8,7 @@ from typing import Literal
 import pytest
 
 from ragstone import Item, Ragstone
+from ragstone.blocking import BlockingWorkspace
 from ragstone.core.errors import NotFoundError
 from ragstone.core.remedies import Action, Remedy
 
@@ -16,7 +17,7 @@ QUESTION = "How much does the lighthouse tour cost?"
 TOUR = "# Lighthouse\n\nThe lighthouse tour costs nine crowns. It starts at noon.\n"
 
 
-def found(stone: Ragstone, query: str, **scope: str) -> dict[str, set[str]]:
+def found(stone: BlockingWorkspace, query: str, **scope: str) -> dict[str, set[str]]:
     """The documents that each arm finds."""
     return {
         arms: {hit.document_id for hit in stone.search(query, k=50, arms=arms, **scope).hits} for arms in ARMS
@@ -102,15 +103,15 @@ def _letter(company: str, fact: str) -> Item:
 def test_tenants_never_see_each_other(stone: Ragstone) -> None:
     names = {"acme": "Zurich", "globex": "Lisbon", "initech": "Oslo"}
     for tenant, place in names.items():
-        stone.ingest_items([_letter(tenant, place)], tenant=tenant)
+        stone.workspace(tenant).ingest_items([_letter(tenant, place)])
     query = "Where are the accounts kept?"
-    ids = {tenant: stone.documents(tenant=tenant)[0].id for tenant in names}
+    ids = {tenant: stone.workspace(tenant).documents()[0].id for tenant in names}
     assert len(set(ids.values())) == len(names)
     for tenant, place in names.items():
-        assert found(stone, query, tenant=tenant) == {arms: {ids[tenant]} for arms in ARMS}
+        assert found(stone.workspace(tenant), query) == {arms: {ids[tenant]} for arms in ARMS}
         for other in set(names.values()) - {place}:
-            assert not any(other in hit.text for hit in stone.search(other, tenant=tenant).hits)
-        answer = stone.ask(query, tenant=tenant)
+            assert not any(other in hit.text for hit in stone.workspace(tenant).search(other).hits)
+        answer = stone.workspace(tenant).ask(query)
         assert [citation.quote for citation in answer.citations] == [
             f"The {tenant} accounts are kept in {place}."
         ]
@@ -118,23 +119,23 @@ def test_tenants_never_see_each_other(stone: Ragstone) -> None:
             if stranger == tenant:
                 continue
             with pytest.raises(NotFoundError, match=f"no document {document}"):
-                stone.document(document, tenant=tenant)
+                stone.workspace(tenant).document(document)
             with pytest.raises(NotFoundError):
-                stone.text(document, tenant=tenant)
+                stone.workspace(tenant).text(document)
             with pytest.raises(NotFoundError):
-                stone.explain(query, document, tenant=tenant)
-            assert stone.chunks(document, tenant=tenant) == []
-            assert not stone.delete(document, tenant=tenant)
-        assert stone.stats(tenant=tenant).documents == 1
+                stone.workspace(tenant).explain(query, document)
+            assert stone.workspace(tenant).chunks(document) == []
+            assert not stone.workspace(tenant).delete(document)
+        assert stone.workspace(tenant).stats().documents == 1
 
 
 def test_a_document_of_another_tenant_looks_like_one_that_never_was(stone: Ragstone) -> None:
-    stone.ingest_items([_letter("acme", "Zurich")], tenant="acme")
-    theirs = stone.documents(tenant="acme")[0].id
+    stone.workspace("acme").ingest_items([_letter("acme", "Zurich")])
+    theirs = stone.workspace("acme").documents()[0].id
     messages = []
     for document in (theirs, "f" * len(theirs)):
         with pytest.raises(NotFoundError) as caught:
-            stone.document(document, tenant="globex")
+            stone.workspace("globex").document(document)
         messages.append((str(caught.value).replace(document, "ID"), caught.value.advice))
     assert messages[0] == messages[1]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from ragstone import Item, Settings, open_engine
 from ragstone.core.answers import AnswerReady
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 FOUNDED = "Harbour Line was founded in 1974 by two fishermen."
 RUN = "Maria Lind runs Harbour Line today."
@@ -15,22 +16,24 @@ ITEMS = [Item("notes", str(n), f"notes/{n}", text) for n, text in enumerate((RUN
 
 async def test_each_part_is_looked_up_and_answered(data_dir: Path, fake_model: FakeEmbedder) -> None:
     async with open_engine(Settings(data_dir=data_dir)) as engine:
-        await engine.ingest_items(ITEMS)
-        answer = await engine.ask("When was Harbour Line founded and who runs it?")
+        await workspace_of(engine).documents.ingest_items(ITEMS)
+        answer = await workspace_of(engine).ask("When was Harbour Line founded and who runs it?")
         assert [sentence.text for sentence in answer.sentences] == [FOUNDED, RUN]
         assert answer.unanswered == ()
-        assert (await engine.check_receipt(await engine.receipt(answer))).holds
+        assert (
+            await workspace_of(engine).receipts.check(await workspace_of(engine).receipts.make(answer))
+        ).holds
 
 
 async def test_a_part_without_support_is_named_in_a_stream_too(
     data_dir: Path, fake_model: FakeEmbedder
 ) -> None:
     async with open_engine(Settings(data_dir=data_dir)) as engine:
-        await engine.ingest_items(ITEMS)
+        await workspace_of(engine).documents.ingest_items(ITEMS)
         question = "Who runs Harbour Line and which colour has a zebra?"
-        events = [event async for event in engine.stream(question)]
+        events = [event async for event in workspace_of(engine).stream(question)]
         last = events[-1]
         assert isinstance(last, AnswerReady)
         assert [sentence.text for sentence in last.answer.sentences] == [RUN]
         assert last.answer.unanswered == ("which colour has a zebra",)
-        assert last.answer == await engine.ask(question)
+        assert last.answer == await workspace_of(engine).ask(question)

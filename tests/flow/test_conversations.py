@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 
 from ragstone import Engine, Item, Settings, open_engine
-from ragstone import conversation as conversations
 from ragstone.core.answers import Answer, AnswerReady
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, StoreFull
+from ragstone.core.queries import Question, SearchQuery
+from ragstone.engine import conversations
 from ragstone.stores.activity import conversations as rows
 from ragstone.stores.activity.conversations import ConversationRepository
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
+from ragstone.testing.workspaces import workspace_of
 
 TEXTS = {
     "harbour": "The harbour opens at six in the morning. A berth in the harbour costs nine crowns.",
@@ -34,13 +36,15 @@ def _items() -> list[Item]:
 @pytest.fixture
 async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engine]:
     async with open_engine(Settings(data_dir=data_dir)) as opened:
-        await opened.ingest_items(_items())
+        await workspace_of(opened).documents.ingest_items(_items())
         yield opened
 
 
 async def _streamed(engine: Engine, question: str, **options: str) -> Answer:
     [answer] = [
-        event.answer async for event in engine.stream(question, **options) if isinstance(event, AnswerReady)
+        event.answer
+        async for event in workspace_of(engine).stream(Question(question, **options))
+        if isinstance(event, AnswerReady)
     ]
     return answer
 
@@ -62,28 +66,28 @@ async def test_a_question_leans_on_the_one_before_it(engine: Engine, streaming: 
         if streaming:
             asked.append(await _streamed(engine, question, conversation="talk"))
         else:
-            asked.append(await engine.ask(question, conversation="talk"))
+            asked.append(await workspace_of(engine).ask(Question(question, conversation="talk")))
     assert [one.question for one in asked] == [FIRST, SECOND]
     assert "nine crowns" in asked[1].answer
     assert "six crowns" not in asked[1].answer
-    turns = await engine.activity.turns("talk")
+    turns = await workspace_of(engine).conversations.turns("talk")
     assert [(one.question, one.answer) for one in turns] == [
         (FIRST, asked[0].answer),
         (SECOND, asked[1].answer),
     ]
-    logged = await engine.activity.searches(conversation="talk")
+    logged = await workspace_of(engine).feedback.searches(conversation="talk")
     assert [(one.query, one.conversation) for one in logged] == [(SECOND, "talk"), (FIRST, "talk")]
-    assert {one.action for one in await engine.audit(limit=2)} == {"ask"}
+    assert {one.action for one in await workspace_of(engine).audit.list(limit=2)} == {"ask"}
 
 
 @pytest.mark.req("R-DOM-37")
 async def test_a_short_question_is_searched_for_together_with_the_one_before(engine: Engine) -> None:
-    await engine.search("granite quarries of the north", conversation="talk")
-    found = await engine.search("wire saws", conversation="talk")
+    await workspace_of(engine).search(SearchQuery("granite quarries of the north", conversation="talk"))
+    found = await workspace_of(engine).search(SearchQuery("wire saws", conversation="talk"))
     assert (found.query, found.rewritten_query) == ("wire saws", "granite quarries of the north wire saws")
-    alone = await engine.search("wire saws")
+    alone = await workspace_of(engine).search("wire saws")
     assert alone.rewritten_query == "wire saws"
-    assert [one.question for one in await engine.activity.turns("talk")] == [
+    assert [one.question for one in await workspace_of(engine).conversations.turns("talk")] == [
         "granite quarries of the north",
         "wire saws",
     ]
@@ -95,12 +99,12 @@ async def test_an_llm_is_told_what_was_said_before(
 ) -> None:
     said = "The harbour opens at six in the morning."
     llm = FakeLLM([f"{said} [1]", "A berth in the harbour costs nine crowns. [1]", "NO ANSWER"])
-    monkeypatch.setattr("ragstone.wiring.build_llm", lambda _: llm)
+    monkeypatch.setattr("ragstone.engine.components.build_llm", lambda _: llm)
     async with open_engine(Settings(data_dir=data_dir)) as engine:
-        await engine.ingest_items(_items())
-        await engine.ask(FIRST, conversation="talk")
-        await engine.ask(SECOND, conversation="talk")
-        await engine.ask(SECOND)
+        await workspace_of(engine).documents.ingest_items(_items())
+        await workspace_of(engine).ask(Question(FIRST, conversation="talk"))
+        await workspace_of(engine).ask(Question(SECOND, conversation="talk"))
+        await workspace_of(engine).ask(SECOND)
     before, after, alone = (request[-1].content for request in llm.requests)
     assert f"Earlier question: {FIRST}\nEarlier answer: {said}" in after
     assert after.endswith("Question: What does the harbour cost?")
@@ -108,13 +112,13 @@ async def test_an_llm_is_told_what_was_said_before(
 
 
 async def test_conversations_are_apart(engine: Engine) -> None:
-    await engine.ingest_items(_items(), tenant="other")
-    await engine.ingest_items(_items(), kb="second")
-    await engine.ask(FIRST, conversation="talk")
-    assert await engine.activity.turns("another") == ()
-    assert await engine.activity.turns("talk", tenant="other") == ()
-    assert await engine.activity.turns("talk", kb="second") == ()
-    found = await engine.search("What does it cost?", conversation="talk", tenant="other")
+    await engine.workspace("other").documents.ingest_items(_items())
+    await workspace_of(engine).documents.ingest_items(_items(), kb="second")
+    await workspace_of(engine).ask(Question(FIRST, conversation="talk"))
+    assert await workspace_of(engine).conversations.turns("another") == ()
+    assert await engine.workspace("other").conversations.turns("talk") == ()
+    assert await workspace_of(engine).conversations.turns("talk", kb="second") == ()
+    found = await engine.workspace("other").search(SearchQuery("What does it cost?", conversation="talk"))
     assert found.rewritten_query == "What does it cost?"
 
 
@@ -122,18 +126,24 @@ async def test_conversations_are_apart(engine: Engine) -> None:
 async def test_what_was_said_goes_with_what_it_was_made_from(
     engine: Engine, data_dir: Path, way: str
 ) -> None:
-    await engine.ask(FIRST, conversation="talk")
-    (turn,) = await engine.activity.turns("talk")
+    await workspace_of(engine).ask(Question(FIRST, conversation="talk"))
+    (turn,) = await workspace_of(engine).conversations.turns("talk")
     assert "six in the morning" in turn.answer
-    harbour = next(one.id for one in await engine.documents() if one.external_id == "harbour")
+    harbour = next(
+        one.id for one in await workspace_of(engine).documents.list() if one.external_id == "harbour"
+    )
     assert harbour in turn.document_ids
     if way == "delete":
-        await engine.delete(harbour)
+        await workspace_of(engine).documents.delete(harbour)
     elif way == "kb":
-        await engine.delete_kb("default")
+        await workspace_of(engine).knowledge_bases.delete("default")
     else:
-        name = {"erase": harbour, "source": "test", "tenant": "default"}[way]
-        [receipt] = await engine.erase("document" if way == "erase" else way, name)  # type: ignore[arg-type]
+        if way == "tenant":
+            receipt = await engine.erase_tenant("default")
+        elif way == "source":
+            [receipt] = await workspace_of(engine).erase("source", "test")
+        else:
+            [receipt] = await workspace_of(engine).erase("document", harbour)
         assert receipt.complete
         assert receipt.removed["activity"]["rows"] > 0
     assert "six in the morning" not in _words(data_dir)
@@ -142,11 +152,11 @@ async def test_what_was_said_goes_with_what_it_was_made_from(
 
 
 async def test_documents_that_went_another_way_take_answers_along(engine: Engine, data_dir: Path) -> None:
-    await engine.ask(FIRST, conversation="talk")
-    for document in await engine.documents():
-        async with engine._parts.ledger.transaction("default") as tx:
+    await workspace_of(engine).ask(Question(FIRST, conversation="talk"))
+    for document in await workspace_of(engine).documents.list():
+        async with engine._components.ledger.transaction("default") as tx:
             await tx.delete(document.id)
-    (turn,) = await engine.activity.turns("talk")
+    (turn,) = await workspace_of(engine).conversations.turns("talk")
     assert (turn.question, turn.answer, turn.document_ids) == (FIRST, "", ())
     assert "six in the morning" not in _words(data_dir)
 
@@ -157,31 +167,34 @@ async def test_turns_are_bounded_and_do_not_stay_for_ever(
     monkeypatch.setattr(rows, "MOST_OF_ONE", 2)
     monkeypatch.setattr(rows, "MOST_TURNS", 3)
     for n in range(3):
-        await engine.search(f"granite number {n}", conversation="one")
+        await workspace_of(engine).search(SearchQuery(f"granite number {n}", conversation="one"))
     for n in range(2):
-        await engine.search(f"ferry number {n}", conversation="two")
-    assert [one.question for one in await engine.activity.turns("one")] == ["granite number 2"]
-    assert len(await engine.activity.turns("two")) == 2
+        await workspace_of(engine).search(SearchQuery(f"ferry number {n}", conversation="two"))
+    assert [one.question for one in await workspace_of(engine).conversations.turns("one")] == [
+        "granite number 2"
+    ]
+    assert len(await workspace_of(engine).conversations.turns("two")) == 2
     days = engine.settings.activity.days
     monkeypatch.setattr(conversations, "now", lambda: now() + timedelta(days=days + 1))
-    assert await engine.activity.turns("two") == ()
-    await engine.search("the newest", conversation="three")
+    assert await workspace_of(engine).conversations.turns("two") == ()
+    await workspace_of(engine).search(SearchQuery("the newest", conversation="three"))
     monkeypatch.undo()
-    assert await engine.activity.turns("two") == ()
+    assert await workspace_of(engine).conversations.turns("two") == ()
 
 
 async def test_a_conversation_can_be_forgotten(engine: Engine) -> None:
-    await engine.search("granite", conversation="talk")
-    assert await engine.activity.forget_conversation("talk") == 1
-    assert await engine.activity.forget_conversation("talk") == 0
-    assert await engine.activity.turns("talk") == ()
+    await workspace_of(engine).search(SearchQuery("granite", conversation="talk"))
+    assert await workspace_of(engine).conversations.forget("talk") == 1
+    assert await workspace_of(engine).conversations.forget("talk") == 0
+    assert await workspace_of(engine).conversations.turns("talk") == ()
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 201, "\x00"])
 async def test_names_that_a_conversation_cannot_have(engine: Engine, name: str) -> None:
-    for call in (engine.search, engine.ask):
-        with pytest.raises(InputError, match="a conversation cannot be called"):
-            await call("granite", conversation=name)
+    with pytest.raises(InputError, match="a conversation cannot be called"):
+        await workspace_of(engine).search(SearchQuery("granite", conversation=name))
+    with pytest.raises(InputError, match="a conversation cannot be called"):
+        await workspace_of(engine).ask(Question("granite", conversation=name))
 
 
 async def test_an_answer_is_given_also_where_it_cannot_be_remembered(
@@ -192,17 +205,19 @@ async def test_an_answer_is_given_also_where_it_cannot_be_remembered(
 
     monkeypatch.setattr(ConversationRepository, "add", full)
     told = "conversation: this turn is not remembered: disk is full"
-    answer = await engine.ask(FIRST, conversation="talk")
+    answer = await workspace_of(engine).ask(Question(FIRST, conversation="talk"))
     assert (answer.status, answer.degraded[-1]) == ("answered", told)
-    assert (await engine.search("granite", conversation="talk")).degraded[-1] == told
+    assert (await workspace_of(engine).search(SearchQuery("granite", conversation="talk"))).degraded[
+        -1
+    ] == told
 
 
 async def test_turns_are_kept_where_searches_are_not_logged(data_dir: Path, fake_model: FakeEmbedder) -> None:
     async with open_engine(Settings(data_dir=data_dir, activity={"searches": False})) as engine:
-        await engine.ingest_items(_items())
-        await engine.ask(FIRST, conversation="talk")
-        assert "nine crowns" in (await engine.ask(SECOND, conversation="talk")).answer
-        assert await engine.activity.searches() == []
+        await workspace_of(engine).documents.ingest_items(_items())
+        await workspace_of(engine).ask(Question(FIRST, conversation="talk"))
+        assert "nine crowns" in (await workspace_of(engine).ask(Question(SECOND, conversation="talk"))).answer
+        assert await workspace_of(engine).feedback.searches() == []
 
 
 async def test_a_cached_answer_is_not_given_to_another_conversation(
@@ -211,11 +226,11 @@ async def test_a_cached_answer_is_not_given_to_another_conversation(
     settings = Settings(data_dir=data_dir, cache={"answers": True})
     question = "What does a ticket or berth of it cost?"
     async with open_engine(settings) as engine:
-        await engine.ingest_items(_items())
+        await workspace_of(engine).documents.ingest_items(_items())
         told = {}
         for name, first in (("a", FIRST), ("b", "When does the ferry leave?")):
-            await engine.ask(first, conversation=name)
-            told[name] = (await engine.ask(question, conversation=name)).answer
+            await workspace_of(engine).ask(Question(first, conversation=name))
+            told[name] = (await workspace_of(engine).ask(Question(question, conversation=name))).answer
     assert told["a"] != told["b"]
 
 
@@ -233,6 +248,11 @@ async def test_each_follow_up_is_answered_by_its_own_words(data_dir: Path) -> No
         "And dogs?": "A dog travels free.",
     }
     async with open_engine(Settings(data_dir=data_dir)) as engine:
-        await engine.ingest_items([Item("test", "ferry", "ferry.md", text, media_type="text/markdown")])
-        told = {question: await engine.ask(question, conversation="talk") for question in asked}
+        await workspace_of(engine).documents.ingest_items(
+            [Item("test", "ferry", "ferry.md", text, media_type="text/markdown")]
+        )
+        told = {
+            question: await workspace_of(engine).ask(Question(question, conversation="talk"))
+            for question in asked
+        }
     assert {question: answer.sentences[0].text for question, answer in told.items()} == asked

@@ -90,7 +90,7 @@ def test_metadata_of_a_chunk_is_found_by_its_id(stone: Ragstone) -> None:
         assert stone.corpora.chunk(live.id) == book[live.id] == ChunkMetadata.of(live)
     assert stone.corpora.chunk("0" * 32) is None
     assert stone.corpora.chunk(next(iter(book)), "other") is None
-    assert stone.corpora.chunk(next(iter(book)), tenant="somebody") is None
+    assert stone.workspace("somebody").corpora.chunk(next(iter(book))) is None
 
 
 @pytest.mark.req("R-ING-25")
@@ -139,7 +139,7 @@ FAULTS = {
     "while it is stored": "ragstone.ingest.pipeline.store",
     "while the index is written": "ragstone.stores.lexical.bm25.save_index",
     "while the metadata is written": "ragstone.stores.corpus.files.save_metadata",
-    "while it is validated": "ragstone.corpora.builder.live_chunk_ids",
+    "while it is validated": "ragstone.stores.corpus.upkeep.live_chunk_ids",
     "while it is swapped in": "ragstone.stores.ledger.kb_names.present",
 }
 
@@ -176,7 +176,7 @@ def test_a_collection_that_lacks_something_is_not_swapped_in(
     stone.corpora.build(BUILD)
     ids = live_ids(stone)
     Path("data/corpus.txt").write_text(NEW)
-    upkeep = stone.engine.corpora._upkeep
+    upkeep = stone.engine._components.file_upkeep
     write = upkeep.write_aside
 
     async def lossy(tenant: str, kb: KnowledgeBase, pair: FilePair) -> list[ChunkMetadata]:
@@ -188,7 +188,7 @@ def test_a_collection_that_lacks_something_is_not_swapped_in(
             index.remove([int(index.packed().numbers[0])])
             save_index(index, pair.next_index, origin)
         else:
-            ledger: Any = stone.engine._parts.ledger
+            ledger: Any = stone.engine._components.ledger
             await ledger.write(tenant, lambda db, _: db.execute(ONE_VECTOR_LESS))
         return chunks
 
@@ -252,7 +252,7 @@ def test_a_collection_may_be_of_another_model_than_the_one_before(
 ) -> None:
     stone.corpora.build(BUILD)
     other = FakeEmbedder(name="other", dimension=32)
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: other)
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: other)
     result = stone.corpora.build(replace(AGAIN, embedding_model="other"))
     assert (result.embedding_model, result.embedding_dimension) == ("other", 32)
     assert len(texts(stone)) == 3

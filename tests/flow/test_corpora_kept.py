@@ -46,14 +46,14 @@ stone = corpus_kit.stone
 def test_a_tenant_has_its_own_corpora_and_files(stone: Ragstone) -> None:
     stone.corpora.build(BUILD)
     with pytest.raises(NotFoundError):
-        stone.corpora.build(replace(BUILD, corpus_path="corpus.txt"), tenant="acme")
+        stone.workspace("acme").corpora.build(replace(BUILD, corpus_path="corpus.txt"))
     for path in ("../../corpus.txt", str(Path("data/corpus.txt").absolute())):
         with pytest.raises(InputError, match="outside of the data root"):
-            stone.corpora.build(replace(BUILD, corpus_path=path), tenant="acme")
+            stone.workspace("acme").corpora.build(replace(BUILD, corpus_path=path))
     Path("data/corpora/acme").mkdir(parents=True)
     Path("data/corpora/acme/corpus.txt").write_text(NEW)
-    result = stone.corpora.build(BUILD, tenant="acme")
-    theirs = live_ids(stone, tenant="acme")
+    result = stone.workspace("acme").corpora.build(BUILD)
+    theirs = live_ids(stone.workspace("acme"))
     assert files(stone, Path(result.metadata_path).parent) == (theirs, theirs)
     assert files(stone)[1] == live_ids(stone)
     with pytest.raises(InputError, match="outside of the data root"):
@@ -85,7 +85,7 @@ def test_the_default_tenants_files_go_with_it(stone: Ragstone) -> None:
 def test_files_go_along_with_a_new_name(stone: Ragstone) -> None:
     stone.corpora.build(BUILD)
     ids = live_ids(stone)
-    assert stone.corpora.rename(NAME, "game").name == "game"
+    assert stone.rename_kb(NAME, "game").name == "game"
     assert (stone.corpora.health("game").bm25_index, stone.corpora.health("game").metadata) == ("loaded",) * 2
     assert live_ids(stone, "game") == ids
     assert not Path("data/indices/bm25_index.pkl").exists()
@@ -108,12 +108,12 @@ def test_a_build_whose_work_was_removed_replaces_nothing(
     stone.corpora.build(BUILD)
     ids = live_ids(stone)
 
-    async def removed(tenant: str, kb: KnowledgeBase, _: FilePair) -> None:
-        async with stone.engine._parts.ledger.transaction(tenant) as tx:
+    async def removed(_self: object, tenant: str, kb: KnowledgeBase, _: FilePair) -> None:
+        async with stone.engine._components.ledger.transaction(tenant) as tx:
             await tx.delete_kb(kb.name)
             await tx.open_kb(kb.name, draft=True)
 
-    monkeypatch.setattr(stone.engine.corpora, "_validate", removed)
+    monkeypatch.setattr("ragstone.engine.collections.Collections._validate", removed)
     with pytest.raises(StoreBusy, match="another build") as caught:
         stone.corpora.build(AGAIN)
     assert caught.value.retryable
@@ -156,7 +156,7 @@ def test_an_engine_starts_with_nothing_and_says_so(stone: Ragstone) -> None:
 def test_what_ragstone_keeps_in_the_data_folder_is_no_corpus(stone: Ragstone) -> None:
     stone.corpora.build(BUILD)
     stone.search("lantern", kb=NAME)
-    stone.intake.upload(b"Some text.", "a.txt", kb="up")
+    stone.upload(b"Some text.", "a.txt", kb="up")
     stone.activity.report()
     own = [path for path in Path("data").rglob("*") if path.is_file() and path != Path("data/corpus.txt")]
     assert len(own) > 5
@@ -184,7 +184,7 @@ def test_a_collection_in_postgresql(tmp_path: Path, fake_model: FakeEmbedder) ->
         assert files(stone) == (ids, ids)
         assert len(texts(stone)) == len(ids) == 3
         assert [kb.name for kb in stone.kbs()] == [NAME]
-        stone.corpora.rename(NAME, "game")
+        stone.rename_kb(NAME, "game")
         assert live_ids(stone, "game") == ids
 
 
@@ -203,12 +203,12 @@ def test_a_build_whose_work_was_removed_says_so(
 ) -> None:
     stone.corpora.build(BUILD)
     ids = live_ids(stone)
-    holder: Any = fake_model if moment == "embedding" else stone.engine.corpora._upkeep
+    holder: Any = fake_model if moment == "embedding" else stone.engine._components.file_upkeep
     name = "embed" if moment == "embedding" else "write_aside"
     original = getattr(holder, name)
 
     async def removed(*args: Any) -> Any:
-        ledger = stone.engine._parts.ledger
+        ledger = stone.engine._components.ledger
         for kb in await ledger.kbs("default"):
             if is_draft(kb.name):
                 async with ledger.transaction("default") as tx:
@@ -272,8 +272,8 @@ def test_only_builds_call_a_kb_like_their_drafts(stone: Ragstone) -> None:
     name = draft_prefix(NAME) + "01234567"
     for refused in (
         lambda: stone.ingest_items([Item("test", "x", "x", "Something.")], kb=name),
-        lambda: stone.intake.upload(b"Something.", "x.txt", kb=name),
-        lambda: stone.corpora.rename(NAME, name),
+        lambda: stone.upload(b"Something.", "x.txt", kb=name),
+        lambda: stone.rename_kb(NAME, name),
         lambda: stone.corpora.build(replace(BUILD, collection=name)),
     ):
         with pytest.raises(InputError, match="like a collection that is being built"):

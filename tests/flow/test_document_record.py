@@ -17,10 +17,12 @@ from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.documents import ChunkRecord
 from ragstone.core.errors import InputError, ModelError, NotFoundError, UnsupportedFormat
 from ragstone.core.jobs import Status
+from ragstone.core.queries import SearchQuery
 from ragstone.schemas.documents import ChunkRecordSchema, DocumentStatusSchema
 from ragstone.schemas.search import HitSchema
 from ragstone.settings.load import load_settings
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 STATUSES = {"pending", "processing", "completed", "failed"}
 GUIDE = (
@@ -38,7 +40,7 @@ async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engi
 
 
 async def work(engine: Engine) -> None:
-    await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
 
 
 def listed(folder: Path) -> list[Path]:
@@ -46,13 +48,13 @@ def listed(folder: Path) -> list[Path]:
 
 
 async def record(engine: Engine, document_id: str) -> dict[str, Any]:
-    return DocumentStatusSchema.of(await engine.intake.status(document_id)).as_json()
+    return DocumentStatusSchema.of(await workspace_of(engine).documents.status(document_id)).as_json()
 
 
 @pytest.mark.req("R-DOM-14", "R-DOM-16", "R-DOM-25", "R-ING-16")
 async def test_the_record_of_an_upload_from_pending_to_completed(engine: Engine) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
-    taken = await engine.intake.upload(
+    taken = await workspace_of(engine).documents.upload(
         GUIDE,
         "guide.md",
         title="The island",
@@ -77,18 +79,20 @@ async def test_the_record_of_an_upload_from_pending_to_completed(engine: Engine)
     await work(engine)
     done = await record(engine, taken.document_id)
     assert {name: done[name] for name in told} == told
-    chunks = await engine.chunks(taken.document_id)
+    chunks = await workspace_of(engine).documents.chunks(taken.document_id)
     assert (done["status"], done["chunk_count"]) == ("completed", len(chunks))
     assert done["total_tokens"] == sum(live.chunk.tokens for live in chunks) > 0
     assert done["processed_at"] >= done["uploaded_at"] == said["uploaded_at"]
-    document = await engine.document(taken.document_id)
+    document = await workspace_of(engine).documents.get(taken.document_id)
     assert document.metadata["tags"] == ["ferry", "fares"]
     assert document.created_at == taken.uploaded_at
 
 
 @pytest.mark.req("R-DOM-14")
 async def test_what_nobody_said_is_empty(engine: Engine) -> None:
-    taken = DocumentStatusSchema.of(await engine.intake.upload(b"Words.", "plain.txt")).as_json()
+    taken = DocumentStatusSchema.of(
+        await workspace_of(engine).documents.upload(b"Words.", "plain.txt")
+    ).as_json()
     assert {name: taken[name] for name in ("title", "description", "category", "tags")} == {
         "title": "",
         "description": "",
@@ -103,19 +107,19 @@ async def test_a_status_is_one_of_four_whatever_happens(engine: Engine, fake_mod
     embed = fake_model.embed
 
     async def watched(*given: Any, **options: Any) -> Any:
-        seen.add((await engine.intake.status(good.document_id)).status)
+        seen.add((await workspace_of(engine).documents.status(good.document_id)).status)
         return await embed(*given, **options)
 
     fake_model.embed = watched  # type: ignore[method-assign]
-    good = await engine.intake.upload(b"The ferry.", "good.txt")
-    bad = await engine.intake.upload(b"%PDF-1.7 cut", "cut.pdf")
-    stopped = await engine.intake.upload(b"Never mind.", "stopped.txt")
+    good = await workspace_of(engine).documents.upload(b"The ferry.", "good.txt")
+    bad = await workspace_of(engine).documents.upload(b"%PDF-1.7 cut", "cut.pdf")
+    stopped = await workspace_of(engine).documents.upload(b"Never mind.", "stopped.txt")
     assert stopped.job is not None
     seen.add(good.status)
-    await engine.intake.cancel(stopped.job.id)
+    await workspace_of(engine).jobs.cancel(stopped.job.id)
     await work(engine)
     assert seen == {"pending", "processing"}
-    ended = [await engine.intake.status(one.document_id) for one in (good, bad, stopped)]
+    ended = [await workspace_of(engine).documents.status(one.document_id) for one in (good, bad, stopped)]
     assert [(one.status, one.processing_error) for one in ended] == [
         ("completed", ""),
         ("failed", "cut.pdf is a damaged PDF"),
@@ -147,16 +151,18 @@ async def test_what_is_too_long_or_no_text_or_not_theirs_to_say_is_refused_befor
     engine: Engine, data_dir: Path, name: str, title: str, metadata: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(InputError, match=problem):
-        await engine.intake.upload(b"Words.", name, title=title, metadata=metadata)
-    assert await engine.intake.jobs() == []
+        await workspace_of(engine).documents.upload(b"Words.", name, title=title, metadata=metadata)
+    assert await workspace_of(engine).jobs.list() == []
     assert not (data_dir / "documents").exists()
 
 
 async def test_what_is_as_long_as_it_may_be_is_kept_whole(engine: Engine) -> None:
     name, title, category = "n" * 251 + ".txt", "t" * 255, "c" * 100
-    taken = await engine.intake.upload(b"Words.", name, title=title, metadata={"category": category})
+    taken = await workspace_of(engine).documents.upload(
+        b"Words.", name, title=title, metadata={"category": category}
+    )
     await work(engine)
-    done = await engine.intake.status(taken.document_id)
+    done = await workspace_of(engine).documents.status(taken.document_id)
     assert (done.filename, done.title, done.category) == (name, title, category)
     assert len(done.file_path) <= 500
 
@@ -165,35 +171,35 @@ async def test_what_is_as_long_as_it_may_be_is_kept_whole(engine: Engine) -> Non
 async def test_the_original_lies_under_tenant_and_document_and_not_under_its_own_name(
     engine: Engine, data_dir: Path
 ) -> None:
-    taken = await engine.intake.upload(GUIDE, "../../guide.md")
+    taken = await workspace_of(engine).documents.upload(GUIDE, "../../guide.md")
     tenant = await engine.tenants.get("default")
     assert tenant is not None
     place = Path(taken.file_path)
     assert place.parent == Path("documents", tenant.id, taken.document_id)
     assert (data_dir / place).read_bytes() == GUIDE
     await work(engine)
-    assert (await engine.intake.status(taken.document_id)).file_path == taken.file_path
+    assert (await workspace_of(engine).documents.status(taken.document_id)).file_path == taken.file_path
     assert "guide" not in {path.stem for path in listed(data_dir)}
 
 
 async def test_a_file_that_was_only_passed_through_has_no_path(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Notes on the harbour.")
-    ((queued,), _) = await engine.intake.queue(tmp_path / "notes.txt")
+    ((queued,), _) = await workspace_of(engine).documents.queue(tmp_path / "notes.txt")
     await work(engine)
-    done = await engine.intake.status(queued.document_id)
+    done = await workspace_of(engine).documents.status(queued.document_id)
     assert (done.filename, done.file_type, done.file_size, done.file_path) == ("notes.txt", "txt", 21, "")
 
 
 async def test_the_record_is_of_the_live_version_while_the_next_one_fails(engine: Engine) -> None:
-    live = await engine.intake.upload(
+    live = await workspace_of(engine).documents.upload(
         b"The tide is high.", "tide.txt", external_id="tide", metadata={"tags": ["old"]}
     )
     await work(engine)
-    await engine.intake.upload(
+    await workspace_of(engine).documents.upload(
         b"\x00\x01\x02\x03", "tide.txt", external_id="tide", metadata={"tags": ["new"]}
     )
     await work(engine)
-    done = await engine.intake.status(live.document_id)
+    done = await workspace_of(engine).documents.status(live.document_id)
     assert (done.status, done.file_size, done.tags) == ("completed", 17, ("old",))
     assert "tide.txt" in done.processing_error
     assert done.file_path == live.file_path
@@ -206,24 +212,27 @@ async def test_the_customer_service_profile_takes_three_kinds_of_files(
     profile = load_settings(overrides={"profile": "tulia"})
     settings = Settings(data_dir=data_dir, limits=profile.limits.model_dump())
     async with open_engine(settings) as engine:
-        types = {(await engine.intake.upload(b"x", f"a.{kind}")).file_type for kind in ("pdf", "TXT", "docx")}
+        types = {
+            (await workspace_of(engine).documents.upload(b"x", f"a.{kind}")).file_type
+            for kind in ("pdf", "TXT", "docx")
+        }
         for name in ("a.md", "a.zip", "a"):
             with pytest.raises(UnsupportedFormat, match="not allowed") as refused:
-                await engine.intake.upload(b"x", name)
+                await workspace_of(engine).documents.upload(b"x", name)
             assert refused.value.hint == "limits.upload_types allows: pdf, txt, docx"
     assert types == {"pdf", "txt", "docx"}
 
 
 async def uploaded(engine: Engine, **options: Any) -> list[ChunkRecord]:
-    taken = await engine.intake.upload(GUIDE, "guide.md", **options)
+    taken = await workspace_of(engine).documents.upload(GUIDE, "guide.md", **options)
     await work(engine)
-    return await engine.chunk_records(taken.document_id)
+    return await workspace_of(engine).documents.chunk_records(taken.document_id)
 
 
 @pytest.mark.req("R-DOM-18", "R-DOM-25", "R-DOM-34", "R-REL-08")
 async def test_the_record_of_a_chunk(engine: Engine, fake_model: FakeEmbedder) -> None:
     records = await uploaded(engine)
-    chunks = await engine.chunks(records[0].document_id)
+    chunks = await workspace_of(engine).documents.chunks(records[0].document_id)
     assert [one.chunk_index for one in records] == list(range(len(chunks))) != [0]
     shape = ChunkRecordSchema.of(records[1]).as_json()
     metadata = shape.pop("metadata")
@@ -241,33 +250,35 @@ async def test_the_record_of_a_chunk(engine: Engine, fake_model: FakeEmbedder) -
     }
     assert shape["created_at"] is not None
     assert metadata["source_type"] == "upload"
-    assert (await engine.intake.status(records[0].document_id)).embedding_model == "fake"
+    assert (await workspace_of(engine).documents.status(records[0].document_id)).embedding_model == "fake"
 
 
 @pytest.mark.req("R-DOM-34")
 async def test_a_chunk_without_a_vector_has_no_model(engine: Engine, fake_model: FakeEmbedder) -> None:
     fake_model.errors = [ModelError("the model fell over")]
-    await engine.ingest_items([Item("test", "a", "test/a", "The ferry.")])
-    (document,) = await engine.documents()
-    (one,) = await engine.chunk_records(document.id)
+    await workspace_of(engine).documents.ingest_items([Item("test", "a", "test/a", "The ferry.")])
+    (document,) = await workspace_of(engine).documents.list()
+    (one,) = await workspace_of(engine).documents.chunk_records(document.id)
     assert (document.embedded, one.embedding_model, one.embedding_id) == (False, "", "")
-    assert (await engine.intake.status(document.id)).embedding_model == ""
+    assert (await workspace_of(engine).documents.status(document.id)).embedding_model == ""
 
 
 @pytest.mark.req("R-DOM-34", "R-REL-08")
 async def test_a_document_that_was_moved_to_another_model_says_so(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda chosen: FakeEmbedder(name=chosen.model))
+    monkeypatch.setattr(
+        "ragstone.engine.components.build_embedder", lambda chosen: FakeEmbedder(name=chosen.model)
+    )
     async with open_engine(Settings(data_dir=data_dir, embedding={"model": "old"})) as engine:
         records = await uploaded(engine)
         assert {one.embedding_model for one in records} == {"old"}
-        await engine.reembed("new", force=True)
+        await workspace_of(engine).embeddings.reembed("new", force=True)
         document_id = records[0].document_id
-        assert [one.embedding_model for one in await engine.chunk_records(document_id)] == ["new"] * len(
-            records
-        )
-        assert (await engine.intake.status(document_id)).embedding_model == "new"
+        assert [
+            one.embedding_model for one in await workspace_of(engine).documents.chunk_records(document_id)
+        ] == ["new"] * len(records)
+        assert (await workspace_of(engine).documents.status(document_id)).embedding_model == "new"
 
 
 @pytest.mark.req("R-DOM-12", "R-DOM-32", "R-DOM-33")
@@ -280,9 +291,9 @@ async def test_the_metadata_of_a_chunk(engine: Engine) -> None:
         metadata={"author": "Ada", "date": "2026-01-31", "source_type": "web", "content_type": "guide"},
         media_type="text/markdown",
     )
-    await engine.ingest_items([item])
-    (document,) = await engine.documents()
-    records = await engine.chunk_records(document.id)
+    await workspace_of(engine).documents.ingest_items([item])
+    (document,) = await workspace_of(engine).documents.list()
+    records = await workspace_of(engine).documents.chunk_records(document.id)
     wanted = {
         "sourceFile": "guide.md",
         "chunkIndex": 1,
@@ -298,7 +309,7 @@ async def test_the_metadata_of_a_chunk(engine: Engine) -> None:
         "topic_shift_score": None,
     }
     assert {name: records[1].metadata[name] for name in wanted} == wanted
-    (hit,) = (await engine.search("The ferry leaves at nine.", k=1)).hits
+    (hit,) = (await workspace_of(engine).search(SearchQuery("The ferry leaves at nine.", k=1))).hits
     assert hit.chunk_id == records[1].id
     shown = HitSchema.of(hit).as_json()["metadata"]
     absent = {"topic_shift_score"}
@@ -329,10 +340,10 @@ async def test_the_place_of_a_chunk_in_a_hierarchy(data_dir: Path, fake_model: F
         )
     )
     async with open_engine(settings) as engine:
-        await engine.ingest_items([Item("test", "a", "test/a.md", text.encode())])
-        (document,) = await engine.documents()
-        records = await engine.chunk_records(document.id)
-        chunks = await engine.chunks(document.id)
+        await workspace_of(engine).documents.ingest_items([Item("test", "a", "test/a.md", text.encode())])
+        (document,) = await workspace_of(engine).documents.list()
+        records = await workspace_of(engine).documents.chunk_records(document.id)
+        chunks = await workspace_of(engine).documents.chunks(document.id)
     ids = {one.id for one in records}
     levels = {one.metadata["hierarchy_level"] for one in records}
     assert levels == {live.chunk.level for live in chunks}
@@ -370,25 +381,25 @@ async def test_a_changed_file_is_embedded_again_and_its_time_is_known(
     file.parent.mkdir()
     file.write_text("The ferry leaves at nine.")
     os.utime(file, (1_700_000_000, 1_700_000_000))
-    await engine.ingest(file.parent)
-    (first,) = await engine.documents()
+    await workspace_of(engine).documents.ingest(file.parent)
+    (first,) = await workspace_of(engine).documents.list()
     assert first.modified_at == datetime.fromtimestamp(1_700_000_000, UTC)
     fake_model.calls.clear()
-    await engine.ingest(file.parent)
+    await workspace_of(engine).documents.ingest(file.parent)
     assert fake_model.calls == []
     file.write_text("The ferry leaves at ten.")
     os.utime(file, (1_700_000_500, 1_700_000_500))
-    await engine.ingest(file.parent)
-    (second,) = await engine.documents()
+    await workspace_of(engine).documents.ingest(file.parent)
+    (second,) = await workspace_of(engine).documents.list()
     assert second.modified_at == datetime.fromtimestamp(1_700_000_500, UTC)
     assert [text for call in fake_model.calls for text in call] != []
 
 
 async def test_nobody_reads_the_record_or_the_chunks_of_another_tenant(engine: Engine) -> None:
-    taken = await engine.intake.upload(GUIDE, "guide.md", tenant="acme")
-    await engine.intake.upload(b"Other words.", "other.txt", tenant="rival")
+    taken = await engine.workspace("acme").documents.upload(GUIDE, "guide.md")
+    await engine.workspace("rival").documents.upload(b"Other words.", "other.txt")
     await work(engine)
     with pytest.raises(NotFoundError):
-        await engine.intake.status(taken.document_id, tenant="rival")
-    assert await engine.chunk_records(taken.document_id, tenant="rival") == []
-    assert len(await engine.chunk_records(taken.document_id, tenant="acme")) > 1
+        await engine.workspace("rival").documents.status(taken.document_id)
+    assert await engine.workspace("rival").documents.chunk_records(taken.document_id) == []
+    assert len(await engine.workspace("acme").documents.chunk_records(taken.document_id)) > 1

@@ -20,7 +20,7 @@ from ragstone.core.errors import NotFoundError, StoreBusy
 from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.types import KnowledgeBase, NewVersion
 from ragstone.core.vectors import Place
-from ragstone.erasure import Eraser
+from ragstone.engine.erasure import Eraser
 from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores import factory as opening
 from ragstone.stores.blobs import Blobs
@@ -338,10 +338,10 @@ def test_an_uploaded_document_leaves_no_byte_behind(tmp_path: Path, fake_model: 
         for number in range(50):
             words = CANARY if number == 20 else f"harbour{number}"
             content = f"# About {words}\n\nThe {words} was painted in 19{number}.\n".encode()
-            status = stone.intake.upload(content, f"{words}.md", metadata={"about": words})
+            status = stone.upload(content, f"{words}.md", metadata={"about": words})
             uploaded.append(status.document_id)
         chosen = uploaded[20]
-        stone.intake.work()
+        stone.work()
         stone.search(CANARY)
         assert stone.stats().documents == 50
         (receipt,) = stone.erase("document", chosen)

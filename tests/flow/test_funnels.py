@@ -10,10 +10,12 @@ import pytest
 
 from ragstone import Item, Settings, load_settings, open_engine
 from ragstone.core.errors import RemoteError, SettingsError
+from ragstone.core.queries import SearchQuery
 from ragstone.core.types import Mode, SearchResult
 from ragstone.settings.retrieval import RerankingSettings
 from ragstone.settings.tree import LLMSettings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker
+from ragstone.testing.workspaces import workspace_of
 
 NOTICES = [
     Item("notices", str(number), f"notices/{number}", f"Harbour notice {number}: the ferry is late.")
@@ -28,8 +30,10 @@ def profile(name: str, data_dir: Path) -> Settings:
 
 async def search(settings: Settings) -> SearchResult:
     async with open_engine(settings) as engine:
-        await engine.ingest_items(NOTICES)
-        return await engine.search("harbour notice about the ferry", mode="thorough")
+        await workspace_of(engine).documents.ingest_items(NOTICES)
+        return await workspace_of(engine).search(
+            SearchQuery("harbour notice about the ferry", mode="thorough")
+        )
 
 
 def left(result: SearchResult) -> dict[str, int]:
@@ -41,7 +45,7 @@ async def test_ghostwriter_fuses_100_and_100_reranks_50_and_returns_10(
     fake_model: FakeEmbedder, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = FakeReranker()
-    monkeypatch.setattr("ragstone.wiring.build_reranker", lambda _: judge)
+    monkeypatch.setattr("ragstone.engine.components.build_reranker", lambda _: judge)
     settings = profile("ghostwriter", data_dir)
     result = await search(settings)
     stages = left(result)
@@ -64,14 +68,16 @@ async def test_kosmos_takes_20_above_the_similarity_threshold(
     fake_model: FakeEmbedder, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = FakeReranker()
-    monkeypatch.setattr("ragstone.wiring.build_reranker", lambda _: judge)
+    monkeypatch.setattr("ragstone.engine.components.build_reranker", lambda _: judge)
     settings = profile("kosmos", data_dir)
     assert settings.retrieval.min_similarity == 0.5
     stages = left(await search(settings))
     assert (stages["dense"], stages["lexical"], stages["read_back"]) == (20, 20, 20)
     assert sum(len(passages) for _, passages in judge.calls) == 20
     async with open_engine(settings) as engine:
-        far = await engine.search("an unrelated question of somebody", mode="thorough")
+        far = await workspace_of(engine).search(
+            SearchQuery("an unrelated question of somebody", mode="thorough")
+        )
     assert left(far)["dense"] == 0
 
 
@@ -88,11 +94,11 @@ async def test_a_tenant_s_setting_falls_back_to_pure_vector_search(
     fake_model: FakeEmbedder, data_dir: Path
 ) -> None:
     async with open_engine(profile("takaro", data_dir)) as engine:
-        await engine.ingest_items(NOTICES)
+        await workspace_of(engine).documents.ingest_items(NOTICES)
         await engine.tenants.set_settings("default", {"retrieval.arms": "dense"})
-        pure = await engine.search("ferry")
+        pure = await workspace_of(engine).search("ferry")
         await engine.tenants.set_settings("default", {})
-        both = await engine.search("ferry")
+        both = await workspace_of(engine).search("ferry")
     assert ("lexical" in left(pure), "dense" in left(pure)) == (False, True)
     assert {"lexical", "dense"} <= left(both).keys()
 
@@ -127,9 +133,12 @@ async def test_takaro_keeps_the_fused_order_when_the_llm_fails_or_is_not_asked(
     llm = FakeLLM(["I liked passage 3 best", RemoteError("no answer")])
     monkeypatch.setattr("ragstone.models.build_llm", lambda _: llm)
     async with open_engine(profile("takaro", data_dir)) as engine:
-        await engine.ingest_items(NOTICES)
-        found = {mode: await engine.search("late ferry", mode=mode) for mode in get_args(Mode)}
-        again = await engine.search("late ferry", mode="thorough")
+        await workspace_of(engine).documents.ingest_items(NOTICES)
+        found = {
+            mode: await workspace_of(engine).search(SearchQuery("late ferry", mode=mode))
+            for mode in get_args(Mode)
+        }
+        again = await workspace_of(engine).search(SearchQuery("late ferry", mode="thorough"))
     orders = [[hit.chunk_id for hit in result.hits] for result in (*found.values(), again)]
     assert all(order == orders[0] for order in orders)
     assert len(orders[0]) == 5

@@ -10,8 +10,10 @@ import pytest
 from tests.doubles.web import WebDouble, html, xml
 
 from ragstone import Engine, Settings, open_engine
+from ragstone.core.queries import SearchQuery
 from ragstone.ingest.sources.secrets import SecretMask
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 SECRET = "canary-4711"
 FEED = """<rss version="2.0"><channel><item><title>Tides</title><guid>7</guid>
@@ -41,13 +43,13 @@ def token(monkeypatch: pytest.MonkeyPatch) -> None:
 async def add(engine: Engine, web: WebDouble) -> None:
     for kind, path in (("web", "page"), ("feeds", "feed")):
         address = web.url(f"/{path}?token=") + "${HARBOUR_TOKEN}"
-        await engine.intake.add_source(kind, path, {"urls": [address]})
+        await workspace_of(engine).sources.add(kind, path, {"urls": [address]})
 
 
 async def sync(engine: Engine) -> None:
     for name in ("page", "feed"):
-        await engine.intake.sync(name)
-    await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+        await workspace_of(engine).sources.sync(name)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
 
 
 def with_secret(folder: Path) -> list[Path]:
@@ -60,7 +62,7 @@ async def test_no_file_holds_a_secret_that_an_address_has_from_the_environment(
 ) -> None:
     await add(engine, web)
     await sync(engine)
-    page, feed = sorted(await engine.documents(), key=lambda one: one.uri, reverse=True)
+    page, feed = sorted(await workspace_of(engine).documents.list(), key=lambda one: one.uri, reverse=True)
     assert page.uri == page.metadata["url"] == web.url("/page?token=${HARBOUR_TOKEN}")
     assert feed.external_id == web.url("/feed?token=${HARBOUR_TOKEN}") + "#7"
     assert await asyncio.to_thread(with_secret, data_dir) == []
@@ -74,13 +76,13 @@ async def test_documents_with_a_secret_in_their_address_keep_their_ids_and_lose_
     with monkeypatch.context() as earlier:
         earlier.setattr(SecretMask, "learn", lambda *_: None)
         await sync(engine)
-    before = await engine.documents()
+    before = await workspace_of(engine).documents.list()
     assert all(SECRET in one.external_id and SECRET in str(one.metadata) for one in before)
     await sync(engine)
-    after = await engine.documents()
+    after = await workspace_of(engine).documents.list()
     assert {one.id for one in after} == {one.id for one in before}
     assert SECRET not in str(after)
-    hits = (await engine.search("lighthouses harbour tide", arms="lexical")).hits
+    hits = (await workspace_of(engine).search(SearchQuery("lighthouses harbour tide", arms="lexical"))).hits
     assert hits
     assert SECRET not in str(hits)
 
@@ -89,7 +91,7 @@ async def test_documents_with_a_secret_in_their_address_keep_their_ids_and_lose_
 async def test_who_only_names_a_page_cannot_have_the_environment_sent_there(
     engine: Engine, web: WebDouble
 ) -> None:
-    report = await engine.ingest_urls(web.url("/page?token=") + "${HARBOUR_TOKEN}")
+    report = await workspace_of(engine).documents.ingest_urls(web.url("/page?token=") + "${HARBOUR_TOKEN}")
     assert report.added == 0
     assert web.requests
     assert not [one for one in web.requests if SECRET in str(one)]

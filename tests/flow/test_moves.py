@@ -17,9 +17,11 @@ from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
+from ragstone.core.queries import Question, SearchQuery
 from ragstone.core.types import Candidate
 from ragstone.settings.tree import Adapter
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 from ragstone.transfer.compare.searches import Agreement, agree
 
 postgres_databases = postgres_server.postgres_databases
@@ -73,10 +75,10 @@ async def everything(engine: Engine) -> dict[str, Any]:
     """All documents with their text, and all chunks with their ids, text and metadata."""
     found: dict[str, Any] = {}
     after = ""
-    while page := await engine.documents(after=after, limit=1000):
+    while page := await workspace_of(engine).documents.list(after=after, limit=1000):
         for document in page:
-            chunks = await engine.chunks(document.id)
-            found[document.id] = (document, await engine.text(document.id), chunks)
+            chunks = await workspace_of(engine).documents.chunks(document.id)
+            found[document.id] = (document, await workspace_of(engine).documents.text(document.id), chunks)
         after = page[-1].id
     return found
 
@@ -89,7 +91,7 @@ async def answers(engine: Engine) -> Answers:
     return {
         question: [
             Candidate(hit.chunk_id, hit.scores["dense"])
-            for hit in (await engine.search(question, k=10, arms="dense")).hits
+            for hit in (await workspace_of(engine).search(SearchQuery(question, k=10, arms="dense"))).hits
         ]
         for question in questions
     }
@@ -97,18 +99,19 @@ async def answers(engine: Engine) -> Answers:
 
 async def remember(engine: Engine) -> tuple[Any, ...]:
     """Have something asked in a conversation, voted on and kept as a golden query."""
-    await engine.ask("what does the ferry keeper write", conversation="talk")
-    hit = (await engine.search("ferry keeper")).hits[0]
-    await engine.feedback("ferry keeper", [hit.chunk_id], "up", voter="ada")
-    await engine.activity.add_golden("ferry keeper", [hit.document_id])
+    await workspace_of(engine).ask(Question("what does the ferry keeper write", conversation="talk"))
+    hit = (await workspace_of(engine).search("ferry keeper")).hits[0]
+    await workspace_of(engine).feedback.vote("ferry keeper", [hit.chunk_id], "up", voter="ada")
+    await workspace_of(engine).feedback.add_golden("ferry keeper", [hit.document_id])
     return await activity(engine)
 
 
 async def activity(engine: Engine) -> tuple[Any, ...]:
     """What was asked and said; of the log, the first two searches."""
-    kept = engine.activity
+    kept = workspace_of(engine).feedback
     searches = [replace(one, tenant_id="") for one in (await kept.searches())[-2:]]
-    return await kept.turns("talk"), await kept.votes(), await kept.golden(), searches
+    turns = await workspace_of(engine).conversations.turns("talk")
+    return turns, await kept.votes(), await kept.golden(), searches
 
 
 def agreement(one: Answers, other: Answers) -> float:
@@ -124,7 +127,7 @@ async def moved(place: Settings, to: Adapter) -> tuple[dict[str, Any], Answers]:
     """What a store holds and answers before it is moved."""
     async with open_engine(place) as engine:
         held, answered = await everything(engine), await answers(engine)
-        report = await engine.moves.migrate(to)
+        report = await engine.migrate(to)
         assert report.is_equal, report
         assert report.tenants[0].chunks == sum(len(chunks) for _, _, chunks in held.values())
     return held, answered
@@ -139,8 +142,8 @@ async def test_chroma_qdrant_postgres_sqlite_and_nothing_is_lost_on_the_way(tmp_
     third = settings(tmp_path / "a", {"ledger": {"kind": "postgres", "dsn": dsn}})
     last = settings(tmp_path / "z", {})
     async with open_engine(first) as engine:
-        await engine.ingest_items(documents())
-        assert (await engine.stats()).chunks >= CHUNKS
+        await workspace_of(engine).documents.ingest_items(documents())
+        assert (await workspace_of(engine).knowledge_bases.stats()).chunks >= CHUNKS
         remembered = await remember(engine)
     on_chroma = await moved(first, Adapter(kind="qdrant"))
     on_qdrant = await moved(second, Adapter(kind="postgres", dsn=SecretStr(dsn)))
@@ -162,45 +165,49 @@ async def test_one_archive_serves_two_tenants_of_one_database(tmp_path: Path) ->
         Item("letters", "2", "letters/2", "Dogs travel for two crowns."),
     ]
     async with open_engine(settings(tmp_path / "a", {})) as here:
-        await here.ingest_items(letters)
-        await here.moves.export_archive(tmp_path / "x.zip")
+        await workspace_of(here).documents.ingest_items(letters)
+        await workspace_of(here).archive.export(tmp_path / "x.zip")
         held = await everything(here)
     database = {"ledger": {"kind": "postgres", "dsn": server(18).database(tmp_path)}}
     async with open_engine(settings(tmp_path / "b", database)) as there:
         for tenant in ("one", "two"):
-            assert (await there.moves.import_archive(tmp_path / "x.zip", tenant=tenant)).added == 2
-            assert (await there.moves.import_archive(tmp_path / "x.zip", tenant=tenant)).unchanged == 2
-            found = await there.documents(tenant=tenant)
+            assert (await there.workspace(tenant).archive.restore(tmp_path / "x.zip")).added == 2
+            assert (await there.workspace(tenant).archive.restore(tmp_path / "x.zip")).unchanged == 2
+            found = await there.workspace(tenant).documents.list()
             assert {one.id: one for one in found} == {identity: one[0] for identity, one in held.items()}
-        assert await there.delete(found[0].id, tenant="one")
-        assert len(await there.documents(tenant="one")) == 1
-        assert len(await there.documents(tenant="two")) == 2
-        assert (await there.search("ferry", tenant="two")).hits[0].text == "The ferry leaves at nine."
+        assert await there.workspace("one").documents.delete(found[0].id)
+        assert len(await there.workspace("one").documents.list()) == 1
+        assert len(await there.workspace("two").documents.list()) == 2
+        assert (await there.workspace("two").search("ferry")).hits[0].text == "The ferry leaves at nine."
 
 
 async def test_an_upload_comes_with_its_original_file(fake_model: FakeEmbedder, tmp_path: Path) -> None:
     async with open_engine(Settings(data_dir=tmp_path / "a")) as here:
-        status = await here.intake.upload(b"# Fares\n\nA dog travels for two crowns.", "fares.md")
-        await here.intake.worker().run(until_idle=True)
-        with_files = await here.moves.export_archive(tmp_path / "x.zip")
-        without = await here.moves.export_archive(tmp_path / "y.zip", files=False)
+        status = await workspace_of(here).documents.upload(
+            b"# Fares\n\nA dog travels for two crowns.", "fares.md"
+        )
+        await here.worker().run(until_idle=True)
+        with_files = await workspace_of(here).archive.export(tmp_path / "x.zip")
+        without = await workspace_of(here).archive.export(tmp_path / "y.zip", files=False)
         assert (with_files.files, without.files) == (1, 0)
-        assert (await here.moves.migrate(Adapter(kind="sqlite", path=tmp_path / "c"))).is_equal
+        assert (await here.migrate(Adapter(kind="sqlite", path=tmp_path / "c"))).is_equal
     for folder, archive, files in (("b", "x.zip", 1), ("d", "y.zip", 0), ("c", "", 1)):
         async with open_engine(Settings(data_dir=tmp_path / folder)) as there:
             if archive:
-                report = await there.moves.import_archive(tmp_path / archive)
+                report = await workspace_of(there).archive.restore(tmp_path / archive)
                 assert (report.added, report.files) == (1, files)
-            found = await there.intake.status(status.document_id)
+            found = await workspace_of(there).documents.status(status.document_id)
             assert found.status == "completed"
             assert (found.job is not None) == bool(files)
             kept = [
                 path.read_bytes() for path in (tmp_path / folder / "documents").rglob("*") if path.is_file()
             ]
             assert kept == [b"# Fares\n\nA dog travels for two crowns."][:files]
-            assert (await there.search("dog")).hits[0].document_id == status.document_id
+            assert (await workspace_of(there).search("dog")).hits[0].document_id == status.document_id
             assert (
-                await there.intake.upload(b"# Fares\n\nA dog travels for two crowns.", "fares.md")
+                await workspace_of(there).documents.upload(
+                    b"# Fares\n\nA dog travels for two crowns.", "fares.md"
+                )
             ).status == "completed"
 
 

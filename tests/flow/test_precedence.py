@@ -18,6 +18,7 @@ from ragstone.core.types import IngestReport
 from ragstone.ingest.diff import SourceDiff
 from ragstone.ingest.sources.files import listing
 from ragstone.stores.vectors.derived.index import DerivedIndex
+from ragstone.testing.workspaces import workspace_of
 
 postgres_databases = postgres_server.postgres_databases
 OVERTAKEN = ["overtaken"]
@@ -26,7 +27,7 @@ OVERTAKEN = ["overtaken"]
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> GatedEmbedder:
     fake = GatedEmbedder("nine")
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: fake)
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: fake)
     return fake
 
 
@@ -65,7 +66,7 @@ def gone(file: Path) -> None:
 
 async def held(engine: Engine, model: GatedEmbedder, *paths: Path) -> asyncio.Task[IngestReport]:
     """An ingest that has read what says nine, and has not stored it."""
-    running = asyncio.create_task(engine.ingest(*paths))
+    running = asyncio.create_task(workspace_of(engine).documents.ingest(*paths))
     await model.reached.wait()
     return running
 
@@ -76,7 +77,12 @@ async def ended(running: asyncio.Task[IngestReport], model: GatedEmbedder) -> li
 
 
 async def live_text(engine: Engine) -> list[str]:
-    return sorted([await engine.text(one.id) for one in await engine.documents()])
+    return sorted(
+        [
+            await workspace_of(engine).documents.text(one.id)
+            for one in await workspace_of(engine).documents.list()
+        ]
+    )
 
 
 @pytest.mark.req("R-ING-16")
@@ -86,16 +92,16 @@ async def test_who_read_a_file_first_does_not_store_over_who_read_it_last(
 ) -> None:
     if earlier:
         leaves(file, earlier)
-        await engine.ingest(file)
+        await workspace_of(engine).documents.ingest(file)
     leaves(file, "nine")
     first = await held(engine, model, file)
     leaves(file, "ten")
-    assert (await engine.ingest(file)).failed == ()
+    assert (await workspace_of(engine).documents.ingest(file)).failed == ()
     assert await ended(first, model) == OVERTAKEN
     assert await live_text(engine) == ["It leaves at ten."]
-    found = await engine.search("leaves")
+    found = await workspace_of(engine).search("leaves")
     assert [hit.text for hit in found.hits] == ["It leaves at ten."]
-    assert (await engine.ingest(file)).unchanged == 1
+    assert (await workspace_of(engine).documents.ingest(file)).unchanged == 1
 
 
 async def test_who_read_a_file_last_stores_over_who_read_it_first(
@@ -106,7 +112,7 @@ async def test_who_read_a_file_last_stores_over_who_read_it_first(
     leaves(file, "nine")
     later = await held(engine, model, file)
     assert isinstance(first, Item)
-    assert (await engine.ingest_items([first])).added == 1
+    assert (await workspace_of(engine).documents.ingest_items([first])).added == 1
     assert await ended(later, model) == []
     assert await live_text(engine) == ["It leaves at nine."]
 
@@ -116,7 +122,7 @@ async def test_what_was_staged_and_pushed_aside_by_an_earlier_reading_goes_live_
     engine: Engine, model: GatedEmbedder, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leaves(file, "eight")
-    await engine.ingest(file)
+    await workspace_of(engine).documents.ingest(file)
     leaves(file, "ten")
     (first,) = listing.read_files([file], 1 << 20)
     leaves(file, "eleven")
@@ -127,10 +133,10 @@ async def test_what_was_staged_and_pushed_aside_by_an_earlier_reading_goes_live_
         if not before:
             before.append(1)
             assert isinstance(first, Item)
-            await engine.ingest_items([first])
+            await workspace_of(engine).documents.ingest_items([first])
 
     monkeypatch.setattr(DerivedIndex, "prepare", meanwhile)
-    assert (await engine.ingest(file)).failed == ()
+    assert (await workspace_of(engine).documents.ingest(file)).failed == ()
     assert await live_text(engine) == ["It leaves at eleven."]
 
 
@@ -147,13 +153,13 @@ async def test_the_attachments_of_a_mail_that_was_read_first_do_not_come_back(
 
     file = file.with_suffix(".eml")
     file.write_bytes(mail("It leaves at eight.", "balloon"))
-    await engine.ingest(file)
+    await workspace_of(engine).documents.ingest(file)
     file.write_bytes(mail("It leaves at nine.", "zeppelin"))
     first = await held(engine, model, file)
     file.write_bytes(mail("It leaves at ten.", "glider"))
-    await engine.ingest(file)
+    await workspace_of(engine).documents.ingest(file)
     assert set(await ended(first, model)) == {"overtaken"}
-    names = sorted(Path(one.external_id).name for one in await engine.documents())
+    names = sorted(Path(one.external_id).name for one in await workspace_of(engine).documents.list())
     assert names == ["a.eml", "a.eml#1:glider.txt"]
 
 
@@ -162,7 +168,7 @@ async def test_a_folder_that_was_listed_first_removes_nothing_that_was_read_sinc
     engine: Engine, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leaves(file, "eight")
-    await engine.ingest(file.parent)
+    await workspace_of(engine).documents.ingest(file.parent)
     gone(file)
     end, go, reached = SourceDiff.remove_missing, asyncio.Event(), asyncio.Event()
 
@@ -173,10 +179,10 @@ async def test_a_folder_that_was_listed_first_removes_nothing_that_was_read_sinc
         await end(self)
 
     monkeypatch.setattr(SourceDiff, "remove_missing", slow)
-    first = asyncio.create_task(engine.ingest(file.parent))
+    first = asyncio.create_task(workspace_of(engine).documents.ingest(file.parent))
     await reached.wait()
     leaves(file, "ten")
-    await engine.ingest(file.parent)
+    await workspace_of(engine).documents.ingest(file.parent)
     go.set()
     assert (await first).removed == 0
     assert await live_text(engine) == ["It leaves at ten."]
@@ -203,15 +209,19 @@ async def test_what_is_queued_late_and_was_read_first_does_not_go_live(
 ) -> None:
     reached, go = late_queue
     leaves(file, "eight")
-    first = asyncio.create_task(engine.intake.queue(file))
+    first = asyncio.create_task(workspace_of(engine).documents.queue(file))
     await reached.wait()
     leaves(file, "ten")
-    await (engine.ingest(file) if how == "ingest" else engine.intake.queue(file))
+    await (
+        workspace_of(engine).documents.ingest(file)
+        if how == "ingest"
+        else workspace_of(engine).documents.queue(file)
+    )
     go.set()
     await first
-    await engine.intake.worker().run(until_idle=True)
+    await engine.worker().run(until_idle=True)
     assert await live_text(engine) == ["It leaves at ten."]
-    states = [(job.state, job.error_code) for job in await engine.intake.jobs()]
+    states = [(job.state, job.error_code) for job in await workspace_of(engine).jobs.list()]
     assert states == [("cancelled", "superseded") if how == "ingest" else ("completed", "")]
 
 
@@ -220,13 +230,13 @@ async def test_what_is_queued_and_was_read_last_is_not_superseded_by_who_read_fi
 ) -> None:
     reached, go = late_queue
     leaves(file, "eight")
-    first = asyncio.create_task(engine.ingest(file))
+    first = asyncio.create_task(workspace_of(engine).documents.ingest(file))
     await reached.wait()
     leaves(file, "ten")
-    await engine.intake.queue(file)
+    await workspace_of(engine).documents.queue(file)
     go.set()
     assert (await first).added == 1
-    await engine.intake.worker().run(until_idle=True)
+    await engine.worker().run(until_idle=True)
     assert await live_text(engine) == ["It leaves at ten."]
 
 
@@ -236,18 +246,20 @@ async def test_who_found_a_file_empty_first_does_not_remove_what_was_read_last(
 ) -> None:
     reached, go = late_queue
     empty(file)
-    reader = engine.ingest if how == "ingest" else engine.intake.queue
+    reader = (
+        workspace_of(engine).documents.ingest if how == "ingest" else workspace_of(engine).documents.queue
+    )
     first = asyncio.create_task(reader(file))
     await reached.wait()
     leaves(file, "ten")
-    await engine.ingest(file)
+    await workspace_of(engine).documents.ingest(file)
     go.set()
     said = await first
-    await engine.intake.worker().run(until_idle=True)
+    await engine.worker().run(until_idle=True)
     assert await live_text(engine) == ["It leaves at ten."]
     if isinstance(said, IngestReport):
         assert ([failure.code for failure in said.failed], said.removed) == (OVERTAKEN, 0)
-    assert {job.error_code for job in await engine.intake.jobs()} <= {"superseded"}
+    assert {job.error_code for job in await workspace_of(engine).jobs.list()} <= {"superseded"}
 
 
 @only_sqlite
@@ -257,17 +269,17 @@ async def test_who_found_a_file_empty_first_leaves_what_was_read_last_in_the_que
     reached, go = late_queue
     leaves(file, "eight")
     go.set()
-    await engine.ingest(file)
+    await workspace_of(engine).documents.ingest(file)
     go.clear()
     reached.clear()
     empty(file)
-    first = asyncio.create_task(engine.ingest(file))
+    first = asyncio.create_task(workspace_of(engine).documents.ingest(file))
     await reached.wait()
     leaves(file, "ten")
-    await engine.intake.queue(file)
+    await workspace_of(engine).documents.queue(file)
     go.set()
     assert [failure.code for failure in (await first).failed] == OVERTAKEN
-    await engine.intake.worker().run(until_idle=True)
+    await engine.worker().run(until_idle=True)
     assert await live_text(engine) == ["It leaves at ten."]
 
 
@@ -275,5 +287,5 @@ async def test_who_found_a_file_empty_first_leaves_what_was_read_last_in_the_que
 async def test_items_hold_in_the_order_in_which_they_are_given_not_made(engine: Engine) -> None:
     ten, twelve = (Item("notes", "a", "notes/a", f"It leaves at {hour}.") for hour in ("ten", "twelve"))
     for item in (twelve, ten):
-        assert (await engine.ingest_items([item])).failed == ()
+        assert (await workspace_of(engine).documents.ingest_items([item])).failed == ()
     assert await live_text(engine) == ["It leaves at ten."]

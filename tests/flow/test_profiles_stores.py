@@ -21,6 +21,7 @@ from ragstone.settings.tree import EmbeddingSettings, Settings
 from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.stores.vectors.partitions import place_of
 from ragstone.testing.fakes import FakeEmbedder, FakeReranker
+from ragstone.testing.workspaces import workspace_of
 
 postgres_databases = postgres_server.postgres_databases
 own_place, pages = command_line.own_place, command_line.pages
@@ -60,8 +61,8 @@ def models(monkeypatch: pytest.MonkeyPatch) -> list[EmbeddingSettings]:
     def reranker(settings: RerankingSettings) -> FakeReranker | None:
         return None if settings.kind == "none" else FakeReranker()
 
-    monkeypatch.setattr("ragstone.wiring.build_embedder", embedder)
-    monkeypatch.setattr("ragstone.wiring.build_reranker", reranker)
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", embedder)
+    monkeypatch.setattr("ragstone.engine.components.build_reranker", reranker)
     return asked
 
 
@@ -104,14 +105,14 @@ def ingested_and_found(cli: Cli, pages: Path, profile: str) -> dict[str, Any]:
 async def held(settings: Settings) -> tuple[str, int, int]:
     """The vector database's name, and how many vectors it holds of how many chunks."""
     async with open_engine(settings) as engine:
-        index = engine._parts.vectors
+        index = engine._components.stores.vectors
         assert isinstance(index, DerivedIndex)
-        tenant, (kb,) = await engine.tenants.get("default"), await engine.kbs()
+        tenant, (kb,) = await engine.tenants.get("default"), await workspace_of(engine).knowledge_bases.list()
         assert tenant is not None
         assert kb.space is not None
         # Not by a search, which would fill an index that is empty.
         count = await index.provider.count(place_of(tenant.id, kb.space))
-        return index.provider.name, count, (await engine.stats()).chunks
+        return index.provider.name, count, (await workspace_of(engine).knowledge_bases.stats()).chunks
 
 
 @pytest.mark.parametrize(

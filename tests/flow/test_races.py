@@ -22,12 +22,13 @@ from ragstone.ingest.sources.files.source import FilesSource
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.ledger import claims, jobs
 from ragstone.stores.ledger.transaction import SqlTransaction
+from ragstone.testing.workspaces import workspace_of
 
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> GatedEmbedder:
     fake = GatedEmbedder()
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: fake)
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: fake)
     return fake
 
 
@@ -48,22 +49,25 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def names(engine: Engine) -> list[str]:
-    return sorted(Path(one.external_id).name for one in await engine.documents(limit=1000))
+    return sorted(Path(one.external_id).name for one in await workspace_of(engine).documents.list(limit=1000))
 
 
 async def live_text(engine: Engine) -> list[str]:
-    return [await engine.text(one.id) for one in await engine.documents(limit=1000)]
+    return [
+        await workspace_of(engine).documents.text(one.id)
+        for one in await workspace_of(engine).documents.list(limit=1000)
+    ]
 
 
 async def worked(engine: Engine) -> None:
-    await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
 
 
 @pytest.mark.req("R-ING-08")
 async def test_a_run_that_saw_the_old_names_removes_nothing_that_another_has_moved(
     engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await engine.ingest(folder)
+    await workspace_of(engine).documents.ingest(folder)
     (folder / "a.txt").rename(folder / "b.txt")
     changed, first, go = SourceDiff.compare, asyncio.Event(), asyncio.Event()
 
@@ -74,9 +78,9 @@ async def test_a_run_that_saw_the_old_names_removes_nothing_that_another_has_mov
         return await changed(self, tasks)
 
     monkeypatch.setattr(SourceDiff, "compare", slow)
-    late = asyncio.create_task(engine.ingest(folder))
+    late = asyncio.create_task(workspace_of(engine).documents.ingest(folder))
     await first.wait()
-    assert (await engine.ingest(folder)).moved == 1
+    assert (await workspace_of(engine).documents.ingest(folder)).moved == 1
     go.set()
     assert (await late).removed == 0
     assert await names(engine) == ["b.txt"]
@@ -85,18 +89,18 @@ async def test_a_run_that_saw_the_old_names_removes_nothing_that_another_has_mov
 async def test_a_move_to_a_place_that_another_run_has_taken_fails_nobody(
     engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await engine.ingest(folder)
+    await workspace_of(engine).documents.ingest(folder)
     (folder / "a.txt").rename(folder / "b.txt")
     (folder / "new.txt").write_text("Something new.")
     moved = SourceDiff._match_move
 
     async def beaten(self: SourceDiff, task: Any) -> Any:
         if self._lost and task.item.external_id.endswith("b.txt"):
-            await engine.ingest(folder / "b.txt")
+            await workspace_of(engine).documents.ingest(folder / "b.txt")
         return await moved(self, task)
 
     monkeypatch.setattr(SourceDiff, "_match_move", beaten)
-    report = await engine.ingest(folder)
+    report = await workspace_of(engine).documents.ingest(folder)
     assert report.failed == ()
     assert await names(engine) == ["b.txt", "new.txt"]
 
@@ -104,12 +108,14 @@ async def test_a_move_to_a_place_that_another_run_has_taken_fails_nobody(
 async def test_what_goes_live_while_its_source_is_removed_is_kept_if_it_was_to_be(
     engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await engine.intake.add_source("files", "notes", {"path": str(folder)})
-    await engine.intake.sync("notes")
+    await workspace_of(engine).sources.add("files", "notes", {"path": str(folder)})
+    await workspace_of(engine).sources.sync("notes")
     activate, removing = SqlTransaction.activate_all, list[asyncio.Task[int]]()
 
     async def meanwhile(self: SqlTransaction, kb: Any, versions: Any) -> None:
-        removing.append(asyncio.create_task(engine.intake.remove_source("notes", keep_documents=True)))
+        removing.append(
+            asyncio.create_task(workspace_of(engine).sources.remove("notes", keep_documents=True))
+        )
         await asyncio.sleep(0.2)
         await activate(self, kb, versions)
 
@@ -122,7 +128,7 @@ async def test_what_goes_live_while_its_source_is_removed_is_kept_if_it_was_to_b
 @pytest.mark.req("R-ING-16")
 async def test_the_last_upload_wins_also_if_it_equals_what_is_live(engine: Engine) -> None:
     for text in ("Ten crowns.", "Twenty crowns.", "Ten crowns."):
-        await engine.intake.upload(text.encode(), "a.txt", external_id="a")
+        await workspace_of(engine).documents.upload(text.encode(), "a.txt", external_id="a")
         if not await live_text(engine):
             await worked(engine)
     await worked(engine)
@@ -135,15 +141,15 @@ async def test_what_was_queued_does_not_take_the_place_of_what_was_ingested_sinc
 ) -> None:
     file = tmp_path / "a.txt"
     file.write_text("Ten crowns.")
-    await engine.ingest(file)
+    await workspace_of(engine).documents.ingest(file)
     file.write_text("Twenty crowns.")
-    (queued,), _ = await engine.intake.queue(file)
+    (queued,), _ = await workspace_of(engine).documents.queue(file)
     file.write_text(last)
-    await engine.ingest(file)
+    await workspace_of(engine).documents.ingest(file)
     await worked(engine)
     assert await live_text(engine) == [last]
     assert queued.job is not None
-    assert (await engine.intake.job(queued.job.id)).error_code == "superseded"
+    assert (await workspace_of(engine).jobs.get(queued.job.id)).error_code == "superseded"
 
 
 async def test_a_job_that_was_cancelled_half_way_can_be_tried_again(
@@ -158,18 +164,18 @@ async def test_a_job_that_was_cancelled_half_way_can_be_tried_again(
     (folder / "m.eml").write_bytes(bytes(mail))
     (folder / "z.txt").write_text("Another file of the batch.")
     model.word = "zeppelin"
-    queued, _ = await engine.intake.queue(folder)
+    queued, _ = await workspace_of(engine).documents.queue(folder)
     (job,) = [one.job for one in queued if one.job and one.uri.endswith("m.eml")]
     working = asyncio.create_task(worked(engine))
     await model.reached.wait()
     while "m.eml" not in await names(engine):  # noqa: ASYNC110  (the ledger has no event to wait for)
         await asyncio.sleep(0.01)
-    assert await engine.intake.cancel(job.id)
+    assert await workspace_of(engine).jobs.cancel(job.id)
     model.open.set()
     await working
-    assert await engine.intake.retry(job.id)
+    assert await workspace_of(engine).jobs.retry(job.id)
     await worked(engine)
-    assert (await engine.intake.job(job.id)).state == "completed"
+    assert (await workspace_of(engine).jobs.get(job.id)).state == "completed"
     assert await names(engine) == ["m.eml", "m.eml#1:att.txt", "z.txt"]
 
 
@@ -186,9 +192,9 @@ async def test_nothing_is_left_of_an_upload_for_a_tenant_that_is_deleted_meanwhi
         return put(self, document_id, content)
 
     monkeypatch.setattr(Blobs, "put", slow)
-    upload = asyncio.create_task(engine.intake.upload(b"A canary.", "a.txt", tenant="acme"))
+    upload = asyncio.create_task(engine.workspace("acme").documents.upload(b"A canary.", "a.txt"))
     await asyncio.to_thread(reached.wait, 60)
-    await engine.erase("tenant", "acme")
+    await engine.erase_tenant("acme")
     go.set()
     with pytest.raises(NotFoundError):
         await upload
@@ -202,8 +208,8 @@ async def test_engines_of_one_process_may_make_their_databases_at_once(
 ) -> None:
     async def fresh(number: int) -> int:
         async with open_engine(Settings(data_dir=tmp_path / str(number))) as engine:
-            await engine.intake.upload(b"The ferry.", "a.txt")
-            return len(await engine.intake.jobs())
+            await workspace_of(engine).documents.upload(b"The ferry.", "a.txt")
+            return len(await workspace_of(engine).jobs.list())
 
     assert await asyncio.gather(*(fresh(number) for number in range(4))) == [1, 1, 1, 1]
 
@@ -213,8 +219,8 @@ async def test_a_worker_that_cannot_hand_back_its_jobs_stops_all_the_same(
     engine: Engine, model: GatedEmbedder, monkeypatch: pytest.MonkeyPatch, trouble: str
 ) -> None:
     model.word = "ferry"
-    await engine.intake.upload(b"The ferry.", "a.txt", tenant="acme")
-    working = asyncio.create_task(engine.intake.worker().run())
+    await engine.workspace("acme").documents.upload(b"The ferry.", "a.txt")
+    working = asyncio.create_task(engine.worker().run())
     await model.reached.wait()
     if trouble == "renamed":
         await engine.tenants.rename("acme", "zenith")
@@ -234,11 +240,11 @@ async def test_a_worker_stops_also_while_what_it_holds_is_cancelled(
 ) -> None:
     monkeypatch.setattr(held, "BEAT_SECONDS", 0.05)
     model.word = "ferry"
-    taken = await engine.intake.upload(b"The ferry.", "a.txt")
-    working = asyncio.create_task(engine.intake.worker().run())
+    taken = await workspace_of(engine).documents.upload(b"The ferry.", "a.txt")
+    working = asyncio.create_task(engine.worker().run())
     await model.reached.wait()
     assert taken.job is not None
-    await engine.intake.cancel(taken.job.id)
+    await workspace_of(engine).jobs.cancel(taken.job.id)
     await model.left.wait()  # the heartbeat has told
     working.cancel()
     done, _ = await asyncio.wait([working], timeout=30)
@@ -249,7 +255,7 @@ async def test_a_worker_stops_also_while_what_it_holds_is_cancelled(
 async def test_a_worker_that_is_stopped_while_it_claims_hands_back_what_it_gets(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken = await engine.intake.upload(b"The ferry.", "a.txt")
+    taken = await workspace_of(engine).documents.upload(b"The ferry.", "a.txt")
     reached, go, claim = threading.Event(), threading.Event(), claims.claim
 
     def slow(*args: Any, **options: Any) -> Any:
@@ -260,14 +266,14 @@ async def test_a_worker_that_is_stopped_while_it_claims_hands_back_what_it_gets(
         return found
 
     monkeypatch.setattr(claims, "claim", slow)
-    working = asyncio.create_task(engine.intake.worker().run())
+    working = asyncio.create_task(engine.worker().run())
     await asyncio.to_thread(reached.wait, 60)
     working.cancel()
     await asyncio.sleep(0.05)
     go.set()
     await asyncio.gather(working, return_exceptions=True)
     assert taken.job is not None
-    job = await engine.intake.job(taken.job.id)
+    job = await workspace_of(engine).jobs.get(taken.job.id)
     assert (job.state, job.attempts) == ("pending", 0)
 
 
@@ -285,7 +291,7 @@ async def test_an_upload_that_is_cancelled_while_room_is_made_for_it_leaves_the_
         return made
 
     monkeypatch.setattr(type(book), "reserve", slow)
-    upload = asyncio.create_task(engine.intake.upload(b"The ferry.", "a.txt"))
+    upload = asyncio.create_task(workspace_of(engine).documents.upload(b"The ferry.", "a.txt"))
     await reached.wait()
     upload.cancel()
     await asyncio.sleep(0)
@@ -301,8 +307,8 @@ async def test_one_tenants_slow_source_does_not_hold_up_anothers(
         folder = tmp_path / tenant
         folder.mkdir()
         (folder / "a.txt").write_text("The ferry leaves at nine.")
-        await engine.intake.add_source("files", "notes", {"path": str(folder)}, tenant=tenant)
-        await engine.intake.add_source("files", "more", {"path": str(folder)}, tenant=tenant)
+        await engine.workspace(tenant).sources.add("files", "notes", {"path": str(folder)})
+        await engine.workspace(tenant).sources.add("files", "more", {"path": str(folder)})
     fetch, stuck = FilesSource.fetch, asyncio.Event()
 
     async def slow(self: FilesSource, cursor: Any) -> AsyncIterator[Any]:
@@ -313,10 +319,10 @@ async def test_one_tenants_slow_source_does_not_hold_up_anothers(
 
     monkeypatch.setattr(FilesSource, "fetch", slow)
     for name in ("notes", "more"):
-        await engine.intake.sync(name, tenant="slow")
-    job = await engine.intake.sync("notes", tenant="quick")
-    working = asyncio.create_task(engine.intake.worker().run())
-    while (await engine.intake.job(job.id, tenant="quick")).state != "completed":  # noqa: ASYNC110  (as above)
+        await engine.workspace("slow").sources.sync(name)
+    job = await engine.workspace("quick").sources.sync("notes")
+    working = asyncio.create_task(engine.worker().run())
+    while (await engine.workspace("quick").jobs.get(job.id)).state != "completed":  # noqa: ASYNC110  (as above)
         await asyncio.sleep(0.05)
     stuck.set()
     working.cancel()
@@ -327,7 +333,7 @@ async def test_one_tenants_slow_source_does_not_hold_up_anothers(
 async def test_a_sync_that_is_asked_for_while_one_runs_sees_what_that_one_has_passed(
     engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await engine.intake.add_source("files", "notes", {"path": str(folder)})
+    await workspace_of(engine).sources.add("files", "notes", {"path": str(folder)})
     fetch, passed, go = FilesSource.fetch, asyncio.Event(), asyncio.Event()
 
     async def slow(self: FilesSource, cursor: Any) -> AsyncIterator[Any]:
@@ -337,15 +343,18 @@ async def test_a_sync_that_is_asked_for_while_one_runs_sees_what_that_one_has_pa
         await go.wait()
 
     monkeypatch.setattr(FilesSource, "fetch", slow)
-    first = await engine.intake.sync("notes")
+    first = await workspace_of(engine).sources.sync("notes")
     working = asyncio.create_task(worked(engine))
     await passed.wait()
     (folder / "b.txt").write_text("The ferry leaves at ten.")
-    asked = [(await engine.intake.sync("notes")).id for _ in range(3)]
+    asked = [(await workspace_of(engine).sources.sync("notes")).id for _ in range(3)]
     go.set()
     await working
     assert await names(engine) == ["a.txt", "b.txt"]
-    assert [job.id for job in await engine.intake.jobs() if job.kind == "sync"] == [asked[0], first.id]
+    assert [job.id for job in await workspace_of(engine).jobs.list() if job.kind == "sync"] == [
+        asked[0],
+        first.id,
+    ]
     assert len(set(asked)) == 1
 
 
@@ -355,14 +364,14 @@ async def test_the_jobs_of_a_tenant_that_is_deleted_end_quietly_with_it(
 ) -> None:
     monkeypatch.setattr(held, "BEAT_SECONDS", 0.05)
     model.word = "ferry"
-    await engine.intake.upload(b"The ferry.", "a.txt", tenant="acme")
-    await engine.intake.upload(b"The harbour.", "b.txt", tenant="zenith")
+    await engine.workspace("acme").documents.upload(b"The ferry.", "a.txt")
+    await engine.workspace("zenith").documents.upload(b"The harbour.", "b.txt")
     working = asyncio.create_task(worked(engine))
     await model.reached.wait()
-    await engine.erase("tenant", "acme")
+    await engine.erase_tenant("acme")
     await model.left.wait()  # the heartbeat has told
     await working
-    assert [job.state for job in await engine.intake.jobs(tenant="zenith")] == ["completed"]
+    assert [job.state for job in await engine.workspace("zenith").jobs.list()] == ["completed"]
     assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []
 
 
@@ -379,5 +388,5 @@ async def test_a_document_that_is_deleted_while_others_are_queued_holds_up_none_
         return queued
 
     monkeypatch.setattr(SqlTransaction, "enqueue", deleted)
-    queued, failed = await engine.intake.queue(folder)
+    queued, failed = await workspace_of(engine).documents.queue(folder)
     assert ([Path(one.uri).name for one in queued], failed) == (["b.txt"], [])

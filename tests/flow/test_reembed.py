@@ -18,10 +18,12 @@ import pytest
 
 from ragstone import Engine, Item, SearchResult, Settings, open_engine
 from ragstone.core.errors import ModelError, ModelMismatch
+from ragstone.core.queries import SearchQuery
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Vector
 from ragstone.settings.tree import EmbeddingSettings
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 CHUNKS = int(os.environ.get("RAGSTONE_REEMBED_CHUNKS", "200"))
 WORDS = [f"{a}{b}" for a in ("ka", "lo", "mi", "nu", "pe", "ri") for b in ("ban", "dor", "fel", "gim", "hux")]
@@ -51,7 +53,7 @@ def model(name: str) -> Quick:
 
 @pytest.fixture(autouse=True)
 def _models_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda chosen: model(chosen.model))
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda chosen: model(chosen.model))
 
 
 def settings_of(folder: Path, name: str = "old") -> Settings:
@@ -83,7 +85,7 @@ class Traffic:
         choose = random.Random(1)
         while not self.stop.is_set():
             query = " ".join(choose.choices(WORDS, k=3))
-            result = await self.engine.search(query, k=5, arms="dense")
+            result = await workspace_of(self.engine).search(SearchQuery(query, k=5, arms="dense"))
             assert result.degraded == ()
             assert len(result.hits) == 5
             fitting = [name for name in ("old", "new") if await fits(result, name)]
@@ -96,12 +98,12 @@ class Traffic:
         while not self.stop.is_set():
             name = choose.choice([*sorted(self.live)[:50], f"n{self.writes}", f"m{self.writes}"])
             if name in self.live and choose.random() < 0.3:
-                document = (await self.engine.documents(where={"external_id": name}))[0]
-                assert await self.engine.delete(document.id)
+                document = (await workspace_of(self.engine).documents.list(where={"external_id": name}))[0]
+                assert await workspace_of(self.engine).documents.delete(document.id)
                 del self.live[name]
             else:
                 revision = self.live.get(name, 0) + 1
-                report = await self.engine.ingest_items([item_of(name, revision)])
+                report = await workspace_of(self.engine).documents.ingest_items([item_of(name, revision)])
                 assert report.added + report.updated == 1
                 self.live[name] = revision
             self.writes += 1
@@ -118,10 +120,12 @@ async def fits(result: SearchResult, name: str) -> bool:
 async def test_searches_and_writes_go_on_while_a_kb_is_moved(data_dir: Path) -> None:
     live = {f"d{number}": 1 for number in range(CHUNKS)}
     async with open_engine(settings_of(data_dir)) as engine, open_engine(settings_of(data_dir)) as mover:
-        await engine.ingest_items([item_of(name, 1) for name in live])
+        await workspace_of(engine).documents.ingest_items([item_of(name, 1) for name in live])
         traffic = Traffic(engine, live)
         going = [asyncio.create_task(traffic.search()), asyncio.create_task(traffic.write())]
-        report = await mover.reembed("new", force=True)  # which of two fakes finds better is chance
+        report = await workspace_of(mover).embeddings.reembed(
+            "new", force=True
+        )  # which of two fakes finds better is chance
         assert report.outcome == "promoted"
         written = traffic.writes
         while traffic.writes < written + AFTER_THE_FLIP or traffic.models[-1] != "new":
@@ -132,19 +136,21 @@ async def test_searches_and_writes_go_on_while_a_kb_is_moved(data_dir: Path) -> 
         first = traffic.models.index("new")
         assert traffic.models == ["old"] * first + ["new"] * (len(traffic.models) - first)
         assert first > 0
-        await mover.reembed("new")
+        await workspace_of(mover).embeddings.reembed("new")
         await check_contents(engine, live)
 
 
 async def check_contents(engine: Engine, live: dict[str, int]) -> None:
     """Everything that was acknowledged is there, whole, and found by meaning."""
-    stats = await engine.stats()
+    stats = await workspace_of(engine).knowledge_bases.stats()
     assert (stats.documents, stats.unembedded, stats.model) == (len(live), 0, "new@1")
-    spaces = await engine.spaces()
+    spaces = await workspace_of(engine).embeddings.spaces()
     assert [(one.space.model, one.space.state) for one in spaces] == [("old@1", "retired"), ("new@1", "live")]
     assert spaces[1].vectors == spaces[1].chunks == len(live)
     for name, revision in sample(sorted(live.items())):
-        best = (await engine.search(text_of(name, revision), k=1, arms="dense")).hits[0]
+        best = (
+            await workspace_of(engine).search(SearchQuery(text_of(name, revision), k=1, arms="dense"))
+        ).hits[0]
         assert best.text == text_of(name, revision)
 
 
@@ -157,35 +163,39 @@ async def test_a_model_that_nobody_chose_for_the_kb_is_refused_with_the_command_
     data_dir: Path,
 ) -> None:
     async with open_engine(settings_of(data_dir)) as engine:
-        await engine.ingest_items([item_of("a", 1)])
+        await workspace_of(engine).documents.ingest_items([item_of("a", 1)])
     async with open_engine(settings_of(data_dir, "new")) as engine:
         with pytest.raises(ModelMismatch) as caught:
-            await engine.ingest_items([item_of("b", 1)])
+            await workspace_of(engine).documents.ingest_items([item_of("b", 1)])
         assert caught.value.remedy == Remedy(Action.REEMBED, model="new", kb="default", current_model="old")
-        assert (await engine.reembed()).outcome == "promoted"
-        assert (await engine.ingest_items([item_of("a", 1), item_of("b", 1)])).added == 1
+        assert (await workspace_of(engine).embeddings.reembed()).outcome == "promoted"
+        assert (
+            await workspace_of(engine).documents.ingest_items([item_of("a", 1), item_of("b", 1)])
+        ).added == 1
 
 
 @pytest.mark.req("R-TEN-17")
 async def test_a_tenant_whose_name_looks_like_a_version_is_left_alone(data_dir: Path) -> None:
     async with open_engine(settings_of(data_dir)) as engine:
         for tenant in ("acme", "acme_v2", "acme_old"):
-            await engine.ingest_items([item_of(tenant, 1)], tenant=tenant)
-        before = [await engine.spaces(tenant=tenant) for tenant in ("acme_v2", "acme_old")]
-        await engine.reembed("new", tenant="acme")
-        await engine.clean_spaces(tenant="acme", retired=True)
-        assert [await engine.spaces(tenant=tenant) for tenant in ("acme_v2", "acme_old")] == before
+            await engine.workspace(tenant).documents.ingest_items([item_of(tenant, 1)])
+        before = [await engine.workspace(tenant).embeddings.spaces() for tenant in ("acme_v2", "acme_old")]
+        await engine.workspace("acme").embeddings.reembed("new")
+        await engine.workspace("acme").embeddings.clean(retired=True)
+        assert [
+            await engine.workspace(tenant).embeddings.spaces() for tenant in ("acme_v2", "acme_old")
+        ] == before
         for tenant in ("acme", "acme_v2", "acme_old"):
-            hits = (await engine.search("says", tenant=tenant, k=10)).hits
+            hits = (await engine.workspace(tenant).search(SearchQuery("says", k=10))).hits
             assert [hit.text for hit in hits] == [text_of(tenant, 1)]
 
 
 async def test_a_worker_fills_what_was_stored_while_the_model_was_away(data_dir: Path) -> None:
     async with open_engine(settings_of(data_dir, "away")) as engine:
-        await engine.ingest_items([item_of("a", 1)])
+        await workspace_of(engine).documents.ingest_items([item_of("a", 1)])
         model("away").errors = [ModelError("the model fell over")]
-        await engine.ingest_items([item_of("b", 1)])
-        assert (await engine.stats()).unembedded == 1
-        await engine.intake._upkeep.maintain("default")
-        assert (await engine.stats()).unembedded == 0
-        assert len((await engine.search("says", arms="dense")).hits) == 2
+        await workspace_of(engine).documents.ingest_items([item_of("b", 1)])
+        assert (await workspace_of(engine).knowledge_bases.stats()).unembedded == 1
+        await engine._components.maintenance.maintain("default")
+        assert (await workspace_of(engine).knowledge_bases.stats()).unembedded == 0
+        assert len((await workspace_of(engine).search(SearchQuery("says", arms="dense"))).hits) == 2

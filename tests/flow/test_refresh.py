@@ -17,12 +17,14 @@ from ragstone.core import clock
 from ragstone.core.errors import ModelError, ModelUnavailable, SettingsError
 from ragstone.core.jobs import Job
 from ragstone.core.model_types import Embeddings
+from ragstone.core.queries import SearchQuery
 from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.types import Role
 from ragstone.ingest import backfill as fill
 from ragstone.settings.refresh import RefreshSettings
 from ragstone.settings.tree import EmbeddingSettings
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 LATER = timedelta(days=40)
 MONTHLY = RefreshSettings(every="monthly")
@@ -49,7 +51,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> dict[str, Changing]:
     """Models by name; one that is not there yet is made."""
     made: dict[str, Changing] = {}
     monkeypatch.setattr(
-        "ragstone.wiring.build_embedder",
+        "ragstone.engine.components.build_embedder",
         lambda chosen: made.setdefault(chosen.model, Changing(name=chosen.model)),
     )
     return made
@@ -58,7 +60,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> dict[str, Changing]:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks what is due, asks 40 days from now."""
-    monkeypatch.setattr("ragstone.refresh.triggers.now", lambda: clock.now() + LATER)
+    monkeypatch.setattr("ragstone.engine.embeddings.triggers.now", lambda: clock.now() + LATER)
 
 
 def settings_of(folder: Path, refresh: RefreshSettings, model: str = "old", **others: Any) -> Settings:
@@ -71,12 +73,12 @@ def items(*names: str) -> list[Item]:
 
 async def look(engine: Engine) -> None:
     """What a worker does once an hour, and then the jobs that came of it."""
-    await engine._parts.triggers().start_due("default")
-    await engine.intake.worker().run(until_idle=True)
+    await engine._components.triggers.start_due("default")
+    await engine.worker().run(until_idle=True)
 
 
 async def refreshes(engine: Engine) -> list[Job]:
-    return [job for job in await engine.intake.jobs() if job.kind == "reembed"]
+    return [job for job in await workspace_of(engine).jobs.list() if job.kind == "reembed"]
 
 
 def lose_vectors(folder: Path, some: int) -> None:
@@ -98,17 +100,17 @@ async def test_once_a_month_what_was_missed_is_embedded(
     data_dir: Path, models: dict[str, Changing], later: None
 ) -> None:
     async with open_engine(settings_of(data_dir, MONTHLY)) as engine:
-        await engine.ingest_items(items(*NAMES))
+        await workspace_of(engine).documents.ingest_items(items(*NAMES))
     lose_vectors(data_dir, 3)
     async with open_engine(settings_of(data_dir, MONTHLY)) as engine:
-        assert (await engine.spaces())[0].vectors == len(NAMES) - 3
+        assert (await workspace_of(engine).embeddings.spaces())[0].vectors == len(NAMES) - 3
         await look(engine)
         (job,) = await refreshes(engine)
         assert (job.state, job.kb, job.uri) == ("completed", "default", "reembed:default")
         (said,) = job.progress.remarks
         assert "(monthly); 3 missing vectors filled in; 0 of 8 sampled vectors differ" in said
-        assert [notice.message for notice in await engine.intake.notices()] == [said]
-        (space,) = await engine.spaces()
+        assert [notice.message for notice in await workspace_of(engine).jobs.notices()] == [said]
+        (space,) = await workspace_of(engine).embeddings.spaces()
         assert (space.vectors, space.space.generation) == (len(NAMES), 1)
 
 
@@ -118,14 +120,14 @@ async def test_a_month_has_one_turn_whoever_finds_it_due(
 ) -> None:
     wanted = settings_of(data_dir, MONTHLY)
     async with open_engine(wanted) as one, open_engine(wanted) as other:
-        await one.ingest_items(items("amber"))
-        await asyncio.gather(*(each._parts.triggers().start_due("default") for each in (one, other)))
+        await workspace_of(one).documents.ingest_items(items("amber"))
+        await asyncio.gather(*(each._components.triggers.start_due("default") for each in (one, other)))
         assert len(await refreshes(one)) == 1
-        await other.intake.worker().run(until_idle=True)
+        await other.worker().run(until_idle=True)
         # As if the first one had looked before the second was done.
         turn = (await refreshes(one))[0]
-        kb = (await one.kbs())[0]
-        triggers = one._parts.triggers()
+        kb = (await workspace_of(one).knowledge_bases.list())[0]
+        triggers = one._components.triggers
         again = await triggers._next_at("default", kb, None)
         assert again is not None
         assert turn.external_id == f"schedule {clock.canonical(again)}"
@@ -137,9 +139,9 @@ async def test_a_month_has_one_turn_whoever_finds_it_due(
 async def test_what_is_not_due_is_not_done(
     data_dir: Path, models: dict[str, Changing], every: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragstone.refresh.triggers.now", lambda: clock.now() + timedelta(seconds=1))
+    monkeypatch.setattr("ragstone.engine.embeddings.triggers.now", lambda: clock.now() + timedelta(seconds=1))
     async with open_engine(settings_of(data_dir, RefreshSettings(every=every))) as engine:
-        await engine.ingest_items(items("amber"))
+        await workspace_of(engine).documents.ingest_items(items("amber"))
         await look(engine)
         assert await refreshes(engine) == []
 
@@ -149,24 +151,24 @@ async def test_vectors_that_the_model_makes_otherwise_today_are_all_made_anew(
     data_dir: Path, models: dict[str, Changing], later: None
 ) -> None:
     async with open_engine(settings_of(data_dir, MONTHLY)) as engine:
-        await engine.ingest_items(items(*NAMES))
+        await workspace_of(engine).documents.ingest_items(items(*NAMES))
         models["old"].era = "changed behind its name"
         await look(engine)
         (job,) = await refreshes(engine)
         assert "8 of 8 sampled vectors differ" in job.progress.remarks[0]
         assert "8 vectors were made anew and old@1, generation 2 is live now" in job.progress.remarks[0]
-        before, after = await engine.spaces()
+        before, after = await workspace_of(engine).embeddings.spaces()
         assert (before.space.state, after.space.state, after.vectors) == ("retired", "live", len(NAMES))
-        assert (await engine.refresh()).outcome == "fresh"
+        assert (await workspace_of(engine).embeddings.refresh()).outcome == "fresh"
 
 
 async def test_a_refresh_of_what_is_fresh_costs_no_more_than_its_sample(
     data_dir: Path, models: dict[str, Changing]
 ) -> None:
     async with open_engine(settings_of(data_dir, RefreshSettings(sample=3))) as engine:
-        await engine.ingest_items(items(*NAMES))
+        await workspace_of(engine).documents.ingest_items(items(*NAMES))
         models["old"].documents()
-        report = await engine.refresh()
+        report = await workspace_of(engine).embeddings.refresh()
         assert (report.outcome, report.written, report.freshness.sampled) == ("fresh", 0, 3)
         assert models["old"].documents() == 3
 
@@ -177,14 +179,14 @@ async def test_a_refresh_that_lost_its_worker_goes_on_where_it_was(
 ) -> None:
     monkeypatch.setattr(fill, "BATCH", 2)
     async with open_engine(settings_of(data_dir, MONTHLY)) as engine:
-        await engine.ingest_items(items(*NAMES))
+        await workspace_of(engine).documents.ingest_items(items(*NAMES))
         models["old"].era = "changed"
-        await engine._parts.triggers().start_due("default")
-        queue = engine.intake._queue
+        await engine._components.triggers.start_due("default")
+        queue = engine._components.stores.queue
         (job,) = await queue.claim(
             "default", "dead", "reembed", lease_seconds=0, attempts=3, most=1, most_bytes=1
         )
-        refresher, embed = engine._parts.refresher(), models["old"].embed
+        refresher, embed = engine._components.refresher, models["old"].embed
         calls = 0
 
         async def dying(texts: Sequence[str], role: Role = "document") -> Embeddings:
@@ -198,15 +200,15 @@ async def test_a_refresh_that_lost_its_worker_goes_on_where_it_was(
         with pytest.raises(ModelError, match="gone"):
             await refresher.do("default", job, lambda _: None, 256, None)
         monkeypatch.setattr(models["old"], "embed", embed)
-        assert [(one.space.state, one.vectors) for one in await engine.spaces()] == [
+        assert [(one.space.state, one.vectors) for one in await workspace_of(engine).embeddings.spaces()] == [
             ("live", 8),
             ("building", 4),
         ]
-        await engine.intake.worker().run(until_idle=True)
+        await engine.worker().run(until_idle=True)
         (job,) = await refreshes(engine)
         assert (job.state, job.attempts) == ("completed", 2)
         assert "4 vectors were made anew" in job.progress.remarks[0]
-        assert [(one.space.state, one.vectors) for one in await engine.spaces()] == [
+        assert [(one.space.state, one.vectors) for one in await workspace_of(engine).embeddings.spaces()] == [
             ("retired", 8),
             ("live", 8),
         ]
@@ -218,7 +220,7 @@ async def test_settings_that_name_another_model_move_the_kb_once(
 ) -> None:
     on_model = RefreshSettings(when=("model",))
     async with open_engine(settings_of(data_dir, on_model)) as engine:
-        await engine.ingest_items(items(*NAMES))
+        await workspace_of(engine).documents.ingest_items(items(*NAMES))
         await look(engine)
         assert await refreshes(engine) == []
     async with open_engine(settings_of(data_dir, on_model, "new")) as engine:
@@ -226,27 +228,29 @@ async def test_settings_that_name_another_model_move_the_kb_once(
         (job,) = await refreshes(engine)
         assert job.state == "completed"
         assert job.progress.remarks[0].startswith("the settings name new@1 instead of old@1; 8 vectors")
-        assert [(one.space.model, one.space.state) for one in await engine.spaces()] == [
+        assert [
+            (one.space.model, one.space.state) for one in await workspace_of(engine).embeddings.spaces()
+        ] == [
             ("old@1", "retired"),
             ("new@1", "live"),
         ]
         # Who goes back means it, and a worker that still has the old settings does not go forth.
-        await engine.rollback_space()
-        await engine.clean_spaces(retired=True)
+        await workspace_of(engine).embeddings.rollback()
+        await workspace_of(engine).embeddings.clean(retired=True)
         await look(engine)
         assert len(await refreshes(engine)) == 1
-        assert (await engine.stats()).model == "old@1"
+        assert (await workspace_of(engine).knowledge_bases.stats()).model == "old@1"
 
 
 async def test_a_kb_that_somebody_moved_back_by_hand_stays_there(
     data_dir: Path, models: dict[str, Changing]
 ) -> None:
     async with open_engine(settings_of(data_dir, RefreshSettings(when=("model",)), "new")) as engine:
-        await engine.ingest_items(items(*NAMES))
-        await engine.reembed("old", force=True)
+        await workspace_of(engine).documents.ingest_items(items(*NAMES))
+        await workspace_of(engine).embeddings.reembed("old", force=True)
         await look(engine)
         assert await refreshes(engine) == []
-        assert (await engine.stats()).model == "old@1"
+        assert (await workspace_of(engine).knowledge_bases.stats()).model == "old@1"
 
 
 async def test_a_model_that_had_its_turn_does_not_stand_in_the_way_of_the_schedule(
@@ -254,7 +258,7 @@ async def test_a_model_that_had_its_turn_does_not_stand_in_the_way_of_the_schedu
 ) -> None:
     both = RefreshSettings(every="monthly", when=("model",))
     async with open_engine(settings_of(data_dir, both)) as engine:
-        await engine.ingest_items(items("amber"))
+        await workspace_of(engine).documents.ingest_items(items("amber"))
     async with open_engine(settings_of(data_dir, both, "new")) as engine:
         models["new"].errors = [ModelError("no such weights")]
         await look(engine)
@@ -267,7 +271,7 @@ async def test_a_model_that_is_not_here_ends_the_job_and_not_the_worker(
     data_dir: Path, models: dict[str, Changing], later: None
 ) -> None:
     async with open_engine(settings_of(data_dir, MONTHLY)) as engine:
-        await engine.ingest_items(items("amber"))
+        await workspace_of(engine).documents.ingest_items(items("amber"))
         models["old"].errors = [ModelUnavailable("old is not installed", hint="install it")]
         await look(engine)
         (job,) = await refreshes(engine)
@@ -277,22 +281,28 @@ async def test_a_model_that_is_not_here_ends_the_job_and_not_the_worker(
 @pytest.mark.req("R-EMB-25")
 async def test_changed_content_is_embedded_anew(data_dir: Path, models: dict[str, Changing]) -> None:
     async with open_engine(settings_of(data_dir, RefreshSettings())) as engine:
-        await engine.ingest_items(items("amber", "birch"))
+        await workspace_of(engine).documents.ingest_items(items("amber", "birch"))
         models["old"].documents()
         changed = Item("test", "amber", "test/amber", "Amber is resin that has turned to stone.")
-        assert (await engine.ingest_items([changed])).updated == 1
+        assert (await workspace_of(engine).documents.ingest_items([changed])).updated == 1
         assert models["old"].documents() == 1
-        best = (await engine.search("resin that has turned to stone", k=1, arms="dense")).hits[0]
+        best = (
+            await workspace_of(engine).search(
+                SearchQuery("resin that has turned to stone", k=1, arms="dense")
+            )
+        ).hits[0]
         assert best.text == changed.content
 
 
 async def find_too_little(engine: Engine, times: int) -> None:
     """What people want is there, and no search of theirs brings it."""
-    await engine.ingest_items(items(*NAMES))
-    wanted = (await engine.search("heath", k=1)).hits[0]
+    await workspace_of(engine).documents.ingest_items(items(*NAMES))
+    wanted = (await workspace_of(engine).search(SearchQuery("heath", k=1))).hits[0]
     for _ in range(times):
-        assert (await engine.search("the amber page", k=1)).hits[0].document_id != wanted.document_id
-    await engine.feedback("the amber page", [wanted.chunk_id], "up")
+        assert (await workspace_of(engine).search(SearchQuery("the amber page", k=1))).hits[
+            0
+        ].document_id != wanted.document_id
+    await workspace_of(engine).feedback.vote("the amber page", [wanted.chunk_id], "up")
 
 
 @pytest.mark.req("R-EMB-25")
@@ -309,7 +319,9 @@ async def test_low_quality_starts_a_refresh_where_that_is_wanted(
             "recall@10 is 0.00 (wanted > 0.8, alarming at 0.6) on 20 judged searches; 0 missing vectors"
         )
     for days, times in ((0, 1), (6, 1), (8, 2)):
-        monkeypatch.setattr("ragstone.refresh.triggers.now", lambda: clock.now() + timedelta(days=days))  # noqa: B023
+        monkeypatch.setattr(
+            "ragstone.engine.embeddings.triggers.now", lambda days=days: clock.now() + timedelta(days=days)
+        )
         async with open_engine(settings_of(data_dir, on_quality)) as engine:
             await look(engine)
             assert len(await refreshes(engine)) == times, "once a week is enough"
@@ -321,17 +333,17 @@ async def test_low_quality_is_told_once_where_nothing_else_is_wanted(
 ) -> None:
     for _ in range(2):
         async with open_engine(settings_of(data_dir, RefreshSettings())) as engine:
-            if not await engine.kbs():
+            if not await workspace_of(engine).knowledge_bases.list():
                 await find_too_little(engine, 20)
             await look(engine)
             assert await refreshes(engine) == []
-            (notice,) = await engine.intake.notices()
+            (notice,) = await workspace_of(engine).jobs.notices()
     assert (notice.kind, notice.uri, notice.job_id) == ("warning", "quality:default", "")
     assert "recall@10 is 0.00" in notice.message
     assert notice.message.endswith(advise("", Remedy(Action.IMPROVE_SEARCH, kb="default")))
     async with open_engine(settings_of(data_dir, RefreshSettings())) as engine:
-        await engine.delete_kb("default")
-        assert await engine.intake.notices() == []
+        await workspace_of(engine).knowledge_bases.delete("default")
+        assert await workspace_of(engine).jobs.notices() == []
 
 
 async def test_few_judged_searches_say_nothing(data_dir: Path, models: dict[str, Changing]) -> None:
@@ -339,7 +351,7 @@ async def test_few_judged_searches_say_nothing(data_dir: Path, models: dict[str,
         await find_too_little(engine, 19)
         await look(engine)
         assert await refreshes(engine) == []
-        assert await engine.intake.notices() == []
+        assert await workspace_of(engine).jobs.notices() == []
 
 
 async def test_a_scheduled_refresh_reads_the_sources_from_their_beginning(
@@ -349,40 +361,40 @@ async def test_a_scheduled_refresh_reads_the_sources_from_their_beginning(
     folder.mkdir()
     (folder / "amber.md").write_text("# Amber\n\nAmber floats.\n")
     async with open_engine(settings_of(data_dir, MONTHLY)) as engine:
-        await engine.intake.add_source("files", "pages", {"path": str(folder)})
-        await engine.intake.sync("pages")
-        await engine.intake.worker().run(until_idle=True)
+        await workspace_of(engine).sources.add("files", "pages", {"path": str(folder)})
+        await workspace_of(engine).sources.sync("pages")
+        await engine.worker().run(until_idle=True)
         (folder / "amber.md").write_text("# Amber\n\nAmber burns.\n")
         await look(engine)
         assert "1 sources are read from their beginning" in (await refreshes(engine))[0].progress.remarks[0]
-        assert "burns" in (await engine.search("amber", k=1)).hits[0].text
+        assert "burns" in (await workspace_of(engine).search(SearchQuery("amber", k=1))).hits[0].text
 
 
 async def test_another_tenants_kbs_are_left_alone(
     data_dir: Path, models: dict[str, Changing], later: None
 ) -> None:
     async with open_engine(settings_of(data_dir, MONTHLY)) as engine:
-        await engine.ingest_items(items("amber"))
-        await engine.ingest_items(items("amber"), tenant="acme")
-        await engine._parts.triggers().start_due("default")
-        await engine.intake.worker(only="default").run(until_idle=True)
+        await workspace_of(engine).documents.ingest_items(items("amber"))
+        await engine.workspace("acme").documents.ingest_items(items("amber"))
+        await engine._components.triggers.start_due("default")
+        await engine.worker(only="default").run(until_idle=True)
         assert [job.state for job in await refreshes(engine)] == ["completed"]
-        assert await engine.intake.jobs(tenant="acme") == []
-        assert (await engine.refresh_status(tenant="acme")).last is None
+        assert await engine.workspace("acme").jobs.list() == []
+        assert (await engine.workspace("acme").embeddings.status()).last is None
 
 
 async def test_the_status_says_when_it_was_and_will_be(
     data_dir: Path, models: dict[str, Changing], later: None
 ) -> None:
     async with open_engine(settings_of(data_dir, MONTHLY)) as engine:
-        await engine.ingest_items(items("amber"))
-        status = await engine.refresh_status()
+        await workspace_of(engine).documents.ingest_items(items("amber"))
+        status = await workspace_of(engine).embeddings.status()
         assert status.last is None
         assert status.next_at is not None
         assert (status.next_at.day, status.next_at.hour) == (1, 0)
         assert isinstance(status.next_at, datetime)
         await look(engine)
-        after = await engine.refresh_status()
+        after = await workspace_of(engine).embeddings.status()
         assert after.last is not None
         assert after.last.state == "completed"
 
@@ -392,7 +404,7 @@ async def test_a_schedule_that_cannot_be_read_is_said_before_anything_is_done(
 ) -> None:
     async with open_engine(settings_of(data_dir, RefreshSettings(every="mensual"))) as engine:
         with pytest.raises(SettingsError, match=r"setting 'embedding\.refresh\.every'.*mensual"):
-            engine.intake.worker()
+            engine.worker()
 
 
 @pytest.mark.req("R-EMB-25", "R-EMB-26")

@@ -15,7 +15,9 @@ from tests.doubles.web import json_reply
 
 from ragstone import Engine, Item, open_engine
 from ragstone.core.errors import StoreError
+from ragstone.core.queries import SearchQuery
 from ragstone.settings.load import known_keys, load_settings
+from ragstone.testing.workspaces import workspace_of
 
 FIRST = {"store": "canary-store-1", "web": "canary-web-1", "llm": "canary-llm-1"}
 SECOND = {"store": "canary-store-2", "web": "canary-web-2", "llm": "canary-llm-2"}
@@ -76,10 +78,10 @@ def services() -> Iterator[Services]:
 async def use_all(engine: Engine, name: str) -> None:
     """Store something in one service, and ask the other two."""
     text = f"The {name} ferry leaves the north pier at nine."
-    await engine.ingest_items([Item("test", name, f"test/{name}", text)])
-    assert (await engine.search(f"{name} ferry", arms="dense")).hits
-    assert (await engine.search(f"is the {name} ferry late today because of fog")).web
-    await engine.ask("When does the ferry leave the north pier?")
+    await workspace_of(engine).documents.ingest_items([Item("test", name, f"test/{name}", text)])
+    assert (await workspace_of(engine).search(SearchQuery(f"{name} ferry", arms="dense"))).hits
+    assert (await workspace_of(engine).search(f"is the {name} ferry late today because of fog")).web
+    await workspace_of(engine).ask("When does the ferry leave the north pier?")
 
 
 def check_nowhere(folder: Path, secrets: set[str]) -> None:
@@ -104,7 +106,7 @@ async def test_keys_of_services_come_from_the_environment_rest_nowhere_and_are_r
     async with open_engine(load_settings(environment=services.environment(data_dir, SECOND))) as engine:
         await use_all(engine, "late")
         assert services.keys_seen() == set(SECOND.values())
-        assert len((await engine.search("ferry", arms="dense")).hits) == 2
+        assert len((await workspace_of(engine).search(SearchQuery("ferry", arms="dense"))).hits) == 2
     check_nowhere(data_dir, {*FIRST.values(), *SECOND.values()})
 
 
@@ -129,5 +131,5 @@ async def test_a_key_that_is_refused_is_not_told(data_dir: Path, services: Servi
     settings = load_settings(environment=services.environment(data_dir, FIRST))
     async with open_engine(settings) as engine:
         with pytest.raises(StoreError, match="weaviate") as refused:
-            await engine.ingest_items([Item("test", "a", "a", "The ferry.")])
+            await workspace_of(engine).documents.ingest_items([Item("test", "a", "a", "The ferry.")])
     assert FIRST["store"] not in f"{refused.value!r} {refused.value.hint} {refused.value.__cause__!r}"

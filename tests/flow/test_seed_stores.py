@@ -19,8 +19,7 @@ from ragstone.core.jobs import NewJob, Priority
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Hit, KnowledgeBase
 from ragstone.core.vectors import Place, Point
-from ragstone.corpora.builder import CorpusBuilder
-from ragstone.gate import Gate
+from ragstone.engine.components import Components
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import PrepareOptions, Preparer
@@ -34,6 +33,7 @@ from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.lexical.bm25_file import DEFAULT_PATH
 from ragstone.testing.builders import MODEL, make_version, put
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 EAST, NORTH, BETWEEN = (np.array(row, np.float32) for row in ([1, 0], [0, 1], [0.8, 0.6]))
 
@@ -154,14 +154,14 @@ def stone(fake_model: FakeEmbedder) -> Ragstone:
 def test_upsert_search_and_delete_by_tenant(stone: Ragstone) -> None:
     with stone:
         for tenant, words in (("acme", "The ferry sails at noon."), ("globex", "The ferry is full.")):
-            stone.ingest_items([Item("test", "a", "a", words, metadata={"kind": tenant})], tenant=tenant)
-        (ours,) = stone.search("ferry", k=5, tenant="acme").hits
+            stone.workspace(tenant).ingest_items([Item("test", "a", "a", words, metadata={"kind": tenant})])
+        (ours,) = stone.workspace("acme").search("ferry", k=5).hits
         assert ours.text == "The ferry sails at noon."
-        assert stone.search("ferry", k=5, tenant="acme", where={"kind": "globex"}).hits == ()
-        assert stone.delete(ours.document_id, tenant="globex") is False
-        assert stone.delete(ours.document_id, tenant="acme") is True
-        assert stone.search("ferry", k=5, tenant="acme").hits == ()
-        assert len(stone.search("ferry", k=5, tenant="globex").hits) == 1
+        assert stone.workspace("acme").search("ferry", k=5, where={"kind": "globex"}).hits == ()
+        assert stone.workspace("globex").delete(ours.document_id) is False
+        assert stone.workspace("acme").delete(ours.document_id) is True
+        assert stone.workspace("acme").search("ferry", k=5).hits == ()
+        assert len(stone.workspace("globex").search("ferry", k=5).hits) == 1
         assert load_settings(overrides={"profile": "tulia"}, environment={}).retrieval.k == 5
 
 
@@ -177,7 +177,7 @@ def test_insert_get_all_rename_and_create_if_not_there(stone: Ragstone) -> None:
         assert before.keys() == {"ada", "bea"}
         stone.search("ferry", kb="boats")
         stone.feedback("ferry", [stone.chunks(before["ada"])[0].id], "used", kb="boats")
-        stone.corpora.rename("boats", "ships")
+        stone.rename_kb("boats", "ships")
         assert [(kb.id, kb.name) for kb in stone.kbs()] == [(made.id, "ships")]
         assert {one.external_id: one.id for one in stone.documents(kb="ships")} == before
         assert len(stone.search("ferry", k=5, kb="ships").hits) == 2
@@ -189,21 +189,21 @@ def test_insert_get_all_rename_and_create_if_not_there(stone: Ragstone) -> None:
         again = {one.external_id: one.id for one in stone.documents(kb="boats")}
         assert not set(again.values()) & set(before.values())
         with pytest.raises(CollectionExists):
-            stone.corpora.rename("boats", "ships")
+            stone.rename_kb("boats", "ships")
         with pytest.raises(NotFoundError):
-            stone.corpora.rename("boats", "fleet", tenant="somebody")
+            stone.workspace("somebody").rename_kb("boats", "fleet")
         with pytest.raises(InputError):
-            stone.corpora.rename("boats", "../fleet")
+            stone.rename_kb("boats", "../fleet")
 
 
 def test_an_upload_under_a_freed_name_is_another_document(stone: Ragstone) -> None:
     with stone:
-        first = stone.intake.upload(b"The ferry sails.", "a.txt", kb="boats").document_id
-        stone.intake.work()
-        stone.corpora.rename("boats", "ships")
-        second = stone.intake.upload(b"The ferry sails.", "a.txt", kb="boats").document_id
-        assert stone.intake.upload(b"The ferry sails.", "a.txt", kb="boats").document_id == second != first
-        stone.intake.work()
+        first = stone.upload(b"The ferry sails.", "a.txt", kb="boats").document_id
+        stone.work()
+        stone.rename_kb("boats", "ships")
+        second = stone.upload(b"The ferry sails.", "a.txt", kb="boats").document_id
+        assert stone.upload(b"The ferry sails.", "a.txt", kb="boats").document_id == second != first
+        stone.work()
         assert [one.id for one in stone.documents(kb="ships")] == [first]
         assert [one.id for one in stone.documents(kb="boats")] == [second]
 
@@ -231,18 +231,20 @@ def test_a_store_of_one_tenant_by_source_type(stone: Ragstone) -> None:
     ]
     with stone:
         assert stone.engine.settings.tenant == "default"
-        for tenant in (None, "acme"):
+        for tenant in ("default", "acme"):
             for kind in ("email", "paper"):
-                text = f"The ferry of {tenant or 'default'} in one {kind}."
+                text = f"The ferry of {tenant} in one {kind}."
                 item = Item("test", kind, kind, text, metadata={"source_type": kind})
-                assert stone.ingest_items([item], tenant=tenant).added == 1
-        names = [[one.name for one in stone.collections(tenant=tenant)] for tenant in (None, "acme")]
+                assert stone.workspace(tenant).ingest_items([item]).added == 1
+        names = [
+            [one.name for one in stone.workspace(tenant).collections()] for tenant in ("default", "acme")
+        ]
         assert names == [["emails_default", "papers_default"], ["emails_acme", "papers_acme"]]
-        found = stone.search("ferry", where={"source_type": "email"}, tenant="acme").hits
+        found = stone.workspace("acme").search("ferry", where={"source_type": "email"}).hits
         assert [hit.text for hit in found] == ["The ferry of acme in one email."]
         found = stone.search("ferry", where={"source_type": "paper"}).hits
         assert [hit.text for hit in found] == ["The ferry of default in one paper."]
-        assert len(stone.search("ferry", k=1, tenant="acme").hits) == 1
+        assert len(stone.workspace("acme").search("ferry", k=1).hits) == 1
         assert load_settings(overrides={"profile": "ghostwriter"}, environment={}).retrieval.k == 10
 
 
@@ -266,10 +268,10 @@ async def test_a_point_has_id_text_embedding_and_metadata(stone: Ragstone) -> No
     settings = Settings.model_validate({"data_dir": "chroma", "store": {"vectors": "chroma"}})
     async with ragstone.open_engine(settings) as engine:
         item = Item("test", "a", "a.txt", "The ferry sails at noon.", metadata={"colour": "red"})
-        await engine.ingest_items([item])
-        (document,) = await engine.documents()
-        (chunk,) = await engine.chunks(document.id)
-        mirror = engine._parts.vectors
+        await workspace_of(engine).documents.ingest_items([item])
+        (document,) = await workspace_of(engine).documents.list()
+        (chunk,) = await workspace_of(engine).documents.chunks(document.id)
+        mirror = engine._components.stores.vectors
         place = await _place_of(engine)
         (point,) = await mirror.provider.read(place, [chunk.id])  # type: ignore[attr-defined]
     assert point.chunk_id == chunk.id
@@ -279,10 +281,10 @@ async def test_a_point_has_id_text_embedding_and_metadata(stone: Ragstone) -> No
 
 
 async def _place_of(engine: Engine) -> Place:
-    kb = await engine._parts.ledger.kb("default", "default")
+    kb = await engine._components.ledger.kb("default", "default")
     assert kb is not None
     assert kb.space is not None
-    return Place(await engine._parts.gate.identity("default"), f"s{kb.space.id}", kb.space.dimension)
+    return Place(await engine._components.access.identity("default"), f"s{kb.space.id}", kb.space.dimension)
 
 
 @pytest.mark.req("R-STO-33")
@@ -311,26 +313,27 @@ class Saved(ResidentBm25Index):
 
 
 @pytest.mark.req("R-ING-28")
-async def test_a_build_works_with_the_parts_it_is_given(tmp_path: Path) -> None:
+async def test_a_build_works_with_the_parts_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = Settings(data_dir=tmp_path)
     (tmp_path / "corpus.txt").write_text("The ferry sails at noon. The harbour opens at six.")
-    stores = open_stores(settings)
-    gate = Gate(stores.tenants, settings, lambda _: {})
+    components = Components(settings)
+    stores = components.stores
     embedder = FakeEmbedder(name="given", dimension=16)
     chunker = build_chunker(ChunkingSettings(strategy="sentence", size=8, overlap=0), WordTokenizer())
     files = CorpusFiles(Settings(data_dir=tmp_path / "elsewhere"))
     bm25 = Saved(stores.ledger, Residents(16))
 
-    class Pipelines:
-        @asynccontextmanager
-        async def opened(self, tenant: str, request: BuildRequest) -> AsyncIterator[IngestPipeline]:
-            way = PrepareOptions(lambda kind: chunker, embedder.model.id, 100)
-            verifier = Verifier(stores.ledger, stores.vectors, stores.lexical)
-            yield IngestPipeline(stores.ledger, Preparer(parsed, way), embedder, verifier, settings.limits)
+    @asynccontextmanager
+    async def opened(*_: object) -> AsyncIterator[IngestPipeline]:
+        way = PrepareOptions(lambda kind: chunker, embedder.model.id, 100)
+        verifier = Verifier(stores.ledger, stores.vectors, stores.lexical)
+        yield IngestPipeline(stores.ledger, Preparer(parsed, way), embedder, verifier, settings.limits)
 
-    upkeep = FileUpkeep(stores.ledger, files, bm25)
-    builder = CorpusBuilder(settings, stores, Pipelines(), upkeep, gate, lambda: pytest.fail("not needed"))  # type: ignore[arg-type]
-    result = await builder.build(BuildRequest("corpus.txt"))
+    monkeypatch.setattr("ragstone.engine.corpus.open_build_pipeline", opened)
+    components.file_upkeep = FileUpkeep(stores.ledger, files, bm25)
+    result = await Engine(components).workspace("default").collections.build(BuildRequest("corpus.txt"))
     assert [texts for texts, _ in embedder.calls] == [
         ("The ferry sails at noon.", "The harbour opens at six.")
     ]
@@ -338,4 +341,4 @@ async def test_a_build_works_with_the_parts_it_is_given(tmp_path: Path) -> None:
     assert bm25.paths == ["bm25_index.pkl.next"]
     assert Path(result.metadata_path) == tmp_path / "elsewhere" / "indices" / "chunks.json"
     assert len(load_metadata(Path(result.metadata_path))) == 2
-    await stores.close()
+    await components.close()

@@ -14,9 +14,11 @@ import pytest
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.answers import AnswerReady
 from ragstone.core.errors import InputError, SettingsError, TenantSuspended
+from ragstone.core.queries import Question, SearchQuery
 from ragstone.schemas.search import SearchSchema
 from ragstone.settings.load import load_settings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
+from ragstone.testing.workspaces import workspace_of
 
 GUIDE = Item(
     "files",
@@ -58,13 +60,13 @@ async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engi
         shop.execute("INSERT INTO products VALUES (1, 'default', 'Oriental Spice', 42)")
         shop.commit()
     async with open_engine(settings(data_dir)) as opened:
-        await opened.ingest_items([GUIDE])
+        await workspace_of(opened).documents.ingest_items([GUIDE])
         yield opened
 
 
 @pytest.mark.req("R-QRY-15")
 async def test_a_price_is_read_from_the_database_and_cited(engine: Engine) -> None:
-    found = await engine.search(PRICE)
+    found = await workspace_of(engine).search(PRICE)
     assert [hit.text for hit in found.records] == ["The price of Oriental Spice is 42 USD."]
     assert SearchSchema.of(found).as_json()["analysis"] == {
         "type": "product",
@@ -75,11 +77,11 @@ async def test_a_price_is_read_from_the_database_and_cited(engine: Engine) -> No
         "reason": "",
     }
     assert SearchSchema.of(found).as_json()["records"][0]["uri"] == "database:shop/products#1"
-    answer = await engine.ask(PRICE)
+    answer = await workspace_of(engine).ask(PRICE)
     assert answer.status == "answered"
     assert "database:shop/products#1" in {citation.uri for citation in answer.citations}
-    await engine.ingest_items([GUIDE], tenant="globex")
-    assert (await engine.search(PRICE, tenant="globex")).records == ()
+    await engine.workspace("globex").documents.ingest_items([GUIDE])
+    assert (await engine.workspace("globex").search(PRICE)).records == ()
 
 
 @pytest.mark.req("R-REL-02")
@@ -87,51 +89,51 @@ async def test_without_its_database_the_documents_answer(
     engine: Engine, data_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (data_dir.parent / "shop.db").unlink()
-    found = await engine.search(PRICE)
+    found = await workspace_of(engine).search(PRICE)
     assert [hit.title for hit in found.hits] == ["Guide"]
     assert found.records == ()
     assert [note.partition(":")[0] for note in found.degraded] == ["database"]
     assert [one for one in caplog.messages if one.startswith("Database unavailable: ")] != []
-    assert (await engine.ask("Is Oriental Spice a perfume with oud?")).status == "answered"
+    assert (await workspace_of(engine).ask("Is Oriental Spice a perfume with oud?")).status == "answered"
 
 
 @pytest.mark.req("R-QRY-15")
 async def test_a_tenant_has_words_of_its_own(engine: Engine) -> None:
-    await engine.ingest_items([GUIDE], tenant="acme")
+    await engine.workspace("acme").documents.ingest_items([GUIDE])
     asked = "tell me about the gift box of the shop"
-    before = await engine.search(asked, tenant="acme")
+    before = await engine.workspace("acme").search(asked)
     own = {"retrieval.vocabulary": {"product": ["gift box"]}}
     await engine.tenants.set_settings("acme", own)
-    after = await engine.search(asked, tenant="acme")
+    after = await engine.workspace("acme").search(asked)
     assert [one.analysis.type for one in (before, after) if one.analysis] == ["general", "product"]
     await engine.tenants.suspend("acme")
     with pytest.raises(TenantSuspended):
-        await engine.search(PRICE, tenant="acme")
+        await engine.workspace("acme").search(PRICE)
 
 
 @pytest.mark.req("R-QRY-15")
 async def test_explain_shows_what_the_query_was_taken_for(engine: Engine) -> None:
-    (document,) = await engine.documents()
-    told = await engine.explain(PRICE, document.id)
+    (document,) = await workspace_of(engine).documents.list()
+    told = await workspace_of(engine).explain(PRICE, document.id)
     assert told.found
     assert (told.stages[0]["stage"], told.stages[0]["type"]) == ("analyse", "product")
     await engine.tenants.set_settings("default", {"retrieval.routing": "off"})
-    assert (await engine.explain(PRICE, document.id)).stages[0]["stage"] != "analyse"
+    assert (await workspace_of(engine).explain(PRICE, document.id)).stages[0]["stage"] != "analyse"
 
 
 @pytest.mark.req("R-QRY-16")
 async def test_compressed_passages_still_prove(data_dir: Path, fake_model: FakeEmbedder) -> None:
     async with open_engine(settings(data_dir, retrieval={"compress": "words"}, records={})) as engine:
-        await engine.ingest_items([GUIDE])
-        (document,) = await engine.documents()
-        text = await engine.text(document.id)
-        found = await engine.search("When does the shop open?")
+        await workspace_of(engine).documents.ingest_items([GUIDE])
+        (document,) = await workspace_of(engine).documents.list()
+        text = await workspace_of(engine).documents.text(document.id)
+        found = await workspace_of(engine).search("When does the shop open?")
         assert [hit.text for hit in found.hits] == ["The shop opens at nine."]
         assert [text[hit.start : hit.end] for hit in found.hits] == ["The shop opens at nine."]
-        answer = await engine.ask("When does the shop open?")
+        answer = await workspace_of(engine).ask("When does the shop open?")
         (citation,) = answer.citations
         assert text[citation.start : citation.end] == citation.quote == "The shop opens at nine."
-        report = await engine.check_receipt(await engine.receipt(answer))
+        report = await workspace_of(engine).receipts.check(await workspace_of(engine).receipts.make(answer))
         assert report.holds
 
 
@@ -139,7 +141,7 @@ async def test_compressed_passages_still_prove(data_dir: Path, fake_model: FakeE
 def sure(monkeypatch: pytest.MonkeyPatch) -> FakeLLM:
     said = {"confidence": 0.99, "answer": "Water boils at 100 °C."}
     llm = FakeLLM([json.dumps(said)] * 2)
-    monkeypatch.setattr("ragstone.wiring.build_llm", lambda _: llm)
+    monkeypatch.setattr("ragstone.engine.components.build_llm", lambda _: llm)
     return llm
 
 
@@ -149,18 +151,20 @@ async def test_nothing_is_looked_up_for_what_an_llm_is_sure_of(
 ) -> None:
     confident = load_settings(overrides={"profile": "ghostwriter"}, environment={}).answer.confident
     async with open_engine(settings(data_dir, answer={"confident": confident})) as engine:
-        await engine.ingest_items([GUIDE])
+        await workspace_of(engine).documents.ingest_items([GUIDE])
         asked = len(fake_model.calls)
-        answer = await engine.ask("When does water boil?")
-        events = [event async for event in engine.stream("When does water boil?")]
+        answer = await workspace_of(engine).ask("When does water boil?")
+        events = [event async for event in workspace_of(engine).stream("When does water boil?")]
         assert (answer.status, answer.citations) == ("without_sources", ())
         assert isinstance(events[-1], AnswerReady)
         assert events[-1].answer == answer
         assert len(fake_model.calls) == asked, "no query was embedded"
         with pytest.raises(InputError):
-            await engine.receipt(answer)
+            await workspace_of(engine).receipts.make(answer)
         # Who names the documents to look at wants them looked at; the fake has no further reply, so it is quoted.
-        looked_up = await engine.ask("Is Oriental Spice a perfume with oud?", where={"source": "files"})
+        looked_up = await workspace_of(engine).ask(
+            Question("Is Oriental Spice a perfume with oud?", where={"source": "files"})
+        )
         assert looked_up.status == "answered"
         assert looked_up.citations[0].uri == "guide.md"
 
@@ -169,8 +173,8 @@ async def test_without_the_setting_an_llm_is_never_asked_that(
     data_dir: Path, fake_model: FakeEmbedder, sure: FakeLLM
 ) -> None:
     async with open_engine(settings(data_dir)) as engine:
-        await engine.ingest_items([GUIDE])
-        answer = await engine.ask("Is Oriental Spice a perfume with oud?")
+        await workspace_of(engine).documents.ingest_items([GUIDE])
+        answer = await workspace_of(engine).ask("Is Oriental Spice a perfume with oud?")
     assert answer.status == "answered"
     assert "confidence" not in sure.requests[0][0].content
 
@@ -185,10 +189,10 @@ async def test_a_search_that_names_its_transform(
     data_dir: Path, fake_model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     llm = FakeLLM(["opening hours of the shop in the morning"])
-    monkeypatch.setattr("ragstone.wiring.build_llm", lambda _: llm)
+    monkeypatch.setattr("ragstone.engine.components.build_llm", lambda _: llm)
     async with open_engine(settings(data_dir)) as engine:
-        await engine.ingest_items([GUIDE])
-        found = await engine.search("shop hours", strategy="rewrite")
-        plain = await engine.search("shop hours")
+        await workspace_of(engine).documents.ingest_items([GUIDE])
+        found = await workspace_of(engine).search(SearchQuery("shop hours", strategy="rewrite"))
+        plain = await workspace_of(engine).search("shop hours")
     assert (found.query, found.rewritten_query) == ("shop hours", "opening hours of the shop in the morning")
     assert (plain.rewritten_query, len(llm.requests)) == ("shop hours", 1)

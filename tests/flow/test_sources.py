@@ -22,6 +22,7 @@ from ragstone.ingest.extract import plain_text
 from ragstone.ingest.jobs.sync import Sync
 from ragstone.stores.ledger.source_book import SqlSourceBook
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 
 @pytest.fixture
@@ -42,24 +43,24 @@ def docs(tmp_path: Path) -> Path:
 
 
 async def work(engine: Engine) -> None:
-    await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
 
 
 async def sync(engine: Engine, name: str = "docs", *, afresh: bool = False) -> str:
     """What a sync says it found, after all that it queued was worked on."""
-    job = await engine.intake.sync(name, afresh=afresh)
+    job = await workspace_of(engine).sources.sync(name, afresh=afresh)
     await work(engine)
-    notices = {notice.job_id: notice.message for notice in await engine.intake.notices()}
+    notices = {notice.job_id: notice.message for notice in await workspace_of(engine).jobs.notices()}
     return notices[job.id]
 
 
 async def live(engine: Engine) -> dict[str, str]:
-    return {document.external_id: document.id for document in await engine.documents()}
+    return {document.external_id: document.id for document in await workspace_of(engine).documents.list()}
 
 
 @pytest.mark.req("R-ING-29", "R-ING-09")
 async def test_only_what_changed_is_worked_on(engine: Engine, docs: Path, fake_model: FakeEmbedder) -> None:
-    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     assert await sync(engine) == "3 queued"
     before = await live(engine)
     assert sorted(before) == ["bridge.md", "ferry.md", "harbour.md"]
@@ -74,16 +75,16 @@ async def test_only_what_changed_is_worked_on(engine: Engine, docs: Path, fake_m
 
 @pytest.mark.req("R-ING-29")
 async def test_what_is_deleted_at_the_source_is_found_no_more(engine: Engine, docs: Path) -> None:
-    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     await sync(engine)
     (docs / "bridge.md").unlink()
     assert await sync(engine) == "2 unchanged, 1 removed"
     assert sorted(await live(engine)) == ["ferry.md", "harbour.md"]
-    assert all(hit.title != "Bridge" for hit in (await engine.search("bridge")).hits)
+    assert all(hit.title != "Bridge" for hit in (await workspace_of(engine).search("bridge")).hits)
 
 
 async def test_a_moved_file_keeps_its_id(engine: Engine, docs: Path, fake_model: FakeEmbedder) -> None:
-    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     await sync(engine)
     before = await live(engine)
     (docs / "old").mkdir()
@@ -105,7 +106,7 @@ async def test_a_file_that_git_moved_keeps_its_id(
 ) -> None:
     git(docs, "init", "--quiet")
     commit(docs)
-    await engine.intake.add_source("git", "docs", {"path": str(docs)})
+    await workspace_of(engine).sources.add("git", "docs", {"path": str(docs)})
     await sync(engine)
     before = await live(engine)
     git(docs, "mv", "ferry.md", "crossing.md")
@@ -119,7 +120,7 @@ async def test_a_file_that_git_moved_keeps_its_id(
 
 async def test_what_failed_is_not_tried_again_until_it_changes(engine: Engine, docs: Path) -> None:
     (docs / "cut.pdf").write_bytes(b"%PDF-1.7 cut")
-    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     assert await sync(engine) == "4 queued"
     assert await sync(engine) == "3 unchanged, 1 failed (docs/cut.pdf is a damaged PDF)"
     assert await sync(engine, afresh=True) == "1 queued, 3 unchanged"
@@ -128,14 +129,14 @@ async def test_what_failed_is_not_tried_again_until_it_changes(engine: Engine, d
 
 
 async def test_a_file_that_was_emptied_is_found_no_more(engine: Engine, docs: Path) -> None:
-    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     await sync(engine)
     before = await live(engine)
     (docs / "bridge.md").write_bytes(b"")
     assert await sync(engine) == "1 queued, 2 unchanged"
     assert sorted(await live(engine)) == ["ferry.md", "harbour.md"]
-    assert all(hit.title != "Bridge" for hit in (await engine.search("bridge")).hits)
-    status = await engine.intake.status(before["bridge.md"])
+    assert all(hit.title != "Bridge" for hit in (await workspace_of(engine).search("bridge")).hits)
+    status = await workspace_of(engine).documents.status(before["bridge.md"])
     said = "docs/bridge.md is empty; what it said before was removed"
     assert (status.status, status.processing_error, status.chunk_count) == ("failed", said, 0)
     assert await sync(engine) == f"2 unchanged, 1 failed ({said})"
@@ -149,13 +150,13 @@ async def test_an_archive_that_was_cut_off_is_no_failure_any_more_once_it_is_who
 ) -> None:
     archive = docs / "more.zip"
     archive.write_bytes(b"")
-    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     await sync(engine)
-    assert (await engine.intake.source("docs")).shortfall.count == 1
+    assert (await workspace_of(engine).sources.get("docs")).shortfall.count == 1
     with zipfile.ZipFile(archive, "w") as packed:
         packed.writestr("ship.md", "# Ship\n\nAll about the ship.")
     assert await sync(engine) == "1 queued, 3 unchanged, 1 removed"
-    assert (await engine.intake.source("docs")).shortfall.count == 0
+    assert (await workspace_of(engine).sources.get("docs")).shortfall.count == 0
     assert await sync(engine) == "4 unchanged"
 
 
@@ -165,14 +166,14 @@ async def test_pictures_that_nobody_named_are_counted_and_those_without_words_ar
     icon = io.BytesIO()
     Image.new("RGB", (16, 16), "red").save(icon, "PNG")
     (docs / "logo.png").write_bytes(icon.getvalue())
-    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     said = (
         "docs/logo.png skipped: pictures are read if they are named, by their path or by a glob such as *.png"
     )
     assert await sync(engine) == f"3 queued, 1 skipped ({said})"
-    await engine.intake.add_source("files", "icons", {"path": str(docs), "glob": "*.png"})
+    await workspace_of(engine).sources.add("files", "icons", {"path": str(docs), "glob": "*.png"})
     assert await sync(engine, "icons") == "1 queued"
-    (job,) = await engine.intake.jobs(source="icons", states=("completed",), limit=1)
+    (job,) = await workspace_of(engine).jobs.list(source="icons", states=("completed",), limit=1)
     assert (job.state, list(job.progress.remarks)) == ("completed", ["no text was found in it"])
     assert await sync(engine, "icons") == "1 unchanged"
     assert len(await live(engine)) == 3
@@ -184,7 +185,7 @@ async def test_a_picture_that_has_lost_its_words_keeps_them_and_is_not_read_agai
     async def legible(item: Item, *_: object) -> Parsed:
         return plain_text("No entry.", item.uri, "")
 
-    await engine.intake.add_source("files", "signs", {"path": str(docs), "glob": "*.png"})
+    await workspace_of(engine).sources.add("files", "signs", {"path": str(docs), "glob": "*.png"})
     Image.new("RGB", (16, 16), "white").save(docs / "sign.png")
     with monkeypatch.context() as patched:
         patched.setattr("ragstone.ingest.prepare.extract", legible)
@@ -198,16 +199,16 @@ async def test_a_picture_that_has_lost_its_words_keeps_them_and_is_not_read_agai
 
 
 async def test_what_is_on_its_way_is_not_queued_twice(engine: Engine, docs: Path, data_dir: Path) -> None:
-    record = await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    record = await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     for _ in range(2):
-        job = await engine.intake.sync("docs")
-        (claimed,) = await engine.intake._queue.claim(
+        job = await workspace_of(engine).sources.sync("docs")
+        (claimed,) = await engine._components.stores.queue.claim(
             "default", "test", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1
         )
         assert (claimed.id, claimed.source) == (job.id, record.name)
-        await engine.intake._upkeep.run_sync("default", claimed)
-        await engine.intake._queue.complete("default", claimed.ticket, "")
-    assert len(await engine.intake.jobs(states=("pending",))) == 3
+        await engine._components.maintenance.run_sync("default", claimed)
+        await engine._components.stores.queue.complete("default", claimed.ticket, "")
+    assert len(await workspace_of(engine).jobs.list(states=("pending",))) == 3
     assert await asyncio.to_thread(lambda: len(list((data_dir / "documents").rglob("*/*/*")))) == 3
     await work(engine)
     assert (
@@ -220,7 +221,7 @@ async def test_what_is_on_its_way_is_not_queued_twice(engine: Engine, docs: Path
 
 async def test_a_file_may_take_the_place_of_one_that_failed(engine: Engine, docs: Path) -> None:
     (docs / "cut.pdf").write_bytes(b"%PDF-1.7 cut")
-    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     await sync(engine)
     (docs / "cut.pdf").unlink()
     assert await sync(engine) == "3 unchanged, 1 removed"
@@ -230,18 +231,18 @@ async def test_a_file_may_take_the_place_of_one_that_failed(engine: Engine, docs
     assert "2 unchanged" in await sync(engine)
     await sync(engine)
     assert "new.md" in await live(engine)
-    assert (await engine.intake.source("docs")).last_error == ""
+    assert (await workspace_of(engine).sources.get("docs")).last_error == ""
 
 
 async def test_what_is_deleted_before_it_was_made_is_never_made(engine: Engine, docs: Path) -> None:
-    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     for _ in range(2):
-        await engine.intake.sync("docs")
-        (claimed,) = await engine.intake._queue.claim(
+        await workspace_of(engine).sources.sync("docs")
+        (claimed,) = await engine._components.stores.queue.claim(
             "default", "test", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1
         )
-        await engine.intake._upkeep.run_sync("default", claimed)
-        await engine.intake._queue.complete("default", claimed.ticket, "")
+        await engine._components.maintenance.run_sync("default", claimed)
+        await engine._components.stores.queue.complete("default", claimed.ticket, "")
         (docs / "ferry.md").unlink(missing_ok=True)
     await work(engine)
     assert sorted(await live(engine)) == ["bridge.md", "harbour.md"]
@@ -250,74 +251,78 @@ async def test_what_is_deleted_before_it_was_made_is_never_made(engine: Engine, 
 async def test_a_source_that_is_removed_while_it_is_read_queues_nothing_more(
     engine: Engine, docs: Path
 ) -> None:
-    await engine.intake.add_source("files", "docs", {"path": str(docs)})
-    await engine.intake.sync("docs")
-    (claimed,) = await engine.intake._queue.claim(
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
+    await workspace_of(engine).sources.sync("docs")
+    (claimed,) = await engine._components.stores.queue.claim(
         "default", "test", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1
     )
-    record = await engine.intake.source("docs")
-    await engine.intake.remove_source("docs")
+    record = await workspace_of(engine).sources.get("docs")
+    await workspace_of(engine).sources.remove("docs")
     reading = Sync(
-        engine._parts.ledger,
-        engine._parts.preparer(engine._model),
+        engine._components.ledger,
+        engine._components.preparer,
         "default",
-        (await engine.kbs())[0],
+        (await workspace_of(engine).knowledge_bases.list())[0],
         record,
         claimed.ticket,
     )
     with pytest.raises(LeaseLost):
-        await reading.run(engine.intake._build_source("files", "docs", record.config))
+        await reading.run(engine._components.build_source("files", "docs", record.config))
     await work(engine)
     assert await live(engine) == {}
 
 
 async def test_afresh_absorbs_what_waits(engine: Engine, docs: Path) -> None:
-    await engine.intake.add_source("files", "docs", {"path": str(docs)})
-    plain = await engine.intake.sync("docs")
-    afresh = await engine.intake.sync("docs", afresh=True)
-    again = await engine.intake.sync("docs")
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
+    plain = await workspace_of(engine).sources.sync("docs")
+    afresh = await workspace_of(engine).sources.sync("docs", afresh=True)
+    again = await workspace_of(engine).sources.sync("docs")
     assert plain.id == afresh.id == again.id
-    assert (await engine.intake.job(plain.id)).facts == {"afresh": True}
+    assert (await workspace_of(engine).jobs.get(plain.id)).facts == {"afresh": True}
 
 
 async def test_a_folder_that_is_not_there_removes_nothing(engine: Engine, docs: Path) -> None:
-    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     await sync(engine)
     await asyncio.to_thread(docs.rename, docs.with_name("unmounted"))
     assert "does not exist" in await sync(engine)
     assert len(await live(engine)) == 3
-    assert "does not exist" in (await engine.intake.source("docs")).last_error
+    assert "does not exist" in (await workspace_of(engine).sources.get("docs")).last_error
 
 
 @pytest.mark.req("R-ING-42")
 async def test_all_sources_are_read_afresh_in_one_go(engine: Engine, docs: Path) -> None:
-    await engine.intake.add_source("files", "docs", {"path": str(docs)})
-    await engine.intake.add_source("files", "more", {"path": str(docs)}, kb="second")
-    await engine.intake.add_source("files", "resting", {"path": str(docs)})
-    await engine.intake.pause("resting")
-    jobs = await engine.intake.sync_all()
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
+    await workspace_of(engine).sources.add("files", "more", {"path": str(docs)}, kb="second")
+    await workspace_of(engine).sources.add("files", "resting", {"path": str(docs)})
+    await workspace_of(engine).sources.pause("resting")
+    jobs = await workspace_of(engine).sources.sync_all()
     assert {(job.kb, job.source) for job in jobs} == {("default", "docs"), ("second", "more")}
     await work(engine)
-    assert (await engine.stats()).documents == (await engine.stats(kb="second")).documents == 3
+    assert (
+        (await workspace_of(engine).knowledge_bases.stats()).documents
+        == (await workspace_of(engine).knowledge_bases.stats(kb="second")).documents
+        == 3
+    )
 
 
 @pytest.mark.req("R-ING-39")
 async def test_a_schedule_starts_a_source_when_its_time_has_come(
     engine: Engine, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record = await engine.intake.add_source("files", "docs", {"path": str(docs)}, schedule="hourly")
+    record = await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)}, schedule="hourly")
     assert record.next_run_at is not None
     await work(engine)
-    assert await engine.intake.jobs() == []
+    assert await workspace_of(engine).jobs.list() == []
     later = now() + timedelta(hours=2)
     monkeypatch.setattr("ragstone.ingest.jobs.maintenance.now", lambda: later)
-    working = asyncio.create_task(engine.intake.worker().run())
+    working = asyncio.create_task(engine.worker().run())
     try:
         await asyncio.wait_for(_ended(engine, 4), 30)
     finally:
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
-    after = await engine.intake.source("docs")
+    after = await workspace_of(engine).sources.get("docs")
     assert after.next_run_at is not None
     assert after.next_run_at > later
     assert after.last_run_at is not None
@@ -326,30 +331,30 @@ async def test_a_schedule_starts_a_source_when_its_time_has_come(
 
 async def _ended(engine: Engine, count: int) -> None:
     while True:
-        if len(await engine.intake.jobs(states=("completed", "failed"))) >= count:
+        if len(await workspace_of(engine).jobs.list(states=("completed", "failed"))) >= count:
             return
         await asyncio.sleep(0.01)
 
 
 async def test_a_paused_source_rests(engine: Engine, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    await engine.intake.add_source("files", "docs", {"path": str(docs)}, schedule="hourly")
-    await engine.intake.pause("docs")
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)}, schedule="hourly")
+    await workspace_of(engine).sources.pause("docs")
     later = now() + timedelta(hours=2)
     monkeypatch.setattr("ragstone.ingest.jobs.maintenance.now", lambda: later)
-    await engine.intake._upkeep.maintain("default")
-    assert await engine.intake.jobs() == []
-    await engine.intake.pause("docs", paused=False)
-    await engine.intake._upkeep.maintain("default")
-    assert [job.kind for job in await engine.intake.jobs()] == ["sync"]
+    await engine._components.maintenance.maintain("default")
+    assert await workspace_of(engine).jobs.list() == []
+    await workspace_of(engine).sources.resume("docs")
+    await engine._components.maintenance.maintain("default")
+    assert [job.kind for job in await workspace_of(engine).jobs.list()] == ["sync"]
 
 
 async def test_of_two_workers_that_find_a_source_due_one_looks_at_it(
     engine: Engine, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await engine.intake.add_source("files", "docs", {"path": str(docs)}, schedule="hourly")
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)}, schedule="hourly")
     later = now() + timedelta(hours=2)
     monkeypatch.setattr("ragstone.ingest.jobs.maintenance.now", lambda: later)
-    due, chores = SqlSourceBook.due, engine.intake._upkeep.maintain
+    due, chores = SqlSourceBook.due, engine._components.maintenance.maintain
 
     async def late(self: SqlSourceBook, tenant: str, moment: datetime) -> list[SourceRecord]:
         monkeypatch.setattr(SqlSourceBook, "due", due)
@@ -360,18 +365,20 @@ async def test_of_two_workers_that_find_a_source_due_one_looks_at_it(
 
     monkeypatch.setattr(SqlSourceBook, "due", late)
     await chores("default")
-    assert [job.state for job in await engine.intake.jobs() if job.kind == "sync"] == ["completed"]
+    assert [job.state for job in await workspace_of(engine).jobs.list() if job.kind == "sync"] == [
+        "completed"
+    ]
 
 
 async def test_removing_a_source_removes_its_documents(engine: Engine, docs: Path) -> None:
     """FAULTS 36: delete by source removes all."""
-    await engine.intake.add_source("files", "docs", {"path": str(docs)})
-    await engine.intake.upload(b"An upload stays.", "stay.txt")
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
+    await workspace_of(engine).documents.upload(b"An upload stays.", "stay.txt")
     await sync(engine)
-    assert await engine.intake.remove_source("docs") == 3
-    assert [document.uri for document in await engine.documents()] == ["stay.txt"]
+    assert await workspace_of(engine).sources.remove("docs") == 3
+    assert [document.uri for document in await workspace_of(engine).documents.list()] == ["stay.txt"]
     with pytest.raises(NotFoundError):
-        await engine.intake.source("docs")
+        await workspace_of(engine).sources.get("docs")
 
 
 @pytest.mark.parametrize(
@@ -395,14 +402,14 @@ async def test_a_source_that_cannot_work_is_refused_when_it_is_added(
     message: str,
 ) -> None:
     with pytest.raises(error, match=message):
-        await engine.intake.add_source(kind, name, config, schedule=schedule)
-    assert await engine.intake.sources() == []
+        await workspace_of(engine).sources.add(kind, name, config, schedule=schedule)
+    assert await workspace_of(engine).sources.list() == []
 
 
 async def test_a_name_is_taken_once(engine: Engine, docs: Path) -> None:
-    await engine.intake.add_source("files", "docs", {"path": str(docs)})
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     with pytest.raises(InputError, match="already has a source 'docs'"):
-        await engine.intake.add_source("files", "docs", {"path": str(docs)})
+        await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
 
 
 async def test_what_was_left_out_as_a_near_duplicate_comes_in_once_the_other_is_gone_or_differs(
@@ -414,7 +421,7 @@ async def test_what_was_left_out_as_a_near_duplicate_comes_in_once_the_other_is_
     (folder / "a.txt").write_text(text)
     chosen = Settings(data_dir=data_dir, enrich={"near_duplicates": "skip"})
     async with open_engine(chosen) as engine:
-        await engine.intake.add_source("files", "docs", {"path": str(folder)})
+        await workspace_of(engine).sources.add("files", "docs", {"path": str(folder)})
         await sync(engine)
         (folder / "b.txt").write_text(f"{text} The end.")
         await sync(engine)

@@ -9,24 +9,36 @@ import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import closing
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
-from ragstone.activity import Activity
 from ragstone.answer.receipts.make import make_receipt
 from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.clock import now
 from ragstone.core.collections import BuildRequest
 from ragstone.core.errors import InputError, NotFoundError, TenantSuspended
+from ragstone.core.queries import SearchQuery
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import Json, SearchResult
-from ragstone.corpora.builder import CorpusBuilder
-from ragstone.intake import Intake
+from ragstone.engine.archive import Archive
+from ragstone.engine.audit import Audit
+from ragstone.engine.collections import Collections
+from ragstone.engine.conversations import Conversations
+from ragstone.engine.documents import Documents
+from ragstone.engine.embeddings.embeddings import Embeddings
+from ragstone.engine.feedback import Feedback
+from ragstone.engine.jobs import Jobs
+from ragstone.engine.knowledge_bases import KnowledgeBases
+from ragstone.engine.receipts import Receipts
+from ragstone.engine.sources import Sources
+from ragstone.engine.workspace import Workspace
 from ragstone.stores.control.tenant_rows import REST_SECONDS
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 
 @pytest.fixture
@@ -36,12 +48,12 @@ async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engi
 
 
 async def work(engine: Engine) -> None:
-    await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
 
 
 def let_names_rest(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on it is so much later that every name let go before is free."""
-    for place in (engine.tenants, engine._parts.ledger):
+    for place in (engine.tenants, engine._components.ledger):
         monkeypatch.setattr(place, "_clock", lambda: now() + timedelta(seconds=REST_SECONDS))
 
 
@@ -54,20 +66,20 @@ def reasons(failed: Sequence[Any]) -> list[tuple[str, str]]:
 
 
 async def names(engine: Engine, tenant: str = "default") -> list[str]:
-    return sorted(one.external_id for one in await engine.documents(tenant=tenant))
+    return sorted(one.external_id for one in await engine.workspace(tenant).documents.list())
 
 
 @pytest.mark.req("R-TEN-11")
 async def test_one_tenant_becomes_many_step_by_step(engine: Engine) -> None:
-    await engine.ingest_items([item("ferry")])
+    await workspace_of(engine).documents.ingest_items([item("ferry")])
     assert [one.name for one in await engine.tenants.all()] == ["default"]
-    await engine.ingest_items([item("train")], tenant="acme")
+    await engine.workspace("acme").documents.ingest_items([item("train")])
     assert (await names(engine), await names(engine, "acme")) == (["ferry"], ["train"])
-    assert {hit.title for hit in (await engine.search("here", tenant="acme")).hits} == {"train"}
+    assert {hit.title for hit in (await engine.workspace("acme").search("here")).hits} == {"train"}
     await engine.tenants.set_quotas("acme", Quotas(documents=1))
-    refused = await engine.ingest_items([item("bus")], tenant="acme")
+    refused = await engine.workspace("acme").documents.ingest_items([item("bus")])
     assert reasons(refused.failed) == [("test/bus", "quota_exceeded")]
-    assert (await engine.ingest_items([item("bus")])).added == 1
+    assert (await workspace_of(engine).documents.ingest_items([item("bus")])).added == 1
 
 
 NOTHING_FOUND = SearchResult("ferry", "ferry", "fast", (), (), (), 0.0)
@@ -82,137 +94,152 @@ def receipt_of(document_id: str) -> dict[str, Json]:
     )
 
 
-Call = Callable[[Engine, str], Awaitable[Any]]
+Call = Callable[[Workspace, str], Awaitable[Any]]
 CALLS: dict[str, Call] = {
-    "audit": lambda engine, _: engine.audit(tenant="acme"),
-    "activity.list_conversations": lambda engine, _: engine.activity.list_conversations(tenant="acme"),
-    "activity.turns": lambda engine, _: engine.activity.turns("talk", tenant="acme"),
-    "activity.forget_conversation": lambda engine, _: engine.activity.forget_conversation(
-        "talk", tenant="acme"
-    ),
-    "activity.relevance": lambda engine, _: engine.activity.relevance([], tenant="acme"),
-    "warm": lambda engine, _: engine.warm(tenant="acme"),
-    "search": lambda engine, _: engine.search("ferry", tenant="acme"),
-    "ask": lambda engine, _: engine.ask("ferry?", tenant="acme"),
-    "stream": lambda engine, _: anext(engine.stream("ferry?", tenant="acme")),
-    "verify": lambda engine, _: engine.verify("The ferry leaves.", tenant="acme"),
-    "research": lambda engine, _: engine.research("ferry", tenant="acme"),
-    "confidence": lambda engine, _: engine.confidence(NOTHING_FOUND, tenant="acme"),
-    "session": lambda engine, _: engine.session(tenant="acme").search("ferry"),
-    "web": lambda engine, _: engine.web("ferry", tenant="acme"),
-    "receipt": lambda engine, _: engine.receipt(NO_ANSWER, tenant="acme"),
-    "check_receipt": lambda engine, one: engine.check_receipt(receipt_of(one), tenant="acme"),
-    "feedback": lambda engine, _: engine.feedback("ferry", ["x"], tenant="acme"),
-    "explain": lambda engine, one: engine.explain("ferry", one, tenant="acme"),
-    "ingest": lambda engine, _: engine.ingest(".", tenant="acme"),
-    "ingest_items": lambda engine, _: engine.ingest_items([item("x")], tenant="acme"),
-    "ingest_urls": lambda engine, _: engine.ingest_urls("https://example.org/", tenant="acme"),
-    "preview": lambda engine, _: engine.preview(".", tenant="acme"),
-    "documents": lambda engine, _: engine.documents(tenant="acme"),
-    "document": lambda engine, one: engine.document(one, tenant="acme"),
-    "text": lambda engine, one: engine.text(one, tenant="acme"),
-    "chunks": lambda engine, one: engine.chunks(one, tenant="acme"),
-    "chunk_records": lambda engine, one: engine.chunk_records(one, tenant="acme"),
-    "delete": lambda engine, one: engine.delete(one, tenant="acme"),
-    "erase": lambda engine, one: engine.erase("document", one, tenant="acme"),
-    "delete_kb": lambda engine, _: engine.delete_kb("default", tenant="acme"),
-    "kbs": lambda engine, _: engine.kbs(tenant="acme"),
-    "reindex": lambda engine, _: engine.reindex(tenant="acme"),
-    "collections": lambda engine, _: engine.collections(tenant="acme"),
-    "stats": lambda engine, _: engine.stats(tenant="acme"),
-    "reembed": lambda engine, _: engine.reembed("other", tenant="acme"),
-    "refresh": lambda engine, _: engine.refresh(tenant="acme"),
-    "refresh_status": lambda engine, _: engine.refresh_status(tenant="acme"),
-    "corpora.build": lambda engine, _: engine.corpora.build(BuildRequest("corpus.txt"), tenant="acme"),
-    "corpora.health": lambda engine, _: engine.corpora.health(tenant="acme"),
-    "corpora.chunk": lambda engine, _: engine.corpora.chunk("x", tenant="acme"),
-    "corpora.rename": lambda engine, _: engine.corpora.rename("default", "other", tenant="acme"),
-    "rollback_space": lambda engine, _: engine.rollback_space(tenant="acme"),
-    "spaces": lambda engine, _: engine.spaces(tenant="acme"),
-    "clean_spaces": lambda engine, _: engine.clean_spaces(tenant="acme"),
-    "activity.vote": lambda engine, _: engine.activity.vote("ferry", ["x"], tenant="acme"),
-    "activity.votes": lambda engine, _: engine.activity.votes(tenant="acme"),
-    "activity.searches": lambda engine, _: engine.activity.searches(tenant="acme"),
-    "activity.report": lambda engine, _: engine.activity.report(tenant="acme"),
-    "activity.gaps": lambda engine, _: engine.activity.gaps(tenant="acme"),
-    "activity.judged": lambda engine, _: engine.activity.judged(tenant="acme"),
-    "activity.learnt_terms": lambda engine, _: engine.activity.learnt_terms(tenant="acme"),
-    "activity.golden": lambda engine, _: engine.activity.golden(tenant="acme"),
-    "activity.golden_dataset": lambda engine, _: engine.activity.golden_dataset(tenant="acme"),
-    "activity.make_golden": lambda engine, _: engine.activity.make_golden(tenant="acme"),
-    "activity.add_golden": lambda engine, one: engine.activity.add_golden("ferry", [one], tenant="acme"),
-    "activity.remove_golden": lambda engine, _: engine.activity.remove_golden("ferry", tenant="acme"),
-    "intake.upload": lambda engine, _: engine.intake.upload(b"x", "x.txt", tenant="acme"),
-    "intake.queue": lambda engine, _: engine.intake.queue(".", tenant="acme"),
-    "intake.status": lambda engine, one: engine.intake.status(one, tenant="acme"),
-    "intake.jobs": lambda engine, _: engine.intake.jobs(tenant="acme"),
-    "intake.job": lambda engine, _: engine.intake.job("x", tenant="acme"),
-    "intake.cancel": lambda engine, _: engine.intake.cancel("x", tenant="acme"),
-    "intake.retry": lambda engine, _: engine.intake.retry("x", tenant="acme"),
-    "intake.counts": lambda engine, _: engine.intake.counts(tenant="acme"),
-    "intake.notices": lambda engine, _: engine.intake.notices(tenant="acme"),
-    "intake.mark_read": lambda engine, _: engine.intake.mark_read([1], tenant="acme"),
-    "intake.add_source": lambda engine, _: engine.intake.add_source("web", "w", {"urls": []}, tenant="acme"),
-    "intake.sources": lambda engine, _: engine.intake.sources(tenant="acme"),
-    "intake.source": lambda engine, _: engine.intake.source("w", tenant="acme"),
-    "intake.sync": lambda engine, _: engine.intake.sync("w", tenant="acme"),
-    "intake.sync_all": lambda engine, _: engine.intake.sync_all(tenant="acme"),
-    "intake.pause": lambda engine, _: engine.intake.pause("w", tenant="acme"),
-    "intake.remove_source": lambda engine, _: engine.intake.remove_source("w", tenant="acme"),
+    "audit.list": lambda acme, _: acme.audit.list(),
+    "conversations.list": lambda acme, _: acme.conversations.list(),
+    "conversations.turns": lambda acme, _: acme.conversations.turns("talk"),
+    "conversations.forget": lambda acme, _: acme.conversations.forget("talk"),
+    "feedback.relevance": lambda acme, _: acme.feedback.relevance([]),
+    "search": lambda acme, _: acme.search("ferry"),
+    "ask": lambda acme, _: acme.ask("ferry?"),
+    "stream": lambda acme, _: anext(acme.stream("ferry?")),
+    "verify": lambda acme, _: acme.verify("The ferry leaves."),
+    "research": lambda acme, _: acme.research("ferry"),
+    "confidence": lambda acme, _: acme.confidence(NOTHING_FOUND),
+    "session": lambda acme, _: acme.session().search("ferry"),
+    "web": lambda acme, _: acme.web("ferry"),
+    "receipts.make": lambda acme, _: acme.receipts.make(NO_ANSWER),
+    "receipts.check": lambda acme, one: acme.receipts.check(receipt_of(one)),
+    "feedback.vote": lambda acme, _: acme.feedback.vote("ferry", ["x"]),
+    "explain": lambda acme, one: acme.explain("ferry", one),
+    "documents.ingest": lambda acme, _: acme.documents.ingest("."),
+    "documents.ingest_items": lambda acme, _: acme.documents.ingest_items([item("x")]),
+    "documents.ingest_urls": lambda acme, _: acme.documents.ingest_urls("https://example.org/"),
+    "documents.dry_run": lambda acme, _: acme.documents.dry_run("."),
+    "documents.list": lambda acme, _: acme.documents.list(),
+    "documents.get": lambda acme, one: acme.documents.get(one),
+    "documents.text": lambda acme, one: acme.documents.text(one),
+    "documents.chunks": lambda acme, one: acme.documents.chunks(one),
+    "documents.chunk_records": lambda acme, one: acme.documents.chunk_records(one),
+    "documents.delete": lambda acme, one: acme.documents.delete(one),
+    "erase": lambda acme, one: acme.erase("document", one),
+    "knowledge_bases.delete": lambda acme, _: acme.knowledge_bases.delete("default"),
+    "knowledge_bases.list": lambda acme, _: acme.knowledge_bases.list(),
+    "knowledge_bases.reindex": lambda acme, _: acme.knowledge_bases.reindex(),
+    "knowledge_bases.source_types": lambda acme, _: acme.knowledge_bases.source_types(),
+    "knowledge_bases.stats": lambda acme, _: acme.knowledge_bases.stats(),
+    "embeddings.reembed": lambda acme, _: acme.embeddings.reembed("other"),
+    "embeddings.refresh": lambda acme, _: acme.embeddings.refresh(),
+    "embeddings.status": lambda acme, _: acme.embeddings.status(),
+    "collections.build": lambda acme, _: acme.collections.build(BuildRequest("corpus.txt")),
+    "collections.health": lambda acme, _: acme.collections.health(),
+    "collections.chunk": lambda acme, _: acme.collections.chunk("x"),
+    "knowledge_bases.rename": lambda acme, _: acme.knowledge_bases.rename("default", "other"),
+    "embeddings.rollback": lambda acme, _: acme.embeddings.rollback(),
+    "embeddings.spaces": lambda acme, _: acme.embeddings.spaces(),
+    "embeddings.clean": lambda acme, _: acme.embeddings.clean(),
+    "feedback.votes": lambda acme, _: acme.feedback.votes(),
+    "feedback.searches": lambda acme, _: acme.feedback.searches(),
+    "feedback.report": lambda acme, _: acme.feedback.report(),
+    "feedback.gaps": lambda acme, _: acme.feedback.gaps(),
+    "feedback.judged": lambda acme, _: acme.feedback.judged(),
+    "feedback.learnt_terms": lambda acme, _: acme.feedback.learnt_terms(),
+    "feedback.golden": lambda acme, _: acme.feedback.golden(),
+    "feedback.golden_dataset": lambda acme, _: acme.feedback.golden_dataset(),
+    "feedback.make_golden": lambda acme, _: acme.feedback.make_golden(),
+    "feedback.add_golden": lambda acme, one: acme.feedback.add_golden("ferry", [one]),
+    "feedback.remove_golden": lambda acme, _: acme.feedback.remove_golden("ferry"),
+    "documents.upload": lambda acme, _: acme.documents.upload(b"x", "x.txt"),
+    "documents.queue": lambda acme, _: acme.documents.queue("."),
+    "documents.status": lambda acme, one: acme.documents.status(one),
+    "jobs.list": lambda acme, _: acme.jobs.list(),
+    "jobs.get": lambda acme, _: acme.jobs.get("x"),
+    "jobs.cancel": lambda acme, _: acme.jobs.cancel("x"),
+    "jobs.retry": lambda acme, _: acme.jobs.retry("x"),
+    "jobs.counts": lambda acme, _: acme.jobs.counts(),
+    "jobs.notices": lambda acme, _: acme.jobs.notices(),
+    "jobs.mark_read": lambda acme, _: acme.jobs.mark_read([1]),
+    "sources.add": lambda acme, _: acme.sources.add("web", "w", {"urls": []}),
+    "sources.list": lambda acme, _: acme.sources.list(),
+    "sources.get": lambda acme, _: acme.sources.get("w"),
+    "sources.sync": lambda acme, _: acme.sources.sync("w"),
+    "sources.sync_all": lambda acme, _: acme.sources.sync_all(),
+    "sources.pause": lambda acme, _: acme.sources.pause("w"),
+    "sources.remove": lambda acme, _: acme.sources.remove("w"),
+    "sources.resume": lambda acme, _: acme.sources.resume("w"),
+    "knowledge_bases.get": lambda acme, _: acme.knowledge_bases.get(),
+    "archive.export": lambda acme, _: acme.archive.export("x.zip"),
+    "archive.restore": lambda acme, _: acme.archive.restore("x.zip"),
+    "usage": lambda acme, _: acme.usage(),
 }
 
 
-OWN_BUSINESS = {"is_on", "corpora.refresh"} | {f"activity.{name}" for name in ("note",)}
-"""What only the engine itself calls, after it has looked at the tenant."""
+OWN_BUSINESS = {"is_on"}
+"""What a suspended tenant may be asked as well."""
+PARTS = (
+    Archive,
+    Audit,
+    Collections,
+    Conversations,
+    Documents,
+    Embeddings,
+    Feedback,
+    Jobs,
+    KnowledgeBases,
+    Receipts,
+    Sources,
+)
 
 
 def test_nothing_that_is_done_for_a_tenant_is_left_out() -> None:
-    methods = dict(inspect.getmembers(Engine, inspect.isfunction))
-    methods |= {f"intake.{name}": one for name, one in vars(Intake).items() if inspect.isfunction(one)}
-    methods |= {f"activity.{name}": one for name, one in vars(Activity).items() if inspect.isfunction(one)}
-    methods |= {
-        f"corpora.{name}": one for name, one in vars(CorpusBuilder).items() if inspect.isfunction(one)
+    def methods(kind: type) -> set[str]:
+        return {name for name, value in vars(kind).items() if inspect.isfunction(value) and name[0] != "_"}
+
+    parts = {inspect.getmodule(part).__name__.rpartition(".")[2]: part for part in PARTS}  # type: ignore[union-attr]
+    known = methods(Workspace) | {
+        f"{name}.{method}" for name, part in parts.items() for method in methods(part)
     }
-    asked = {
-        name
-        for name, method in methods.items()
-        if "tenant" in inspect.signature(method).parameters and "_" not in (name[0], name.split(".")[-1][0])
-    }
-    assert asked - OWN_BUSINESS == CALLS.keys()
+    assert parts.keys() == {
+        name for name in vars(Workspace) if isinstance(vars(Workspace)[name], cached_property)
+    } - {"_answers"}
+    assert known - OWN_BUSINESS == CALLS.keys()
 
 
 async def test_a_suspended_tenant_is_refused_everywhere(engine: Engine, fake_model: FakeEmbedder) -> None:
-    await engine.ingest_items([item("ferry")], tenant="acme")
-    (document,) = await engine.documents(tenant="acme")
+    await engine.workspace("acme").documents.ingest_items([item("ferry")])
+    (document,) = await engine.workspace("acme").documents.list()
     await engine.tenants.suspend("acme")
     fake_model.calls.clear()
     refused = {}
     for name, call in CALLS.items():
         try:
-            refused[name] = repr(await call(engine, document.id))
+            refused[name] = repr(await call(engine.workspace("acme"), document.id))
         except TenantSuspended:
             refused[name] = "refused"
     assert {name: how for name, how in refused.items() if how != "refused"} == {}
+    with pytest.raises(TenantSuspended):
+        await engine.warm("acme")
     assert fake_model.calls == []
     await engine.tenants.resume("acme")
     assert await names(engine, "acme") == ["ferry"]
 
 
 async def test_jobs_of_a_suspended_tenant_rest(engine: Engine) -> None:
-    taken = await engine.intake.upload(b"The ferry.", "ferry.txt", tenant="acme")
+    taken = await engine.workspace("acme").documents.upload(b"The ferry.", "ferry.txt")
     await engine.tenants.suspend("acme")
     await work(engine)
     await engine.tenants.resume("acme")
-    assert (await engine.intake.status(taken.document_id, tenant="acme")).status == "pending"
+    assert (await engine.workspace("acme").documents.status(taken.document_id)).status == "pending"
     await work(engine)
-    assert (await engine.intake.status(taken.document_id, tenant="acme")).status == "completed"
+    assert (await engine.workspace("acme").documents.status(taken.document_id)).status == "completed"
 
 
 async def test_a_job_that_was_taken_before_the_suspension_is_put_back(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken = await engine.intake.upload(b"The ferry.", "ferry.txt", tenant="acme")
-    pipeline = engine._parts.pipeline(engine._model)
+    taken = await engine.workspace("acme").documents.upload(b"The ferry.", "ferry.txt")
+    pipeline = engine._components.pipeline
     run = pipeline.run
 
     async def suspended(tenant: str, *arguments: Any, **options: Any) -> Any:
@@ -223,31 +250,31 @@ async def test_a_job_that_was_taken_before_the_suspension_is_put_back(
         patch.setattr(pipeline, "run", suspended)
         await work(engine)
     await engine.tenants.resume("acme")
-    status = await engine.intake.status(taken.document_id, tenant="acme")
+    status = await engine.workspace("acme").documents.status(taken.document_id)
     assert status.job is not None
     assert (status.status, status.job.attempts) == ("pending", 0)
     await work(engine)
-    assert (await engine.intake.status(taken.document_id, tenant="acme")).status == "completed"
+    assert (await engine.workspace("acme").documents.status(taken.document_id)).status == "completed"
 
 
 async def test_a_renamed_tenant_keeps_its_documents_and_their_ids(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await engine.ingest_items([item("a"), item("b")], tenant="acme")
-    taken = await engine.intake.upload(b"The ferry.", "ferry.txt", tenant="acme")
+    await engine.workspace("acme").documents.ingest_items([item("a"), item("b")])
+    taken = await engine.workspace("acme").documents.upload(b"The ferry.", "ferry.txt")
     await work(engine)
-    before = {one.id for one in await engine.documents(tenant="acme")}
+    before = {one.id for one in await engine.workspace("acme").documents.list()}
     await engine.tenants.rename("acme", "apex")
-    report = await engine.ingest_items([item("a"), item("b", "Other words.")], tenant="apex")
+    report = await engine.workspace("apex").documents.ingest_items([item("a"), item("b", "Other words.")])
     assert (report.added, report.updated, report.unchanged) == (0, 1, 1)
-    again = await engine.intake.upload(b"The ferry.", "ferry.txt", tenant="apex")
+    again = await engine.workspace("apex").documents.upload(b"The ferry.", "ferry.txt")
     assert (again.document_id, again.status) == (taken.document_id, "completed")
-    assert {one.id for one in await engine.documents(tenant="apex")} == before
+    assert {one.id for one in await engine.workspace("apex").documents.list()} == before
     let_names_rest(engine, monkeypatch)
-    await engine.ingest_items([item("a"), item("c")], tenant="acme")
-    await engine.ingest_items([item("c")], tenant="apex")
-    others = {one.id for one in await engine.documents(tenant="acme")}
-    assert others & {one.id for one in await engine.documents(tenant="apex")} == set()
+    await engine.workspace("acme").documents.ingest_items([item("a"), item("c")])
+    await engine.workspace("apex").documents.ingest_items([item("c")])
+    others = {one.id for one in await engine.workspace("acme").documents.list()}
+    assert others & {one.id for one in await engine.workspace("apex").documents.list()} == set()
 
 
 async def test_an_ingest_does_not_go_on_under_a_name_that_was_given_away(engine: Engine) -> None:
@@ -267,18 +294,18 @@ async def test_an_ingest_does_not_go_on_under_a_name_that_was_given_away(engine:
 
     await engine.tenants.create("acme")
     with pytest.raises(NotFoundError, match="tenant 'acme'"):
-        await engine.ingest_items(items(), tenant="acme")
+        await engine.workspace("acme").documents.ingest_items(items())
     assert [one.name for one in await engine.tenants.all()] == ["apex"]
 
 
-Work = Callable[[Engine], Awaitable[Any]]
+Work = Callable[[Workspace], Awaitable[Any]]
 
 
 @pytest.mark.parametrize(
     "work",
     [
-        lambda engine: engine.search("salary globex", arms="dense", tenant="acme"),
-        lambda engine: engine.ingest_items([item("late", "A salary of acme.")], tenant="acme"),
+        lambda acme: acme.search(SearchQuery("salary globex", arms="dense")),
+        lambda acme: acme.documents.ingest_items([item("late", "A salary of acme.")]),
     ],
     ids=["search", "ingest"],
 )
@@ -287,7 +314,7 @@ async def test_what_runs_while_its_tenant_goes_meets_no_other(
     engine: Engine, fake_model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch, work: Work, goes: str
 ) -> None:
     for name in ("acme", "globex"):
-        await engine.ingest_items([item("own", f"The salary of {name}.")], tenant=name)
+        await engine.workspace(name).documents.ingest_items([item("own", f"The salary of {name}.")])
     embed, refused = fake_model.embed, []
 
     async def embed_meanwhile(*arguments: Any, **named: Any) -> Any:
@@ -300,7 +327,7 @@ async def test_what_runs_while_its_tenant_goes_meets_no_other(
 
     monkeypatch.setattr(fake_model, "embed", embed_meanwhile)
     with pytest.raises(NotFoundError, match="tenant 'acme'"):
-        await work(engine)
+        await work(engine.workspace("acme"))
     assert len(refused) == 1
     left = ["globex"] if goes == "delete" else ["globex", "old"]
     assert [one.name for one in await engine.tenants.all()] == left
@@ -311,16 +338,16 @@ async def test_what_runs_while_its_tenant_goes_meets_no_other(
 async def test_a_deleted_tenant_is_gone_and_its_name_is_free_once_it_has_rested(
     engine: Engine, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await engine.ingest_items([item("a", "A secret canary.")], tenant="acme")
-    await engine.intake.upload(b"Another canary.", "canary.txt", tenant="acme")
-    await engine.ingest_items([item("b")])
+    await engine.workspace("acme").documents.ingest_items([item("a", "A secret canary.")])
+    await engine.workspace("acme").documents.upload(b"Another canary.", "canary.txt")
+    await workspace_of(engine).documents.ingest_items([item("b")])
     await engine.tenants.delete("acme")
     assert _files_with(data_dir, b"canary") == []
     with pytest.raises(NotFoundError):
-        await engine.search("canary", tenant="acme")
+        await engine.workspace("acme").search("canary")
     let_names_rest(engine, monkeypatch)
-    await engine.ingest_items([item("new")], tenant="acme")
-    assert {hit.title for hit in (await engine.search("canary here", tenant="acme")).hits} == {"new"}
+    await engine.workspace("acme").documents.ingest_items([item("new")])
+    assert {hit.title for hit in (await engine.workspace("acme").search("canary here")).hits} == {"new"}
     assert await names(engine) == ["b"]
 
 
@@ -339,10 +366,10 @@ async def test_a_worker_finishes_deletions(
         return names
 
     monkeypatch.setattr(engine.tenants, "finish_deletions", finishing)
-    await engine.ingest_items([item("a")], tenant="acme")
+    await engine.workspace("acme").documents.ingest_items([item("a")])
     with closing(sqlite3.connect(data_dir / "control.db")) as control, control:
         control.execute("UPDATE tenants SET state = 'deleting'")
-    working = asyncio.create_task(engine.intake.worker().run())
+    working = asyncio.create_task(engine.worker().run())
     await asyncio.wait_for(finished.wait(), 60)
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
@@ -354,16 +381,16 @@ async def test_a_worker_finishes_deletions(
 async def test_documents_are_kept_as_long_as_the_tenant_wants(
     engine: Engine, data_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await engine.ingest_items([item("old"), item("new")], tenant="acme")
-    await engine.ingest_items([item("old")])
+    await engine.workspace("acme").documents.ingest_items([item("old"), item("new")])
+    await workspace_of(engine).documents.ingest_items([item("old")])
     await engine.tenants.set_retention("acme", 30)
     for path in (data_dir / "tenants").glob("*/ledger.db"):
         with closing(sqlite3.connect(path)) as rows, rows:
             rows.execute(
                 "UPDATE documents SET updated_at = '2020-01-01T00:00:00+00:00' WHERE external_id = 'old'"
             )
-    (old,) = [one.id for one in await engine.documents(tenant="acme") if one.external_id == "old"]
-    upkeep = engine.intake._upkeep
+    (old,) = [one.id for one in await engine.workspace("acme").documents.list() if one.external_id == "old"]
+    upkeep = engine._components.maintenance
     with caplog.at_level(logging.INFO, "ragstone"):
         await upkeep.chores("acme")
         await upkeep.chores("default")
@@ -375,17 +402,20 @@ async def test_documents_are_kept_as_long_as_the_tenant_wants(
 
 async def test_a_tenant_searches_its_own_way(engine: Engine) -> None:
     for tenant in ("acme", "default"):
-        await engine.ingest_items([item(name) for name in "abc"], tenant=tenant)
+        await engine.workspace(tenant).documents.ingest_items([item(name) for name in "abc"])
     await engine.tenants.set_settings("acme", {"retrieval.k": 1, "retrieval.arms": "lexical"})
-    own = await engine.search("here", tenant="acme")
+    own = await engine.workspace("acme").search("here")
     assert len(own.hits) == 1
     assert "dense" not in {stage.stage for stage in own.trace}
-    assert len((await engine.search("here")).hits) == 3
-    assert len((await engine.search("here", k=2, tenant="acme")).hits) == 2
+    assert len((await workspace_of(engine).search("here")).hits) == 3
+    assert len((await engine.workspace("acme").search(SearchQuery("here", k=2))).hits) == 2
     await engine.tenants.set_settings("acme", {"profile": "kosmos", "flags.new": True})
-    assert (await engine.is_on("new", tenant="acme"), await engine.is_on("new")) == (True, False)
-    (document, *_) = await engine.documents(tenant="acme")
-    explained = await engine.explain("here", document.id, tenant="acme")
+    assert (await engine.workspace("acme").is_on("new"), await workspace_of(engine).is_on("new")) == (
+        True,
+        False,
+    )
+    (document, *_) = await engine.workspace("acme").documents.list()
+    explained = await engine.workspace("acme").explain("here", document.id)
     assert explained.document_id == document.id
 
 
@@ -399,19 +429,27 @@ async def test_a_tenant_embeds_with_a_model_of_its_own(
         built.append(settings.model)
         return FakeEmbedder(name=settings.model)
 
-    monkeypatch.setattr("ragstone.wiring.build_embedder", build)
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", build)
     async with open_engine(Settings(data_dir=data_dir, embedding={"model": "first"})) as engine:
-        await engine.ingest_items([item("ferry")], tenant="acme", kb="before")
+        await engine.workspace("acme").documents.ingest_items([item("ferry")], kb="before")
         await engine.tenants.set_settings("acme", {"embedding.model": "second"})
         for tenant in ("acme", "default"):
-            await engine.ingest_items([item("ferry")], tenant=tenant)
-        await engine.ingest_items([item("train")], tenant="acme", kb="before")  # goes on as it was made
-        await engine.ingest_items([item("train")], tenant="acme")
-        models = {kb.name: kb.space.model for kb in await engine.kbs(tenant="acme") if kb.space}
+            await engine.workspace(tenant).documents.ingest_items([item("ferry")])
+        await engine.workspace("acme").documents.ingest_items(
+            [item("train")], kb="before"
+        )  # goes on as it was made
+        await engine.workspace("acme").documents.ingest_items([item("train")])
+        models = {
+            kb.name: kb.space.model
+            for kb in await engine.workspace("acme").knowledge_bases.list()
+            if kb.space
+        }
         assert models == {"before": "first@1", "default": "second@1"}
-        assert [kb.space.model for kb in await engine.kbs() if kb.space] == ["first@1"]
+        assert [kb.space.model for kb in await workspace_of(engine).knowledge_bases.list() if kb.space] == [
+            "first@1"
+        ]
         for kb in models:
-            found = await engine.search("ferry", arms="dense", tenant="acme", kb=kb)
+            found = await engine.workspace("acme").search(SearchQuery("ferry", arms="dense", kb=kb))
             assert (found.hits[0].title, found.degraded) == ("ferry", ())
     assert sorted(built) == ["first", "second"]
 
@@ -420,12 +458,12 @@ def test_scripts_have_tenants_too(data_dir: Path, fake_model: FakeEmbedder) -> N
     with Ragstone(data_dir=data_dir) as stone:
         made = stone.tenants.create("acme", Quotas(documents=1))
         assert stone.tenants.all() == [made]
-        stone.ingest_items([item("a")], tenant="acme")
+        stone.workspace("acme").ingest_items([item("a")])
         assert stone.tenants.usage("acme").stock.documents == 1
         assert stone.tenants.set_quotas("acme", Quotas()).quotas == Quotas()
         assert stone.tenants.set_retention("acme", 5).retention_days == 5
         assert stone.tenants.set_settings("acme", {"flags.new": True}).settings == {"flags.new": True}
-        assert stone.is_on("new", tenant="acme")
+        assert stone.workspace("acme").is_on("new")
         assert stone.tenants.rename("acme", "apex").id == made.id
         assert stone.tenants.suspend("apex").state == "suspended"
         assert stone.tenants.resume("apex").state == "active"
@@ -439,11 +477,11 @@ async def test_collections_are_named_by_source_type_and_tenant(engine: Engine) -
         Item("feed", "b", "b", "Words of a feed.", metadata={"source_type": "rss"}),
         Item("plain", "c", "c", "Words of nowhere."),
     ]
-    await engine.ingest_items(items, tenant="acme")
-    await engine.ingest_items(items[:1], tenant="other")
-    found = await engine.collections(tenant="acme")
+    await engine.workspace("acme").documents.ingest_items(items)
+    await engine.workspace("other").documents.ingest_items(items[:1])
+    found = await engine.workspace("acme").knowledge_bases.source_types()
     assert [(one.name, one.documents, one.chunks) for one in found] == [
         ("emails_acme", 1, 1),
         ("rss_acme", 1, 1),
     ]
-    assert await engine.collections(tenant="nobody") == []
+    assert await engine.workspace("nobody").knowledge_bases.source_types() == []

@@ -18,6 +18,7 @@ from ragstone.core.model_types import Embeddings, spent
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import Role
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engi
 
 
 async def work(engine: Engine) -> None:
-    await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
 
 
 def item(name: str, text: str = "") -> Item:
@@ -39,7 +40,7 @@ def reasons(failed: Sequence[Any]) -> list[tuple[str, str]]:
 
 
 async def names(engine: Engine, tenant: str = "default") -> list[str]:
-    return sorted(one.external_id for one in await engine.documents(tenant=tenant))
+    return sorted(one.external_id for one in await engine.workspace(tenant).documents.list())
 
 
 @pytest.mark.req("R-TEN-12")
@@ -47,20 +48,20 @@ async def test_documents_beyond_the_quota_are_refused_before_any_work(
     engine: Engine, fake_model: FakeEmbedder
 ) -> None:
     await engine.tenants.create("acme", Quotas(documents=2))
-    report = await engine.ingest_items([item(name) for name in "abcde"], tenant="acme")
+    report = await engine.workspace("acme").documents.ingest_items([item(name) for name in "abcde"])
     assert (report.added, len(report.failed)) == (2, 3)
     assert {one.code for one in report.failed} == {"quota_exceeded"}
     assert "may have 2 documents" in report.failed[0].error
     assert report.failed[0].error.startswith(report.failed[0].uri)
     kept = await names(engine, "acme")
     fake_model.calls.clear()
-    again = await engine.ingest_items([item(name) for name in "xyz"], tenant="acme")
+    again = await engine.workspace("acme").documents.ingest_items([item(name) for name in "xyz"])
     assert (again.added, len(again.failed), fake_model.calls) == (0, 3, [])
-    changed = await engine.ingest_items([item(kept[0], "Other words.")], tenant="acme")
+    changed = await engine.workspace("acme").documents.ingest_items([item(kept[0], "Other words.")])
     assert (changed.updated, changed.failed) == (1, ())
-    (first, _second) = await engine.documents(tenant="acme")
-    await engine.delete(first.id, tenant="acme")
-    assert (await engine.ingest_items([item("x")], tenant="acme")).added == 1
+    (first, _second) = await engine.workspace("acme").documents.list()
+    await engine.workspace("acme").documents.delete(first.id)
+    assert (await engine.workspace("acme").documents.ingest_items([item("x")])).added == 1
     usage = await engine.tenants.usage("acme")
     assert (usage.stock.documents, usage.reserved) == (2, {})
 
@@ -71,7 +72,7 @@ async def test_a_document_that_does_not_fit_fails_and_smaller_ones_go_on(
 ) -> None:
     await engine.tenants.create("acme", quotas)
     long = "\n\n".join(f"# Part {n}\n\n" + f"Sentence {n} tells of the ferry. " * 60 for n in range(9))
-    report = await engine.ingest_items([item("a"), item("long", long), item("b")], tenant="acme")
+    report = await engine.workspace("acme").documents.ingest_items([item("a"), item("long", long), item("b")])
     assert reasons(report.failed) == [("test/long", "quota_exceeded")]
     assert await names(engine, "acme") == ["a", "b"]
     assert (await engine.tenants.usage("acme")).reserved == {}
@@ -80,15 +81,15 @@ async def test_a_document_that_does_not_fit_fails_and_smaller_ones_go_on(
 async def test_a_job_that_does_not_fit_fails_with_its_reason_and_is_not_tried_again(engine: Engine) -> None:
     await engine.tenants.create("acme", Quotas(chunks=1))
     long = "\n\n".join(f"# Part {n}\n\n" + f"Sentence {n} tells of the ferry. " * 60 for n in range(9))
-    taken = await engine.intake.upload(long.encode(), "long.md", tenant="acme")
+    taken = await engine.workspace("acme").documents.upload(long.encode(), "long.md")
     await work(engine)
-    status = await engine.intake.status(taken.document_id, tenant="acme")
+    status = await engine.workspace("acme").documents.status(taken.document_id)
     assert status.job is not None
     assert (status.status, status.job.attempts, status.job.error_code) == ("failed", 1, "quota_exceeded")
     assert status.processing_error.startswith("long.md: tenant 'acme' may have 1 chunk and has 0: ")
-    small = await engine.intake.upload(b"Short.", "short.txt", tenant="acme")
+    small = await engine.workspace("acme").documents.upload(b"Short.", "short.txt")
     await work(engine)
-    assert (await engine.intake.status(small.document_id, tenant="acme")).status == "completed"
+    assert (await engine.workspace("acme").documents.status(small.document_id)).status == "completed"
 
 
 async def test_members_of_an_archive_are_documents_too(engine: Engine) -> None:
@@ -97,7 +98,7 @@ async def test_members_of_an_archive_are_documents_too(engine: Engine) -> None:
     with zipfile.ZipFile(packed, "w") as archive:
         for name in "abcd":
             archive.writestr(f"{name}.txt", f"The {name} is here.")
-    await engine.intake.upload(packed.getvalue(), "all.zip", tenant="acme")
+    await engine.workspace("acme").documents.upload(packed.getvalue(), "all.zip")
     await work(engine)
     assert (await engine.tenants.usage("acme")).stock.documents == 2
 
@@ -106,24 +107,25 @@ async def test_uploads_that_race_for_the_last_place(engine: Engine) -> None:
     """FAULTS 19."""
     await engine.tenants.create("acme", Quotas(documents=1))
     uploads = [
-        engine.intake.upload(f"The ferry number {n}.".encode(), f"{n}.txt", tenant="acme") for n in range(20)
+        engine.workspace("acme").documents.upload(f"The ferry number {n}.".encode(), f"{n}.txt")
+        for n in range(20)
     ]
     outcomes = await asyncio.gather(*uploads, return_exceptions=True)
     taken = [one for one in outcomes if not isinstance(one, BaseException)]
     assert len(taken) == 1
     assert sum(isinstance(one, QuotaExceeded) for one in outcomes) == 19
     await work(engine)
-    (document,) = await engine.documents(tenant="acme")
+    (document,) = await engine.workspace("acme").documents.list()
     assert document.id == taken[0].document_id
     name = taken[0].uri
-    again = await engine.intake.upload(f"The ferry number {name[:-4]}.".encode(), name, tenant="acme")
+    again = await engine.workspace("acme").documents.upload(f"The ferry number {name[:-4]}.".encode(), name)
     assert again.document_id == document.id
 
 
 async def test_the_same_upload_twice_takes_one_place(engine: Engine) -> None:
     await engine.tenants.create("acme", Quotas(documents=1))
-    first = await engine.intake.upload(b"The ferry.", "ferry.txt", tenant="acme")
-    second = await engine.intake.upload(b"The ferry.", "ferry.txt", tenant="acme")
+    first = await engine.workspace("acme").documents.upload(b"The ferry.", "ferry.txt")
+    second = await engine.workspace("acme").documents.upload(b"The ferry.", "ferry.txt")
     assert first.document_id == second.document_id
 
 
@@ -133,24 +135,24 @@ async def test_a_folder_is_queued_as_far_as_it_fits(engine: Engine, tmp_path: Pa
     for name in "abc":
         (folder / f"{name}.txt").write_text(f"The {name} is here.")
     await engine.tenants.create("acme", Quotas(documents=2))
-    queued, failed = await engine.intake.queue(folder, tenant="acme")
+    queued, failed = await engine.workspace("acme").documents.queue(folder)
     assert (len(queued), [one.code for one in failed]) == (2, ["quota_exceeded"])
 
 
 @pytest.mark.req("R-TEN-13", "R-SEC-10")
 async def test_questions_are_limited(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    await engine.ingest_items([item("ferry")], tenant="acme")
-    await engine.ingest_items([item("ferry")])
+    await engine.workspace("acme").documents.ingest_items([item("ferry")])
+    await workspace_of(engine).documents.ingest_items([item("ferry")])
     await engine.tenants.set_quotas("acme", Quotas(queries_per_minute=0))
-    (document,) = await engine.documents(tenant="acme")
+    (document,) = await engine.workspace("acme").documents.list()
     for asked in (
-        engine.search("ferry", tenant="acme"),
-        engine.ask("ferry?", tenant="acme"),
-        engine.explain("ferry", document.id, tenant="acme"),
+        engine.workspace("acme").search("ferry"),
+        engine.workspace("acme").ask("ferry?"),
+        engine.workspace("acme").explain("ferry", document.id),
     ):
         with pytest.raises(QuotaExceeded, match="may ask 0 queries per minute"):
             await asked
-    assert (await engine.search("ferry")).hits != ()
+    assert (await workspace_of(engine).search("ferry")).hits != ()
 
 
 class PaidEmbedder(FakeEmbedder):
@@ -165,22 +167,22 @@ class PaidEmbedder(FakeEmbedder):
 async def test_what_models_cost_is_charged_to_who_asked(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: PaidEmbedder())
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: PaidEmbedder())
     async with open_engine(Settings(data_dir=data_dir)) as engine:
         await engine.tenants.create("acme", Quotas(cost_per_month=0.5))
-        await engine.ingest_items([item("ferry")], tenant="acme")
-        await engine.search("ferry", tenant="acme")
+        await engine.workspace("acme").documents.ingest_items([item("ferry")])
+        await engine.workspace("acme").search("ferry")
         assert (await engine.tenants.usage("acme")).cost == 0.5
-        await engine.search("boat", tenant="acme")
+        await engine.workspace("acme").search("boat")
         assert (await engine.tenants.usage("acme")).cost_by_kind == {"embedding": 0.75}
         with pytest.raises(QuotaExceeded, match=r"has spent 0.75"):
-            await engine.search("ship", tenant="acme")
+            await engine.workspace("acme").search("ship")
         with pytest.raises(QuotaExceeded, match=r"has spent 0.75"):
-            await engine.ingest_items([item("train")], tenant="acme")
+            await engine.workspace("acme").documents.ingest_items([item("train")])
         assert await names(engine, "acme") == ["ferry"]
-        (document,) = await engine.documents(tenant="acme")
-        assert await engine.delete(document.id, tenant="acme")
-        await engine.ingest_items([item("ferry")])
+        (document,) = await engine.workspace("acme").documents.list()
+        assert await engine.workspace("acme").documents.delete(document.id)
+        await workspace_of(engine).documents.ingest_items([item("ferry")])
 
 
 @pytest.mark.req("R-TEN-12")
@@ -191,9 +193,9 @@ async def test_the_language_model_is_charged_to_who_asked(data_dir: Path, fake_m
         settings = Settings.model_validate({"data_dir": data_dir, "llm": llm, "enrich": {"summary": "llm"}})
         async with open_engine(settings) as engine:
             await engine.tenants.create("acme", Quotas())
-            await engine.ingest_items([item("ferry")], tenant="acme")
+            await engine.workspace("acme").documents.ingest_items([item("ferry")])
             after_ingest = (await engine.tenants.usage("acme")).cost_by_kind
-            await engine.ask("when does the ferry leave?", tenant="acme")
+            await engine.workspace("acme").ask("when does the ferry leave?")
             after_ask = (await engine.tenants.usage("acme")).cost_by_kind
     assert after_ingest == {"llm": pytest.approx(0.003)}
     assert after_ask == {"llm": pytest.approx(0.003 * len(service.requests))}
@@ -205,24 +207,24 @@ async def test_a_model_is_not_paid_for_beyond_the_limit_whoever_calls_it(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = PaidEmbedder()
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: model)
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: model)
     async with open_engine(Settings(data_dir=data_dir)) as engine:
-        await engine.ingest_items([item("ferry")], tenant="acme")
+        await engine.workspace("acme").documents.ingest_items([item("ferry")])
         model.errors = [ModelError("the model fell over")]
-        await engine.ingest_items([item("train")], tenant="acme")
-        assert (await engine.stats(tenant="acme")).unembedded == 1
+        await engine.workspace("acme").documents.ingest_items([item("train")])
+        assert (await engine.workspace("acme").knowledge_bases.stats()).unembedded == 1
         spent_before = (await engine.tenants.usage("acme")).cost
         await engine.tenants.set_quotas("acme", Quotas(cost_per_month=0.1))
         model.calls.clear()
         for call in (
-            engine.reembed(mode="full", force=True, tenant="acme"),
-            engine.rollback_space(tenant="acme"),
+            engine.workspace("acme").embeddings.reembed(mode="full", force=True),
+            engine.workspace("acme").embeddings.rollback(),
         ):
             with pytest.raises(QuotaExceeded, match="per month and has spent"):
                 await call
-        await engine.intake._upkeep.maintain("acme")
-        assert (model.calls, (await engine.stats(tenant="acme")).unembedded) == ([], 1)
+        await engine._components.maintenance.maintain("acme")
+        assert (model.calls, (await engine.workspace("acme").knowledge_bases.stats()).unembedded) == ([], 1)
         await engine.tenants.set_quotas("acme", Quotas(cost_per_month=100))
-        await engine.intake._upkeep.maintain("acme")
-        assert (await engine.stats(tenant="acme")).unembedded == 0
+        await engine._components.maintenance.maintain("acme")
+        assert (await engine.workspace("acme").knowledge_bases.stats()).unembedded == 0
         assert (await engine.tenants.usage("acme")).cost == spent_before + 0.25

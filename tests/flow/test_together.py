@@ -17,6 +17,7 @@ from ragstone.core.types import Role
 from ragstone.settings.load import load_settings
 from ragstone.settings.tree import EmbeddingSettings, RemoteModel
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 MAILS = 70
 
@@ -41,30 +42,30 @@ async def test_a_tenant_with_a_heavy_load_holds_up_nobody(
     data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = Held()
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: model)
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: model)
     pages = tmp_path / "pages"
     pages.mkdir()
     for number in range(200):
         (pages / f"{number}.txt").write_text(f"A heavy document, number {number}.")
     async with open_engine(Settings(data_dir=data_dir)) as engine:
-        await engine.ingest_items([Item("test", "1", "1", "A light note.")], tenant="light")
-        await engine.intake.add_source("files", "pages", {"path": str(pages)}, tenant="heavy")
-        await engine.intake.sync("pages", tenant="heavy")
-        working = asyncio.create_task(engine.intake.worker().run(until_idle=True))
+        await engine.workspace("light").documents.ingest_items([Item("test", "1", "1", "A light note.")])
+        await engine.workspace("heavy").sources.add("files", "pages", {"path": str(pages)})
+        await engine.workspace("heavy").sources.sync("pages")
+        working = asyncio.create_task(engine.worker().run(until_idle=True))
         await model.reached.wait()
         # The other tenant's batch is with the model now, and stays there until all this has been done.
         for number in range(20):
-            assert (await engine.search(f"light {number}", tenant="light")).hits
-        uploaded = await engine.intake.upload(b"Another light note.", "note.txt", tenant="light")
-        while (await engine.intake.status(uploaded.document_id, tenant="light")).status != "completed":
+            assert (await engine.workspace("light").search(f"light {number}")).hits
+        uploaded = await engine.workspace("light").documents.upload(b"Another light note.", "note.txt")
+        while (await engine.workspace("light").documents.status(uploaded.document_id)).status != "completed":
             assert not working.done()
             await asyncio.sleep(0.01)
-        assert len((await engine.search("light note", tenant="light")).hits) == 2
-        counts = await engine.intake.counts(tenant="heavy")
+        assert len((await engine.workspace("light").search("light note")).hits) == 2
+        counts = await engine.workspace("heavy").jobs.counts()
         assert counts["pending"] + counts["running"] == 200
         model.let_go.set()
         await working
-        assert (await engine.stats(tenant="heavy")).documents == 200
+        assert (await engine.workspace("heavy").knowledge_bases.stats()).documents == 200
 
 
 def _embeddings(request: Request) -> Reply:
@@ -90,27 +91,27 @@ async def test_all_new_mails_are_fetched_and_embedded_32_at_a_time(
     box = tmp_path / "mails.mbox"
     _write_mails(box, range(MAILS))
     async with open_engine(Settings(data_dir=data_dir, embedding=embedding)) as engine:
-        await engine.intake.add_source("mbox", "mails", {"path": str(box)}, schedule="daily")
+        await workspace_of(engine).sources.add("mbox", "mails", {"path": str(box)}, schedule="daily")
         await look_for_mails(engine)
-        await engine.intake.worker().run(until_idle=True)
-        assert (await engine.stats()).documents == MAILS
+        await engine.worker().run(until_idle=True)
+        assert (await workspace_of(engine).knowledge_bases.stats()).documents == MAILS
         calls = [len(request.body["input"]) for request in service.requests]
         assert sum(calls) == MAILS
         assert sorted(calls) == [6, 32, 32]
         service.requests.clear()
         _write_mails(box, range(MAILS, MAILS + 3))
         await look_for_mails(engine)
-        await engine.intake.worker().run(until_idle=True)
-        assert (await engine.stats()).documents == MAILS + 3
+        await engine.worker().run(until_idle=True)
+        assert (await workspace_of(engine).knowledge_bases.stats()).documents == MAILS + 3
         assert sum(len(request.body["input"]) for request in service.requests) == 3, "only what is new"
 
 
 async def look_for_mails(engine: Engine) -> None:
     """Queue all that is new before anybody works on it: then it does not matter who is quicker."""
-    await engine.intake.sync("mails")
-    queue = engine.intake._queue
+    await workspace_of(engine).sources.sync("mails")
+    queue = engine._components.stores.queue
     (job,) = await queue.claim("default", "me", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1)
-    report = await engine.intake._upkeep.run_sync("default", job)
+    report = await engine._components.maintenance.run_sync("default", job)
     await queue.complete("default", job.ticket, str(report))
 
 

@@ -13,6 +13,7 @@ from ragstone import Engine, Settings, open_engine
 from ragstone.ingest.embed import WaveEmbedder
 from ragstone.stores.ledger.transaction import SqlTransaction
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 TEXT = "The ferry leaves the harbour at nine."
 
@@ -34,22 +35,26 @@ async def engine(
 async def test_a_document_whose_twin_is_deleted_when_it_has_its_vectors_keeps_them(
     engine: Engine, fake_model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch, owner: type, step: str
 ) -> None:
-    await engine.ingest_items([item("first", TEXT)])
-    (first,) = await engine.documents()
+    await workspace_of(engine).documents.ingest_items([item("first", TEXT)])
+    (first,) = await workspace_of(engine).documents.list()
     fake_model.calls.clear()
     goes_on = getattr(owner, step)
 
     async def meanwhile(self: Any, *args: Any) -> Any:
         monkeypatch.setattr(owner, step, goes_on)
-        gone = self.delete(first.id) if isinstance(self, SqlTransaction) else engine.delete(first.id)
+        gone = (
+            self.delete(first.id)
+            if isinstance(self, SqlTransaction)
+            else workspace_of(engine).documents.delete(first.id)
+        )
         assert await gone
         return await goes_on(self, *args)
 
     monkeypatch.setattr(owner, step, meanwhile)
-    report = await engine.ingest_items([item("second", TEXT)])
+    report = await workspace_of(engine).documents.ingest_items([item("second", TEXT)])
     assert (report.added, report.failed, report.degraded) == (1, (), ())
     assert fake_model.calls == []  # it has the vectors of the first
-    (second,) = await engine.documents()
+    (second,) = await workspace_of(engine).documents.list()
     assert second.id != first.id
-    (hit,) = (await engine.search("ferry harbour nine")).hits
+    (hit,) = (await workspace_of(engine).search("ferry harbour nine")).hits
     assert (hit.document_id, hit.text, set(hit.scores) >= {"dense", "lexical"}) == (second.id, TEXT, True)

@@ -21,7 +21,9 @@ from ragstone.core.errors import (
     UnsupportedFormat,
 )
 from ragstone.core.jobs import Priority
+from ragstone.core.queries import SearchQuery
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 
 @pytest.fixture
@@ -31,16 +33,18 @@ async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engi
 
 
 async def work(engine: Engine) -> None:
-    await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
 
 
 async def found(engine: Engine, query: str) -> list[str]:
-    return [hit.text for hit in (await engine.search(query, arms="lexical")).hits]
+    return [hit.text for hit in (await workspace_of(engine).search(SearchQuery(query, arms="lexical"))).hits]
 
 
 @pytest.mark.req("R-ING-07", "R-ING-16", "R-ING-18", "R-ING-44")
 async def test_an_upload_is_pending_then_found(engine: Engine) -> None:
-    taken = await engine.intake.upload(b"The ferry leaves at nine.", "ferry.txt", metadata={"line": "north"})
+    taken = await workspace_of(engine).documents.upload(
+        b"The ferry leaves at nine.", "ferry.txt", metadata={"line": "north"}
+    )
     assert (taken.status, taken.uri, taken.chunk_count, taken.processed_at) == (
         "pending",
         "ferry.txt",
@@ -49,22 +53,22 @@ async def test_an_upload_is_pending_then_found(engine: Engine) -> None:
     )
     assert await found(engine, "ferry") == []
     await work(engine)
-    done = await engine.intake.status(taken.document_id)
+    done = await workspace_of(engine).documents.status(taken.document_id)
     assert (done.status, done.chunk_count, done.processing_error) == ("completed", 1, "")
     assert done.total_tokens > 0
     assert done.processed_at is not None
     assert await found(engine, "ferry") == ["The ferry leaves at nine."]
-    document = await engine.document(taken.document_id)
+    document = await workspace_of(engine).documents.get(taken.document_id)
     assert (document.metadata["line"], document.metadata["filename"]) == ("north", "ferry.txt")
 
 
 @pytest.mark.req("R-ING-16", "R-ING-21")
 async def test_an_upload_that_cannot_be_read_fails_with_its_reason(engine: Engine) -> None:
-    taken = await engine.intake.upload(b"%PDF-1.7 cut", "cut.pdf")
+    taken = await workspace_of(engine).documents.upload(b"%PDF-1.7 cut", "cut.pdf")
     await work(engine)
-    failed = await engine.intake.status(taken.document_id)
+    failed = await workspace_of(engine).documents.status(taken.document_id)
     assert (failed.status, failed.processing_error) == ("failed", "cut.pdf is a damaged PDF")
-    (notice,) = await engine.intake.notices()
+    (notice,) = await workspace_of(engine).jobs.notices()
     assert (notice.kind, notice.document_id, notice.message) == (
         "failed",
         taken.document_id,
@@ -74,52 +78,59 @@ async def test_an_upload_that_cannot_be_read_fails_with_its_reason(engine: Engin
 
 @pytest.mark.req("R-ING-12", "R-ING-20")
 async def test_completion_is_noticed(engine: Engine) -> None:
-    taken = await engine.intake.upload(b"Words.", "a.txt")
+    taken = await workspace_of(engine).documents.upload(b"Words.", "a.txt")
     await work(engine)
-    (notice,) = await engine.intake.notices(unread=True)
+    (notice,) = await workspace_of(engine).jobs.notices(unread=True)
     assert (notice.kind, notice.document_id) == ("completed", taken.document_id)
-    await engine.intake.mark_read([notice.id])
-    assert await engine.intake.notices(unread=True) == []
+    await workspace_of(engine).jobs.mark_read([notice.id])
+    assert await workspace_of(engine).jobs.notices(unread=True) == []
 
 
 async def test_twenty_clients_upload_the_same_bytes(engine: Engine) -> None:
     """FAULTS 6: one document, one set of chunks, twenty equal ids."""
     taken = await asyncio.gather(
-        *(engine.intake.upload(b"The same bytes for all.", f"{number}.txt") for number in range(20))
+        *(
+            workspace_of(engine).documents.upload(b"The same bytes for all.", f"{number}.txt")
+            for number in range(20)
+        )
     )
     await work(engine)
     assert len({one.document_id for one in taken}) == 1
-    assert (await engine.stats()).documents == 1
-    assert len(await engine.chunks(taken[0].document_id)) == 1
-    again = await engine.intake.upload(b"The same bytes for all.", "19.txt", external_id=None)
+    assert (await workspace_of(engine).knowledge_bases.stats()).documents == 1
+    assert len(await workspace_of(engine).documents.chunks(taken[0].document_id)) == 1
+    again = await workspace_of(engine).documents.upload(
+        b"The same bytes for all.", "19.txt", external_id=None
+    )
     assert again.document_id == taken[0].document_id
 
 
 async def test_what_is_live_already_is_not_worked_on_again(engine: Engine, fake_model: FakeEmbedder) -> None:
-    first = await engine.intake.upload(b"Once is enough.", "once.txt")
+    first = await workspace_of(engine).documents.upload(b"Once is enough.", "once.txt")
     await work(engine)
     fake_model.calls.clear()
-    again = await engine.intake.upload(b"Once is enough.", "once.txt")
+    again = await workspace_of(engine).documents.upload(b"Once is enough.", "once.txt")
     assert (again.status, again.document_id) == ("completed", first.document_id)
     await work(engine)
     assert fake_model.calls == []
 
 
 async def test_a_newer_upload_wins_over_one_that_waits(engine: Engine) -> None:
-    await engine.intake.upload(b"The old timetable.", "t.txt", external_id="timetable")
-    newer = await engine.intake.upload(b"The new timetable.", "t.txt", external_id="timetable")
+    await workspace_of(engine).documents.upload(b"The old timetable.", "t.txt", external_id="timetable")
+    newer = await workspace_of(engine).documents.upload(
+        b"The new timetable.", "t.txt", external_id="timetable"
+    )
     await work(engine)
-    assert await engine.text(newer.document_id) == "The new timetable."
-    assert sorted(job.state for job in await engine.intake.jobs()) == ["cancelled", "completed"]
+    assert await workspace_of(engine).documents.text(newer.document_id) == "The new timetable."
+    assert sorted(job.state for job in await workspace_of(engine).jobs.list()) == ["cancelled", "completed"]
 
 
 async def test_a_document_answers_while_its_next_version_fails(engine: Engine) -> None:
     """FAULTS 7: chunks never drop to zero."""
-    live = await engine.intake.upload(b"The tide is high.", "tide.txt", external_id="tide")
+    live = await workspace_of(engine).documents.upload(b"The tide is high.", "tide.txt", external_id="tide")
     await work(engine)
-    await engine.intake.upload(b"\x00\x01\x02", "tide.txt", external_id="tide")
+    await workspace_of(engine).documents.upload(b"\x00\x01\x02", "tide.txt", external_id="tide")
     await work(engine)
-    status = await engine.intake.status(live.document_id)
+    status = await workspace_of(engine).documents.status(live.document_id)
     assert status.status == "completed"
     assert "tide.txt" in status.processing_error
     assert await found(engine, "tide") == ["The tide is high."]
@@ -127,39 +138,39 @@ async def test_a_document_answers_while_its_next_version_fails(engine: Engine) -
 
 @pytest.mark.req("R-ING-22")
 async def test_delete_removes_document_job_notice_and_file(engine: Engine, data_dir: Path) -> None:
-    taken = await engine.intake.upload(b"A secret canary sings.", "canary.txt")
+    taken = await workspace_of(engine).documents.upload(b"A secret canary sings.", "canary.txt")
     await work(engine)
     assert len(list((data_dir / "documents").rglob("*"))) == 3
     assert await found(engine, "canary") == ["A secret canary sings."]
-    assert await engine.delete(taken.document_id)
+    assert await workspace_of(engine).documents.delete(taken.document_id)
     for arm in ("lexical", "dense", "hybrid"):
-        assert (await engine.search("A secret canary sings.", arms=arm)).hits == ()
+        assert (await workspace_of(engine).search(SearchQuery("A secret canary sings.", arms=arm))).hits == ()
     assert not any(path.is_file() for path in (data_dir / "documents").rglob("*"))
-    assert await engine.intake.jobs() == []
-    assert await engine.intake.notices() == []
+    assert await workspace_of(engine).jobs.list() == []
+    assert await workspace_of(engine).jobs.notices() == []
     with pytest.raises(NotFoundError):
-        await engine.intake.status(taken.document_id)
-    assert not await engine.delete(taken.document_id)
+        await workspace_of(engine).documents.status(taken.document_id)
+    assert not await workspace_of(engine).documents.delete(taken.document_id)
 
 
 async def test_what_is_deleted_while_it_waits_does_not_come_back(engine: Engine) -> None:
     """FAULTS 9."""
-    taken = await engine.intake.upload(b"Never to be seen.", "gone.txt")
-    assert await engine.delete(taken.document_id)
+    taken = await workspace_of(engine).documents.upload(b"Never to be seen.", "gone.txt")
+    assert await workspace_of(engine).documents.delete(taken.document_id)
     await work(engine)
-    assert (await engine.stats()).documents == 0
+    assert (await workspace_of(engine).knowledge_bases.stats()).documents == 0
 
 
 async def test_a_cancelled_job_ends_and_may_be_retried(engine: Engine) -> None:
-    taken = await engine.intake.upload(b"On second thought.", "thought.txt")
+    taken = await workspace_of(engine).documents.upload(b"On second thought.", "thought.txt")
     assert taken.job is not None
-    assert await engine.intake.cancel(taken.job.id)
+    assert await workspace_of(engine).jobs.cancel(taken.job.id)
     await work(engine)
-    stopped = await engine.intake.status(taken.document_id)
+    stopped = await workspace_of(engine).documents.status(taken.document_id)
     assert (stopped.status, stopped.processing_error) == ("failed", "cancelled on request")
-    assert await engine.intake.retry(taken.job.id)
+    assert await workspace_of(engine).jobs.retry(taken.job.id)
     await work(engine)
-    assert (await engine.intake.status(taken.document_id)).status == "completed"
+    assert (await workspace_of(engine).documents.status(taken.document_id)).status == "completed"
 
 
 @pytest.mark.req("R-ING-13")
@@ -177,8 +188,8 @@ async def test_what_may_not_be_uploaded(
     engine: Engine, name: str, content: bytes, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        await engine.intake.upload(content, name)
-    assert await engine.intake.jobs() == []
+        await workspace_of(engine).documents.upload(content, name)
+    assert await workspace_of(engine).jobs.list() == []
 
 
 @pytest.mark.req("R-ING-14", "R-SEC-02")
@@ -186,8 +197,8 @@ async def test_an_upload_of_the_limit_is_too_large(data_dir: Path, fake_model: F
     settings = Settings(data_dir=data_dir, limits={"file_mb": 1})
     async with open_engine(settings) as engine:
         with pytest.raises(ParserLimit, match="allows less than 1"):
-            await engine.intake.upload(b"x" * 1024 * 1024, "a.txt")
-        assert (await engine.intake.upload(b"x " * 1000, "a.txt")).status == "pending"
+            await workspace_of(engine).documents.upload(b"x" * 1024 * 1024, "a.txt")
+        assert (await workspace_of(engine).documents.upload(b"x " * 1000, "a.txt")).status == "pending"
 
 
 @pytest.mark.parametrize(
@@ -195,7 +206,7 @@ async def test_an_upload_of_the_limit_is_too_large(data_dir: Path, fake_model: F
 )
 async def test_a_file_name_is_only_a_name(engine: Engine, data_dir: Path, name: str) -> None:
     """FAULTS 30."""
-    taken = await engine.intake.upload(b"Harmless words.", name)
+    taken = await workspace_of(engine).documents.upload(b"Harmless words.", name)
     assert taken.uri == "passwd.txt"
     assert not await asyncio.to_thread(lambda: list(data_dir.rglob("*passwd*")))
 
@@ -207,11 +218,11 @@ async def test_a_malware_scanner_may_refuse(data_dir: Path, fake_model: FakeEmbe
     scanner.chmod(0o700)
     settings = Settings(data_dir=data_dir, extract={"scan_command": [str(scanner)]})
     async with open_engine(settings) as engine:
-        good = await engine.intake.upload(b"Quite healthy.", "good.txt")
-        bad = await engine.intake.upload(b"A VIRUS inside.", "bad.txt")
+        good = await workspace_of(engine).documents.upload(b"Quite healthy.", "good.txt")
+        bad = await workspace_of(engine).documents.upload(b"A VIRUS inside.", "bad.txt")
         await work(engine)
-        assert (await engine.intake.status(good.document_id)).status == "completed"
-        refused = await engine.intake.status(bad.document_id)
+        assert (await workspace_of(engine).documents.status(good.document_id)).status == "completed"
+        refused = await workspace_of(engine).documents.status(bad.document_id)
         assert (refused.status, refused.processing_error) == (
             "failed",
             "bad.txt was refused by the malware scanner: found a VIRUS",
@@ -224,16 +235,19 @@ async def test_an_archive_becomes_the_documents_in_it(engine: Engine) -> None:
         archive.writestr("one.txt", "The first member.")
         archive.writestr("two.md", "# Two\n\nThe second member.")
         archive.writestr("../evil.txt", "Outside.")
-    taken = await engine.intake.upload(file.getvalue(), "all.zip")
+    taken = await workspace_of(engine).documents.upload(file.getvalue(), "all.zip")
     await work(engine)
-    assert sorted(document.title for document in await engine.documents()) == ["Two", "one.txt"]
-    (job,) = await engine.intake.jobs()
+    assert sorted(document.title for document in await workspace_of(engine).documents.list()) == [
+        "Two",
+        "one.txt",
+    ]
+    (job,) = await workspace_of(engine).jobs.list()
     assert (job.state, job.document_id) == ("completed", taken.document_id)
     assert len(job.progress.remarks) == 1
     assert "evil.txt" in job.progress.remarks[0]
-    status = await engine.intake.status(taken.document_id)
+    status = await workspace_of(engine).documents.status(taken.document_id)
     assert (status.status, status.chunk_count) == ("completed", 2)
-    (notice,) = await engine.intake.notices()
+    (notice,) = await workspace_of(engine).jobs.notices()
     assert "evil.txt" in notice.message
 
 
@@ -247,17 +261,19 @@ def packed(**members: str) -> bytes:
 
 @pytest.mark.req("R-ING-22")
 async def test_an_archive_goes_with_all_that_is_in_it(engine: Engine) -> None:
-    taken = await engine.intake.upload(packed(a="The first lantern.", b="The second lantern."), "all.zip")
+    taken = await workspace_of(engine).documents.upload(
+        packed(a="The first lantern.", b="The second lantern."), "all.zip"
+    )
     await work(engine)
     assert len(await found(engine, "lantern")) == 2
-    assert await engine.delete(taken.document_id)
+    assert await workspace_of(engine).documents.delete(taken.document_id)
     assert await found(engine, "lantern") == []
-    assert (await engine.stats()).documents == 0
+    assert (await workspace_of(engine).knowledge_bases.stats()).documents == 0
 
 
 async def test_what_a_newer_archive_lacks_goes(engine: Engine) -> None:
     for content in (packed(a="The first lantern.", b="The second lantern."), packed(a="The first lantern.")):
-        await engine.intake.upload(content, "all.zip", external_id="all")
+        await workspace_of(engine).documents.upload(content, "all.zip", external_id="all")
         await work(engine)
     assert await found(engine, "lantern") == ["The first lantern."]
 
@@ -265,16 +281,18 @@ async def test_what_a_newer_archive_lacks_goes(engine: Engine) -> None:
 @pytest.mark.parametrize("inside", ["!/a.md", "#1:terms.txt"])
 async def test_an_upload_is_not_known_as_what_is_inside_another(engine: Engine, inside: str) -> None:
     with pytest.raises(InputError, match="is of a file in an archive or of an attachment"):
-        await engine.intake.upload(b"Forged.", "a.md", external_id=f"{'f' * 64}{inside}")
-    taken = await engine.intake.upload(b"A page.", "a.md", external_id="https://host.example/page#part-1")
+        await workspace_of(engine).documents.upload(b"Forged.", "a.md", external_id=f"{'f' * 64}{inside}")
+    taken = await workspace_of(engine).documents.upload(
+        b"A page.", "a.md", external_id="https://host.example/page#part-1"
+    )
     assert taken.status == "pending"
 
 
 async def test_uploads_go_before_batches(engine: Engine) -> None:
-    await engine.intake.upload(b"Batch one.", "1.txt", priority=Priority.BATCH)
-    await engine.intake.upload(b"Urgent.", "2.txt")
+    await workspace_of(engine).documents.upload(b"Batch one.", "1.txt", priority=Priority.BATCH)
+    await workspace_of(engine).documents.upload(b"Urgent.", "2.txt")
     await work(engine)
-    begun = {job.uri: job.started_at for job in await engine.intake.jobs()}
+    begun = {job.uri: job.started_at for job in await workspace_of(engine).jobs.list()}
     batch, urgent = begun["1.txt"], begun["2.txt"]
     assert batch is not None
     assert urgent is not None
@@ -283,26 +301,26 @@ async def test_uploads_go_before_batches(engine: Engine) -> None:
 
 async def test_another_tenants_ids_are_unknown(engine: Engine) -> None:
     """FAULTS 24."""
-    taken = await engine.intake.upload(b"Mine alone.", "mine.txt", tenant="one")
-    await engine.intake.upload(b"Other.", "other.txt", tenant="two")
+    taken = await engine.workspace("one").documents.upload(b"Mine alone.", "mine.txt")
+    await engine.workspace("two").documents.upload(b"Other.", "other.txt")
     assert taken.job is not None
     for call in (
-        engine.intake.status(taken.document_id, tenant="two"),
-        engine.intake.job(taken.job.id, tenant="two"),
-        engine.intake.cancel(taken.job.id, tenant="two"),
-        engine.intake.retry(taken.job.id, tenant="two"),
+        engine.workspace("two").documents.status(taken.document_id),
+        engine.workspace("two").jobs.get(taken.job.id),
+        engine.workspace("two").jobs.cancel(taken.job.id),
+        engine.workspace("two").jobs.retry(taken.job.id),
     ):
         with pytest.raises(NotFoundError):
             await call
-    assert [job.uri for job in await engine.intake.jobs(tenant="two")] == ["other.txt"]
+    assert [job.uri for job in await engine.workspace("two").jobs.list()] == ["other.txt"]
 
 
 async def test_without_vectors_a_job_waits_for_its_model(engine: Engine, fake_model: FakeEmbedder) -> None:
     fake_model.errors = [ModelError("the service is down")]
-    taken = await engine.intake.upload(b"Found by meaning, too.", "a.txt")
+    taken = await workspace_of(engine).documents.upload(b"Found by meaning, too.", "a.txt")
     await work(engine)
-    assert (await engine.document(taken.document_id)).embedded
-    (job,) = await engine.intake.jobs()
+    assert (await workspace_of(engine).documents.get(taken.document_id)).embedded
+    (job,) = await workspace_of(engine).jobs.list()
     assert (job.attempts, job.progress.remarks) == (2, ())
 
 
@@ -310,11 +328,11 @@ async def test_after_the_last_attempt_words_are_better_than_nothing(
     engine: Engine, fake_model: FakeEmbedder
 ) -> None:
     fake_model.errors = [ModelError("the service is down")] * 3
-    taken = await engine.intake.upload(b"Found by word only.", "a.txt")
+    taken = await workspace_of(engine).documents.upload(b"Found by word only.", "a.txt")
     await work(engine)
-    assert not (await engine.document(taken.document_id)).embedded
+    assert not (await workspace_of(engine).documents.get(taken.document_id)).embedded
     assert await found(engine, "word") == ["Found by word only."]
-    (job,) = await engine.intake.jobs()
+    (job,) = await workspace_of(engine).jobs.list()
     assert (job.state, job.attempts) == ("completed", 3)
     assert job.progress.remarks == ("searchable by word only: the service is down",)
 
@@ -322,53 +340,57 @@ async def test_after_the_last_attempt_words_are_better_than_nothing(
 @pytest.mark.parametrize("options", [{"title": "a \ud83d b"}, {"metadata": {"note": "\ud83d"}}])
 async def test_lone_surrogates_are_no_defect(engine: Engine, options: dict[str, object]) -> None:
     """FAULTS 20."""
-    taken = await engine.intake.upload(b"Words enough.", "a.txt", **options)  # type: ignore[arg-type]
+    taken = await workspace_of(engine).documents.upload(b"Words enough.", "a.txt", **options)  # type: ignore[arg-type]
     await work(engine)
-    assert (await engine.intake.status(taken.document_id)).status == "completed"
+    assert (await workspace_of(engine).documents.status(taken.document_id)).status == "completed"
 
 
 async def test_an_external_id_must_be_text(engine: Engine) -> None:
     with pytest.raises(InputError, match="not valid Unicode"):
-        await engine.intake.upload(b"Words.", "a.txt", external_id="\ud83d")
+        await workspace_of(engine).documents.upload(b"Words.", "a.txt", external_id="\ud83d")
 
 
 async def test_an_upload_survives_a_deletion_that_races_it(engine: Engine) -> None:
     """The bytes of an upload that is on its way in are not the deleted document's."""
-    taken = await engine.intake.upload(b"First words.", "a.txt", external_id="a")
+    taken = await workspace_of(engine).documents.upload(b"First words.", "a.txt", external_id="a")
     await work(engine)
-    (name,) = await engine._parts.ledger.keep_originals("default", [(taken.document_id, b"Second words.")])
-    assert await engine.delete(taken.document_id)
-    assert await engine._parts.ledger.originals("default", [(taken.document_id, name)]) == [b"Second words."]
+    (name,) = await engine._components.ledger.keep_originals(
+        "default", [(taken.document_id, b"Second words.")]
+    )
+    assert await workspace_of(engine).documents.delete(taken.document_id)
+    assert await engine._components.ledger.originals("default", [(taken.document_id, name)]) == [
+        b"Second words."
+    ]
 
 
 async def test_an_older_job_cannot_be_retried_over_a_newer_one(engine: Engine) -> None:
-    old = await engine.intake.upload(b"Old words.", "a.txt", external_id="a")
-    await engine.intake.upload(b"New words.", "a.txt", external_id="a")
+    old = await workspace_of(engine).documents.upload(b"Old words.", "a.txt", external_id="a")
+    await workspace_of(engine).documents.upload(b"New words.", "a.txt", external_id="a")
     assert old.job is not None
-    assert not await engine.intake.retry(old.job.id)
+    assert not await workspace_of(engine).jobs.retry(old.job.id)
     await work(engine)
-    assert not await engine.intake.retry(old.job.id)
-    assert await engine.text(old.document_id) == "New words."
+    assert not await workspace_of(engine).jobs.retry(old.job.id)
+    assert await workspace_of(engine).documents.text(old.document_id) == "New words."
 
 
 async def test_a_deleted_kb_is_not_made_again_by_its_jobs(engine: Engine) -> None:
-    await engine.intake.upload(b"Words.", "a.txt", kb="short")
-    assert await engine.delete_kb("short") == 1
+    await workspace_of(engine).documents.upload(b"Words.", "a.txt", kb="short")
+    assert await workspace_of(engine).knowledge_bases.delete("short") == 1
     await work(engine)
-    assert [kb.name for kb in await engine.kbs()] == []
+    assert [kb.name for kb in await workspace_of(engine).knowledge_bases.list()] == []
 
 
 async def test_files_that_a_crash_left_are_swept(engine: Engine, data_dir: Path) -> None:
     """FAULTS 16: killed between writing the original and queueing its job."""
-    taken = await engine.intake.upload(b"Kept.", "kept.txt")
+    taken = await workspace_of(engine).documents.upload(b"Kept.", "kept.txt")
     lost = "ab" * 16
-    await engine._parts.ledger.keep_originals("default", [(lost, b"left behind")])
+    await engine._components.ledger.keep_originals("default", [(lost, b"left behind")])
 
     def age() -> None:
         for folder in (data_dir / "documents").rglob("*"):
             os.utime(folder, (0, 0))
 
     await asyncio.to_thread(age)
-    await engine.intake._upkeep.maintain("default")
+    await engine._components.maintenance.maintain("default")
     left = await asyncio.to_thread(lambda: {path.name for path in (data_dir / "documents").glob("*/*")})
     assert left == {taken.document_id}

@@ -15,8 +15,10 @@ from tests.doubles.web import Reply, json_reply
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
 from ragstone.core.errors import InputError, TenantSuspended
+from ragstone.core.queries import SearchQuery
 from ragstone.schemas.search import SearchSchema
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 LETTER = Item("letters", "1", "letters/1", "The ferry leaves the north pier at nine.", title="Ferry")
 PAGE = {
@@ -41,26 +43,28 @@ def settings(data_dir: Path, searxng: RestDouble, **more: Any) -> Settings:
 @pytest.fixture
 async def engine(data_dir: Path, fake_model: FakeEmbedder, searxng: RestDouble) -> AsyncIterator[Engine]:
     async with open_engine(settings(data_dir, searxng)) as opened:
-        await opened.ingest_items([LETTER])
+        await workspace_of(opened).documents.ingest_items([LETTER])
         yield opened
 
 
 async def test_what_changes_is_asked_of_the_web_and_cited(engine: Engine, searxng: RestDouble) -> None:
-    answer = await engine.ask("Is the ferry late today because of fog?")
+    answer = await workspace_of(engine).ask("Is the ferry late today because of fog?")
     assert answer.status == "answered"
     cited = {citation.uri: citation for citation in answer.citations}
     assert cited[PAGE["url"]].quote == PAGE["content"]
     assert cited[PAGE["url"]].site == "harbour.example"
     assert [one.query["q"] for one in searxng.requests] == ["Is the ferry late today because of fog?"]
-    streamed = [event async for event in engine.stream("Is the ferry late today because of fog?")]
+    streamed = [
+        event async for event in workspace_of(engine).stream("Is the ferry late today because of fog?")
+    ]
     assert PAGE["content"] in repr(streamed)
 
 
 @pytest.mark.req("R-MOD-19")
 async def test_what_the_kb_knows_is_not_asked_of_the_web(engine: Engine, searxng: RestDouble) -> None:
-    found = await engine.search("when does the ferry leave the north pier")
+    found = await workspace_of(engine).search("when does the ferry leave the north pier")
     assert (found.route, found.web, searxng.requests) == ("retrieve", (), [])
-    elsewhere = await engine.search("who won the chess tournament in Reykjavik")
+    elsewhere = await workspace_of(engine).search("who won the chess tournament in Reykjavik")
     assert (elsewhere.route, [one.title for one in elsewhere.web]) == ("web", ["Harbour news"])
     assert SearchSchema.of(elsewhere).as_json()["web"] == [
         {
@@ -77,9 +81,9 @@ async def test_greetings_are_looked_for_nowhere(
     engine: Engine, searxng: RestDouble, fake_model: FakeEmbedder
 ) -> None:
     before = len(fake_model.calls)
-    found = await engine.search("Hello there!")
+    found = await workspace_of(engine).search("Hello there!")
     assert (found.route, found.hits, len(fake_model.calls), searxng.requests) == ("none", (), before, [])
-    assert (await engine.ask("Thank you!")).status == "no_evidence"
+    assert (await workspace_of(engine).ask("Thank you!")).status == "no_evidence"
 
 
 @pytest.mark.req("R-REL-04", "R-MOD-09")
@@ -89,8 +93,8 @@ async def test_a_web_that_never_answers_costs_its_own_time_only(
     searxng.faults.append(Reply(hang=True))
     web = {"kind": "searxng", "url": f"http://{searxng.host}", "retries": 0, "timeout": 0.05}
     async with open_engine(settings(data_dir, searxng, web=web)) as engine:
-        await engine.ingest_items([LETTER])
-        found = await engine.search("ferry times today")
+        await workspace_of(engine).documents.ingest_items([LETTER])
+        found = await workspace_of(engine).search("ferry times today")
     assert [hit.title for hit in found.hits] == ["Ferry"]
     assert found.web == ()
     assert found.degraded == (f"web: SearXNG at {searxng.host} did not answer within 0.05 s",)
@@ -102,38 +106,38 @@ async def test_results_outlive_the_engine_and_limits(
     data_dir: Path, fake_model: FakeEmbedder, searxng: RestDouble
 ) -> None:
     async with open_engine(settings(data_dir, searxng)) as engine:
-        await engine.ingest_items([LETTER])
-        first = await engine.web("fog")
+        await workspace_of(engine).documents.ingest_items([LETTER])
+        first = await workspace_of(engine).web("fog")
     searxng.faults.extend([Reply(b"", 429)] * 9)
     async with open_engine(settings(data_dir, searxng)) as engine:
-        again = await engine.web("fog")
+        again = await workspace_of(engine).web("fog")
         assert (again.results, first.cached, again.cached) == (first.results, False, True)
-        assert (await engine.web("fog", tenant="globex")).results == ()
-        other = await engine.web("storm")
+        assert (await engine.workspace("globex").web("fog")).results == ()
+        other = await workspace_of(engine).web("storm")
         assert (other.results, other.problem) == ((), f"SearXNG at {searxng.host} is limiting requests (429)")
 
 
 async def test_a_tenant_goes_with_what_it_has_looked_for(
     engine: Engine, data_dir: Path, searxng: RestDouble
 ) -> None:
-    await engine.ingest_items([LETTER], tenant="acme")
-    await engine.web("a private question", tenant="acme")
-    await engine.web("fog")
+    await engine.workspace("acme").documents.ingest_items([LETTER])
+    await engine.workspace("acme").web("a private question")
+    await workspace_of(engine).web("fog")
     assert kept(data_dir) == ["a private question", "fog"]
     await engine.tenants.delete("acme")
     assert kept(data_dir) == ["fog"]
 
 
 async def test_a_tenant_decides_for_itself(engine: Engine, searxng: RestDouble) -> None:
-    await engine.ingest_items([LETTER], tenant="acme")
+    await engine.workspace("acme").documents.ingest_items([LETTER])
     await engine.tenants.set_settings("acme", {"retrieval.routing": "off"})
-    assert (await engine.search("ferry times today", tenant="acme")).web == ()
+    assert (await engine.workspace("acme").search("ferry times today")).web == ()
     assert searxng.requests == []
-    asked = await engine.search("ferry times today", tenant="acme", web=True)
+    asked = await engine.workspace("acme").search(SearchQuery("ferry times today", web=True))
     assert len(asked.web) == 1
     await engine.tenants.suspend("acme")
     with pytest.raises(TenantSuspended):
-        await engine.web("fog", tenant="acme")
+        await engine.workspace("acme").web("fog")
 
 
 def kept(data_dir: Path) -> list[str]:

@@ -21,6 +21,7 @@ from ragstone import Settings, open_engine
 from ragstone.agents.toolbox import Toolbox
 from ragstone.serve.cli.main import main
 from ragstone.serve.mcp.server import DEFAULT_TOOLS, build_server, serve_http
+from ragstone.testing.workspaces import workspace_of
 
 MODES = ("legacy", "auto")
 """The protocol with a handshake, and the one without."""
@@ -111,7 +112,7 @@ async def test_what_a_client_asks_for_is_recorded_as_done_over_mcp(guide: Path) 
         )
         await client.read_resource(f"ragstone://documents/{found[0]['parent_doc_id']}")
     async with open_engine(Settings(data_dir=guide)) as engine:
-        told = await engine.audit(limit=2)
+        told = await workspace_of(engine).audit.list(limit=2)
     assert {(one.action, one.actor) for one in told} == {("search", "mcp"), ("document.read", "mcp")}
     assert told[0].target == found[0]["parent_doc_id"]
 
@@ -131,7 +132,7 @@ async def test_the_address_that_is_told_can_be_reached_at_once(guide: Path) -> N
         raise InterruptedError
 
     async with open_engine(Settings(data_dir=guide)) as engine:
-        server = build_server(lambda: Toolbox(engine, DEFAULT_TOOLS), engine)
+        server = build_server(lambda: Toolbox(workspace_of(engine), DEFAULT_TOOLS), workspace_of(engine))
         with pytest.raises(InterruptedError):
             await serve_http(server, 0, knock)
     assert reached == [True]

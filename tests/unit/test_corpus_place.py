@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ragstone.core.errors import InputError, NotFoundError
-from ragstone.corpora import place
-from ragstone.corpora.place import find_corpus
+from ragstone.engine import corpus as place
+from ragstone.engine.corpus import find_corpus
 from ragstone.settings.tree import Settings
 
 

@@ -12,7 +12,7 @@ import pytest
 from ragstone.core.errors import NotFoundError, QuotaExceeded, TenantGone, TenantSuspended
 from ragstone.core.model_types import spent
 from ragstone.core.tenants import Quotas, Tenant
-from ragstone.gate import REMEMBERED, Gate
+from ragstone.engine.access import REMEMBERED, TenantAccess
 from ragstone.settings.tree import Settings
 from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
@@ -38,7 +38,7 @@ class Kit:
         self.ledger = SqliteLedger(folder, [Fts5Writer()])
         self.book = CountedBook(self.ledger)
         self.profiles: dict[str, dict[str, Any]] = {"rpg": {"retrieval": {"k": 3}}}
-        self.gate = Gate(self.book, Settings(), self.profiles.__getitem__, lambda: self.seconds)
+        self.gate = TenantAccess(self.book, Settings(), self.profiles.__getitem__, lambda: self.seconds)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def kit(tmp_path: Path) -> AsyncIterator[Kit]:
     await made.ledger.close()
 
 
-async def everything(gate: Gate) -> list[type[BaseException] | None]:
+async def everything(gate: TenantAccess) -> list[type[BaseException] | None]:
     """How each thing that can be asked for a tenant ends."""
 
     async def taken_in() -> None:
@@ -135,7 +135,7 @@ async def test_a_query_that_nothing_limits_writes_nothing(kit: Kit) -> None:
 
 async def test_there_is_an_end_to_what_is_remembered(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     assert REMEMBERED >= 1000
-    monkeypatch.setattr("ragstone.gate.REMEMBERED", 2)
+    monkeypatch.setattr("ragstone.engine.access.REMEMBERED", 2)
     for name in ("a", "b", "c"):
         await kit.book.create(name)
         await kit.gate.query(name)

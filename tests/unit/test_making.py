@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ragstone.core.types import Block, Item, Parsed
+from ragstone.engine.prepare import make_preparer
 from ragstone.ingest.prepare import chunking_kind
-from ragstone.making import make_preparer
 from ragstone.settings.tree import Settings
 from ragstone.testing.fakes import FakeEmbedder
 

@@ -7,8 +7,18 @@ import sys
 import pytest
 
 import ragstone
-from ragstone.blocking import Ragstone
-from ragstone.engine import Engine
+from ragstone import Workspace, blocking
+from ragstone.engine.archive import Archive
+from ragstone.engine.audit import Audit
+from ragstone.engine.collections import Collections
+from ragstone.engine.conversations import Conversations
+from ragstone.engine.documents import Documents
+from ragstone.engine.embeddings.embeddings import Embeddings
+from ragstone.engine.feedback import Feedback
+from ragstone.engine.jobs import Jobs
+from ragstone.engine.knowledge_bases import KnowledgeBases
+from ragstone.engine.receipts import Receipts
+from ragstone.engine.sources import Sources
 
 
 def test_what_the_package_exports() -> None:
@@ -22,10 +32,13 @@ def test_what_the_package_exports() -> None:
         "Hit",
         "IngestReport",
         "Item",
+        "Question",
         "Ragstone",
         "RagstoneError",
+        "SearchQuery",
         "SearchResult",
         "Settings",
+        "Workspace",
         "__version__",
         "acting_as",
         "load_settings",
@@ -53,22 +66,22 @@ def test_importing_the_package_loads_nothing_heavy(statement: str) -> None:
     assert done.stdout == "[]\n"
 
 
-def _methods(kind: type) -> dict[str, inspect.Signature]:
-    return {
-        name: inspect.signature(value)
-        for name, value in inspect.getmembers(kind, inspect.isfunction)
-        if not name.startswith("_")
+EXPLICIT = {"search", "ask", "stream", "explain", "session", "erase"}
+"""Methods of a workspace that `Ragstone` spells out."""
+LEFT_OUT = {"work_and_report"}
+"""Takes something to wait for, which is no thing for a script."""
+
+
+def test_the_blocking_workspace_has_every_method_of_a_workspace_and_its_parts() -> None:
+    parts = [Workspace, Documents, KnowledgeBases, Sources, Jobs, Feedback, Conversations]
+    parts += [Embeddings, Collections, Receipts, Archive, Audit]
+    wanted = {
+        value
+        for part in parts
+        for name, value in vars(part).items()
+        if inspect.isfunction(value) and not name.startswith("_") and name not in EXPLICIT | LEFT_OUT
     }
-
-
-def test_the_blocking_engine_has_every_method_of_the_engine_and_no_other() -> None:
-    engine, blocking = _methods(Engine), _methods(Ragstone)
-    assert blocking.keys() == engine.keys()
-    for name, signature in engine.items():
-        keywords = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
-        positional = [one.name for one in signature.parameters.values() if one.kind not in keywords]
-        given = blocking[name].parameters.values()
-        assert [one.name for one in given if one.kind is not one.VAR_KEYWORD] == positional
-        returned = signature.return_annotation.replace("AsyncIterator[", "Iterator[")
-        returned = {"SearchSession": "BlockingSession"}.get(returned, returned)
-        assert blocking[name].return_annotation == returned
+    classes = [value for value in vars(blocking).values() if inspect.isclass(value)]
+    methods = [value for kind in classes for value in vars(kind).values()]
+    assert {one.method for one in methods if isinstance(one, blocking.Blocking)} >= wanted
+    assert vars(blocking.BlockingWorkspace).keys() >= EXPLICIT

@@ -13,12 +13,12 @@ from pydantic import ValidationError
 from ragstone.agents.arguments import Arguments
 from ragstone.agents.budget import Budget, CallRefused, Invocation, Run
 from ragstone.agents.roles import ROLES
-from ragstone.agents.tools import TOOLS, Desk, Outcome, Permission, Tool
-from ragstone.blocking import Ragstone
+from ragstone.agents.tools import TOOLS, Outcome, Permission, Tool, ToolContext
+from ragstone.blocking import BlockingWorkspace
 from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Json, Mode
-from ragstone.engine import Engine
+from ragstone.engine.workspace import Workspace
 from ragstone.schemas.errors import ErrorSchema
 
 logger = logging.getLogger(__name__)
@@ -35,10 +35,9 @@ class Toolbox:
 
     def __init__(
         self,
-        engine: Engine | Ragstone,
+        workspace: Workspace | BlockingWorkspace,
         tools: Sequence[str],
         *,
-        tenant: str | None = None,
         kb: str | None = None,
         mode: Mode | None = None,
         permissions: Collection[Permission] = READ,
@@ -46,19 +45,20 @@ class Toolbox:
         run: Run | None = None,
     ) -> None:
         self._tools = {name: _known(name) for name in tools}
-        self._loop = engine.loop if isinstance(engine, Ragstone) else None
-        self._desk = Desk(engine.engine if isinstance(engine, Ragstone) else engine, tenant, kb, mode)
-        self._session = self._desk.engine.session(**self._desk.scope)
+        self._loop = workspace.loop if isinstance(workspace, BlockingWorkspace) else None
+        own = workspace.part if isinstance(workspace, BlockingWorkspace) else workspace
+        self._context = ToolContext(own, kb, mode)
+        self._session = own.session(kb=kb)
         self._permissions = frozenset(permissions)
         self._invocation = Invocation(budget or Budget())
         self._run = run or Run()
 
     @classmethod
-    def for_role(cls, engine: Engine | Ragstone, role: str, **options: Any) -> Toolbox:
-        """What an agent of the article pipeline holds: `Toolbox.for_role(engine, "Writer")`."""
+    def for_role(cls, workspace: Workspace | BlockingWorkspace, role: str, **options: Any) -> Toolbox:
+        """What an agent of the article pipeline holds: `Toolbox.for_role(workspace, "Writer")`."""
         if role not in ROLES:
             raise InputError(f"there is no role '{role}'", hint=f"one of: {', '.join(ROLES)}")
-        return cls(engine, ROLES[role].tools, mode=ROLES[role].mode, **options)
+        return cls(workspace, ROLES[role].tools, mode=ROLES[role].mode, **options)
 
     @property
     def tools(self) -> Sequence[Tool]:
@@ -79,7 +79,7 @@ class Toolbox:
         """A box for the next invocation in the same run, with the same tools unless others are named."""
         box = object.__new__(Toolbox)
         box._tools = self._tools if tools is None else {name: _known(name) for name in tools}
-        box._loop, box._desk, box._permissions = self._loop, self._desk, self._permissions
+        box._loop, box._context, box._permissions = self._loop, self._context, self._permissions
         box._session = self._session
         box._invocation = Invocation(self._invocation.budget)
         box._run = self._run
@@ -99,7 +99,7 @@ class Toolbox:
     def call_blocking(self, name: str, arguments: Mapping[str, Any] | None = None) -> str:
         """The same as `call`, for code without async; the box must stand on a `Ragstone`."""
         if self._loop is None:
-            raise InputError("an Engine has no loop of its own", hint="make the Toolbox of a Ragstone")
+            raise InputError("a Workspace has no loop of its own", hint="make the Toolbox of a Ragstone")
         work = self._answered(name, arguments or {})
         value = asyncio.run_coroutine_threadsafe(work, self._loop).result()
         return json.dumps(value, ensure_ascii=False)
@@ -151,14 +151,14 @@ class Toolbox:
         standing = await self._standing()
         if known := self._run.find(standing, call):
             return Outcome(*known)
-        outcome = await tool.run(self._desk, asked)
+        outcome = await tool.run(self._context, asked)
         if not outcome.degraded:
             self._run.keep(standing, call, outcome.value, outcome.confidence)
         return outcome
 
     async def _standing(self) -> str:
         """What answers depend on beside the call; whoever may not search now gets none that is remembered."""
-        return content_hash(repr((await self._session.snapshot(), self._desk.mode)))
+        return content_hash(repr((await self._session.snapshot(), self._context.mode)))
 
     def _bound(self, name: str) -> Tool:
         tool = self._tools.get(name)
@@ -219,18 +219,22 @@ def _callable(box: Toolbox, tool: Tool) -> Callable[..., Awaitable[str]]:
 DocsTool = Callable[..., Awaitable[str]]
 
 
-def create_search_docs_tool(engine: Engine | Ragstone, kb: str | None = None, **options: Any) -> DocsTool:
+def create_search_docs_tool(
+    workspace: Workspace | BlockingWorkspace, kb: str | None = None, **options: Any
+) -> DocsTool:
     """`searchDocs(query, thoroughness?, limit?)` over one kb."""
-    return _only("searchDocs", engine, kb, **options)
+    return _only("searchDocs", workspace, kb, **options)
 
 
-def create_research_topic_tool(engine: Engine | Ragstone, kb: str | None = None, **options: Any) -> DocsTool:
+def create_research_topic_tool(
+    workspace: Workspace | BlockingWorkspace, kb: str | None = None, **options: Any
+) -> DocsTool:
     """`researchTopic(topic, maxIterations?)` over one kb."""
-    return _only("researchTopic", engine, kb, **options)
+    return _only("researchTopic", workspace, kb, **options)
 
 
 def docs_toolbox(
-    engine: Engine | Ragstone,
+    workspace: Workspace | BlockingWorkspace,
     kb: str | None = None,
     *,
     research: bool = False,
@@ -239,11 +243,11 @@ def docs_toolbox(
 ) -> Toolbox:
     """Both tools under one budget; `researchTopic` only when it is asked for."""
     tools = ("searchDocs", "researchTopic") if research else ("searchDocs",)
-    return Toolbox(engine, tools, kb=kb, run=run, **options)
+    return Toolbox(workspace, tools, kb=kb, run=run, **options)
 
 
-def _only(name: str, engine: Engine | Ragstone, kb: str | None, **options: Any) -> DocsTool:
-    return Toolbox(engine, [name], kb=kb, **options).callables()[name]
+def _only(name: str, workspace: Workspace | BlockingWorkspace, kb: str | None, **options: Any) -> DocsTool:
+    return Toolbox(workspace, [name], kb=kb, **options).callables()[name]
 
 
 # The names by which the agents that these tools were made for know them.

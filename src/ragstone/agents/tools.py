@@ -12,8 +12,9 @@ from typing import Any, Literal
 from ragstone.agents import arguments as takes
 from ragstone.agents.results import claim_answer, docs_answer, knowledge_answer
 from ragstone.core.answers import Research
+from ragstone.core.queries import SearchQuery
 from ragstone.core.types import Json, Mode, SearchResult
-from ragstone.engine import Engine
+from ragstone.engine.workspace import Workspace
 from ragstone.schemas.research import DocsResearchSchema, SourcedResearchSchema
 
 Permission = Literal["read"]
@@ -22,18 +23,12 @@ USE_FOR = "use_for"
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """Where a tool works: whose knowledge, and how thoroughly when the caller does not say."""
+class ToolContext:
+    """Where a tool works: which knowledge, and how thoroughly when the caller does not say."""
 
-    engine: Engine
-    tenant: str | None = None
+    workspace: Workspace
     kb: str | None = None
     mode: Mode | None = None
-
-    @property
-    def scope(self) -> dict[str, Any]:
-        """Tenant and kb, as the engine takes them."""
-        return {"tenant": self.tenant, "kb": self.kb}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +48,7 @@ class Tool:
     name: str
     description: str
     arguments: type[takes.Arguments]
-    run: Callable[[Desk, Any], Awaitable[Outcome]]
+    run: Callable[[ToolContext, Any], Awaitable[Outcome]]
     permission: Permission = "read"
     retrieves: bool = True
     """Whether it looks for passages, which ends when they are not to be relied on; checking a claim goes on."""
@@ -70,39 +65,41 @@ class Tool:
         return {"type": "function", "function": about}
 
 
-async def _search_knowledge(desk: Desk, asked: takes.SearchKnowledge) -> Outcome:
+async def _search_knowledge(context: ToolContext, asked: takes.SearchKnowledge) -> Outcome:
     where = None
     if asked.source_type != "all":
         where = {"source_type": takes.STORED_AS[asked.source_type]}
-    found = await desk.engine.search(asked.query, k=asked.top_k, mode=desk.mode, where=where, **desk.scope)
-    return await _found(desk, found, knowledge_answer(found).as_json())
+    found = await context.workspace.search(
+        SearchQuery(asked.query, k=asked.top_k, mode=context.mode, where=where, kb=context.kb)
+    )
+    return await _found(context, found, knowledge_answer(found).as_json())
 
 
-async def _found(desk: Desk, found: SearchResult, value: Json) -> Outcome:
-    return Outcome(value, await desk.engine.confidence(found, **desk.scope), bool(found.degraded))
+async def _found(context: ToolContext, found: SearchResult, value: Json) -> Outcome:
+    return Outcome(value, await context.workspace.confidence(found, kb=context.kb), bool(found.degraded))
 
 
-async def _verify_claim(desk: Desk, asked: takes.VerifyClaim) -> Outcome:
+async def _verify_claim(context: ToolContext, asked: takes.VerifyClaim) -> Outcome:
     # A claim that nothing supports is an answer, not a sign that searching on is useless.
-    verdict = await desk.engine.verify(asked.claim, mode=desk.mode, **desk.scope)
+    verdict = await context.workspace.verify(asked.claim, mode=context.mode, kb=context.kb)
     return Outcome(claim_answer(verdict).as_json(), degraded=bool(verdict.degraded))
 
 
-async def _research_topic(desk: Desk, asked: takes.ResearchTopic) -> Outcome:
-    research = await desk.engine.research(asked.topic, depth=asked.depth, **desk.scope)
+async def _research_topic(context: ToolContext, asked: takes.ResearchTopic) -> Outcome:
+    research = await context.workspace.research(asked.topic, depth=asked.depth, kb=context.kb)
     return Outcome(
         SourcedResearchSchema.of_research(research).as_json(), _sure_of(research), bool(research.degraded)
     )
 
 
-async def _search_docs(desk: Desk, asked: takes.SearchDocs) -> Outcome:
-    mode = asked.thoroughness or desk.mode
-    found = await desk.engine.search(asked.query, k=asked.limit, mode=mode, **desk.scope)
-    return await _found(desk, found, docs_answer(found).as_json())
+async def _search_docs(context: ToolContext, asked: takes.SearchDocs) -> Outcome:
+    mode = asked.thoroughness or context.mode
+    found = await context.workspace.search(SearchQuery(asked.query, k=asked.limit, mode=mode, kb=context.kb))
+    return await _found(context, found, docs_answer(found).as_json())
 
 
-async def _research_docs(desk: Desk, asked: takes.ResearchDocs) -> Outcome:
-    research = await desk.engine.research(asked.topic, iterations=asked.maxIterations, **desk.scope)
+async def _research_docs(context: ToolContext, asked: takes.ResearchDocs) -> Outcome:
+    research = await context.workspace.research(asked.topic, iterations=asked.maxIterations, kb=context.kb)
     return Outcome(
         DocsResearchSchema.of_research(research).as_json(), _sure_of(research), bool(research.degraded)
     )
@@ -113,10 +110,10 @@ def _sure_of(research: Research) -> float:
     return 1.0 if research.findings else 0.0
 
 
-def _examples_of(kind: str) -> Callable[[Desk, takes.FindExamples], Awaitable[Outcome]]:
-    async def find(desk: Desk, asked: takes.FindExamples) -> Outcome:
-        found = await desk.engine.search(
-            asked.topic, k=asked.top_k, mode=desk.mode, where={USE_FOR: kind}, **desk.scope
+def _examples_of(kind: str) -> Callable[[ToolContext, takes.FindExamples], Awaitable[Outcome]]:
+    async def find(context: ToolContext, asked: takes.FindExamples) -> Outcome:
+        found = await context.workspace.search(
+            SearchQuery(asked.topic, k=asked.top_k, mode=context.mode, where={USE_FOR: kind}, kb=context.kb)
         )
         return Outcome(knowledge_answer(found).as_json(), degraded=bool(found.degraded))
 

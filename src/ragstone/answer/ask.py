@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from ragstone.answer.extract import Extractor
 from ragstone.answer.model_knowledge import ask_model
 from ragstone.answer.pack import pack
 from ragstone.answer.question import AnsweredParts, Part, drop_repeats
-from ragstone.answer.styles import Writer
+from ragstone.answer.styles import Writer, replay
 from ragstone.core.activity import Turn
 from ragstone.core.answers import Answer, AnswerEvent, AnswerReady, CitationsReady
 from ragstone.core.errors import ModelError, RemoteError
@@ -81,6 +81,10 @@ class Answerer:
         except (RemoteError, ModelError) as error:
             logger.warning("looking for an answer, because the LLM gave none: %s", error)
             return None
+
+    def replay(self, answer: Answer) -> Iterator[AnswerEvent]:
+        """Yield the events of an answer that was given before."""
+        return replay(answer, self._settings.citation_style, self._settings.citation_format)
 
     async def events(
         self,

@@ -6,19 +6,11 @@ Nothing is looked up for such an answer. Each of its sentences is labelled as un
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 from ragstone.answer.reply import CitedSentence, read_reply
 from ragstone.answer.sanitize import has_link, named_places
 from ragstone.answer.styles import FLAG
-from ragstone.core.answers import (
-    Answer,
-    AnswerEvent,
-    AnswerReady,
-    CitationsReady,
-    Sentence,
-    SentenceReady,
-)
+from ragstone.core.answers import Answer, Sentence
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM
@@ -57,14 +49,6 @@ def build_unsourced(question: str, texts: list[str]) -> Answer:
     """Return sentences as an answer that claims no support for any of them."""
     kept = tuple(Sentence(text, "unsupported", ()) for text in texts)
     return Answer(question, " ".join(map(_flag, kept)), kept, (), "without_sources")
-
-
-def stream_unsourced(answer: Answer) -> Iterator[AnswerEvent]:
-    """Yield such an answer as a stream gives it."""
-    for sentence in answer.sentences:
-        yield SentenceReady(sentence, _flag(sentence))
-    yield CitationsReady(())
-    yield AnswerReady(answer)
 
 
 def _leads_elsewhere(sentence: CitedSentence) -> bool:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ragstone.answer.cite import DEFAULT_FORMAT, INDEX, Quote, Statement, mark_pattern
 from ragstone.answer.rows import render_row
 from ragstone.answer.sanitize import has_link, sanitize
-from ragstone.core.answers import Answer, Citation, Contradiction, Sentence, SentenceReady, Support
+from ragstone.core.answers import (
+    Answer,
+    AnswerEvent,
+    AnswerReady,
+    Citation,
+    CitationsReady,
+    Contradiction,
+    Sentence,
+    SentenceReady,
+    Support,
+)
 from ragstone.settings.answers import CitationStyle
 
 MOST_CHARS = 120
@@ -118,12 +128,8 @@ class Writer:
     def add(self, statement: Statement) -> SentenceReady:
         """Return the next sentence, with its marks."""
         cited = {self._number(quote): None for quote in statement.quotes}
-        said = word_sentence(statement.text, statement.support, list(cited))
-        text = add_marks(said, list(cited), self._style, self._format)
-        if statement.support == "unsupported":
-            text = f"{text} {FLAG}"
         sentence = Sentence(statement.text, statement.support, tuple(citation.n for citation in cited))
-        self._written.append(SentenceReady(sentence, text))
+        self._written.append(_marked(sentence, list(cited), self._style, self._format))
         return self._written[-1]
 
     def finish(
@@ -145,3 +151,24 @@ class Writer:
 
     def _number(self, quote: Quote) -> Citation:
         return self._citations.setdefault(quote.place, quote.citation(len(self._citations) + 1))
+
+
+def replay(answer: Answer, style: CitationStyle, citation_format: str) -> Iterator[AnswerEvent]:
+    """Yield the events of an answer that was given before, as they came while it was written."""
+    by_number = {citation.n: citation for citation in answer.citations}
+    for sentence in answer.sentences:
+        cited = [by_number[n] for n in sentence.citations]
+        if cited:
+            yield _marked(sentence, cited, style, citation_format)
+        else:
+            yield SentenceReady(sentence, f"{sentence.text} {FLAG}")
+    yield CitationsReady(answer.citations)
+    yield AnswerReady(answer)
+
+
+def _marked(
+    sentence: Sentence, cited: Sequence[Citation], style: CitationStyle, citation_format: str
+) -> SentenceReady:
+    said = word_sentence(sentence.text, sentence.support, cited)
+    text = add_marks(said, cited, style, citation_format)
+    return SentenceReady(sentence, f"{text} {FLAG}" if sentence.support == "unsupported" else text)

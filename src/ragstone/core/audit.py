@@ -25,22 +25,37 @@ MOST_IDS = 10
 """How many documents of a result are named."""
 NAME_CHARS, TARGET_CHARS, DETAIL_CHARS = 127, 255, 255
 _actor: ContextVar[str] = ContextVar("ragstone_actor", default="")
+_request: ContextVar[str] = ContextVar("ragstone_request", default="")
 
 
 @contextmanager
-def acting_as(name: str) -> Iterator[None]:
-    """Have what is done in the block recorded under this name; an inner block goes before an outer one."""
-    # It is shown on terminals and in logs later on.
-    token = _actor.set("".join(one if one.isprintable() else "\ufffd" for one in name[:NAME_CHARS]))
+def acting_as(name: str | None, request_id: str | None = None) -> Iterator[None]:
+    """Have what is done in the block recorded under this name and request; None leaves what an outer block set."""
+    before = _actor.get(), _request.get()
+    tokens = (
+        _actor.set(before[0] if name is None else _printable(name)),
+        _request.set(before[1] if request_id is None else _printable(request_id)),
+    )
     try:
         yield
     finally:
-        _actor.reset(token)
+        _actor.reset(tokens[0])
+        _request.reset(tokens[1])
+
+
+def _printable(name: str) -> str:
+    # It is shown on terminals and in logs later on.
+    return "".join(character if character.isprintable() else "\ufffd" for character in name[:NAME_CHARS])
 
 
 def actor() -> str:
     """Under which name things are done now; empty when nobody said."""
     return _actor.get()
+
+
+def request_id() -> str:
+    """Return the id of the request that is being served; empty when there is none."""
+    return _request.get()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +105,8 @@ class AuditTrail(Protocol):
     async def entries(
         self,
         *,
-        tenant_id: str | None = None,
-        tenant: str | None = None,
+        tenant_id: str | None,
+        tenant: str | None,
         action: str | None = None,
         since: datetime | None = None,
         limit: int = 100,
@@ -190,7 +205,9 @@ class Auditor:
         identity = await self._identity(tenant)
         if not identity or self._trail is None:
             return []
-        return await self._trail.entries(tenant_id=identity, action=action, since=since, limit=limit)
+        return await self._trail.entries(
+            tenant_id=identity, tenant=None, action=action, since=since, limit=limit
+        )
 
     async def erased(self, receipt: Receipt, tenant_id: str = "") -> None:
         """Record what an erasure removed; `tenant_id` is that of a tenant who is gone by now."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Literal, TypeVar, cast, get_args
 
 from ragstone.core.errors import InputError, SearchFailed
 from ragstone.core.filters import Filter, parse_filter
+from ragstone.core.queries import Arm, SearchQuery
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Mode, SearchResult
 from ragstone.settings.retrieval import Fusion, Transform
 from ragstone.settings.tree import Settings
 
-Arm = Literal["hybrid", "dense", "lexical"]
 Asked = Literal["query", "question", "topic", "claim"]
 """Kinds of text that a caller asks with."""
 MOST_HITS = 1000
@@ -42,29 +41,19 @@ class SearchRequest:
     """The one transform to use in place of those of the settings."""
 
 
-def search_request(
-    settings: Settings,
-    query: str,
-    k: int | None = None,
-    mode: Mode | None = None,
-    where: Mapping[str, Any] | None = None,
-    arms: Arm | None = None,
-    fusion: Fusion | None = None,
-    min_score: float | None = None,
-    strategy: str | None = None,
-) -> SearchRequest:
-    """Return a checked request; the settings fill in what is not given."""
+def search_request(settings: Settings, query: SearchQuery) -> SearchRequest:
+    """Return what was asked for, checked; the settings say the rest."""
     retrieval = settings.retrieval
     return SearchRequest(
-        query=checked_query(query, settings.limits.query_chars),
-        k=checked_count("k", retrieval.k if k is None else k),
-        mode=checked_choice("mode", mode or retrieval.mode, get_args(Mode)),
-        arms=checked_choice("arms", arms or retrieval.arms, get_args(Arm)),
-        fusion=checked_choice("fusion", fusion or retrieval.fusion, get_args(Fusion)),
+        query=checked_query(query.text, settings.limits.query_chars),
+        k=checked_count("k", retrieval.k if query.k is None else query.k),
+        mode=checked_choice("mode", query.mode or retrieval.mode, get_args(Mode)),
+        arms=checked_choice("arms", query.arms or retrieval.arms, get_args(Arm)),
+        fusion=checked_choice("fusion", query.fusion or retrieval.fusion, get_args(Fusion)),
         candidates=retrieval.candidates,
-        min_score=retrieval.min_score if min_score is None else min_score,
-        where=parse_filter(where),
-        strategy=checked_strategy(strategy),
+        min_score=retrieval.min_score if query.min_score is None else query.min_score,
+        where=parse_filter(query.where),
+        strategy=checked_strategy(query.strategy),
     )
 
 

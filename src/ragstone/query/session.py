@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from ragstone.core.errors import InputError
+from ragstone.core.queries import SearchQuery
 from ragstone.core.types import KnowledgeBase, SearchResult
 from ragstone.query.cache import PackedResult
 from ragstone.settings.retrieval import RetrievalSettings
 
 MOST_SEARCHES = 1000
-RunSearch = Callable[..., Awaitable[SearchResult]]
+RunSearch = Callable[[SearchQuery], Awaitable[SearchResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +44,24 @@ class SearchSession:
         """Return the state that results depend on now. Refuses a tenant that may not search, as a search does."""
         return await self._take_snapshot()
 
-    async def search(self, query: str, **options: Any) -> SearchResult:
-        """As the engine's `search`; the same query with the same options is answered from memory.
+    async def search(self, query: SearchQuery | str) -> SearchResult:
+        """Search as the workspace's `search` does; an equal query is answered from memory.
 
         White space does not count. Two callers that ask at once share one search. Failures and degraded results are
         not remembered.
         """
-        if options.keys() & {"tenant", "kb"}:
-            raise InputError("a session keeps to its tenant and kb", hint="make another session for others")
+        asked = SearchQuery(query) if isinstance(query, str) else query
+        if asked.kb is not None:
+            raise InputError("a session keeps to its kb", hint="make another session for another one")
         snapshot = await self.snapshot()
         if snapshot != self._at:
             # Passages found before may be gone.
             self._made.clear()
             self._at = snapshot
-        key = _key(query, options)
+        key = repr(replace(asked, text=" ".join(asked.text.split())))
         made = self._made.get(key)
         if made is None:
-            made = asyncio.ensure_future(self._search_and_pack(query, options))
+            made = asyncio.ensure_future(self._search_and_pack(asked))
             self._made[key] = made
             made.add_done_callback(partial(self._settle, key))
             if len(self._made) > MOST_SEARCHES:
@@ -70,16 +71,11 @@ class SearchSession:
     def __len__(self) -> int:
         return len(self._made)
 
-    async def _search_and_pack(self, query: str, options: Mapping[str, Any]) -> PackedResult:
-        return PackedResult.of(await self._search(query, **options))
+    async def _search_and_pack(self, query: SearchQuery) -> PackedResult:
+        return PackedResult.of(await self._search(query))
 
     def _settle(self, key: str, made: asyncio.Future[PackedResult]) -> None:
         """Forget failures and degraded results; a failure without a caller is not reported."""
         failed = made.cancelled() or made.exception() is not None
         if (failed or made.result().result.degraded) and self._made.get(key) is made:
             del self._made[key]
-
-
-def _key(query: str, options: Mapping[str, Any]) -> str:
-    given = {name: value for name, value in options.items() if value is not None}
-    return repr((" ".join(query.split()), sorted(given.items())))

@@ -33,6 +33,7 @@ from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import Tool
 from ragstone.blocking import Ragstone
 from ragstone.core.errors import InputError, RagstoneError
+from ragstone.core.queries import SearchQuery
 from ragstone.core.types import Hit
 from ragstone.schemas.errors import ErrorSchema
 from ragstone.settings.tree import LLMSettings
@@ -138,7 +139,7 @@ class RagstoneRetriever(BaseRetriever):
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **given: Any
     ) -> list[Document]:
-        work = self.stone.engine.search(query, **{"k": self.k, **self.options, **given})
+        work = self.stone.part.search(SearchQuery(query, **{"k": self.k, **self.options, **given}))
         found = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.stone.loop))
         return [_document(hit) for hit in found.hits]
 

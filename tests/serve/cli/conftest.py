@@ -96,7 +96,7 @@ def filled(cli: Cli, stock: Path, tmp_path: Path) -> Cli:
 def use_fake_model(patch: pytest.MonkeyPatch) -> FakeEmbedder:
     """Give every engine the same fake model."""
     fake = FakeEmbedder()
-    patch.setattr("ragstone.wiring.build_embedder", lambda _: fake)
+    patch.setattr("ragstone.engine.components.build_embedder", lambda _: fake)
     return fake
 
 

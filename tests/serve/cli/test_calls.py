@@ -147,7 +147,7 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_with_debug(
     def broken(_: object) -> None:
         raise ValueError("two\nlines")
 
-    monkeypatch.setattr("ragstone.wiring.open_engine", broken)
+    monkeypatch.setattr("ragstone.engine.engine.open_engine", broken)
     ran = cli("ingest", ".", *flags)
     assert ran.code == 1
     if flags:
@@ -168,7 +168,7 @@ def test_an_interrupt_ends_with_130(
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ragstone.wiring.open_engine", interrupted)
+    monkeypatch.setattr("ragstone.engine.engine.open_engine", interrupted)
     ran = cli("ingest", ".", *flags)
     assert ran.code == 130
     assert "Traceback" not in ran.err
@@ -180,7 +180,7 @@ def test_an_operating_system_error_names_the_file(cli: Cli, monkeypatch: pytest.
     def refused(_: object) -> None:
         raise PermissionError(13, "Permission denied", "/data/control.db")
 
-    monkeypatch.setattr("ragstone.wiring.open_engine", refused)
+    monkeypatch.setattr("ragstone.engine.engine.open_engine", refused)
     ran = cli("ingest", ".")
     assert (ran.code, ran.err) == (1, "error: /data/control.db: Permission denied\n")
 

@@ -78,7 +78,7 @@ def test_no_system_profits_from_what_another_has_cached(
         models.append(FakeEmbedder())
         return models[-1]
 
-    monkeypatch.setattr("ragstone.wiring.build_embedder", fresh)
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", fresh)
     assert cli("eval", rocks, "--systems", "dense,hybrid,fast", "--json").code == 0
     asked = [{text for texts, role in model.calls if role == "query" for text in texts} for model in models]
     assert asked.count({"warm", *(text for text, _ in QUERIES.values())}) == 3
@@ -131,7 +131,7 @@ def test_the_reranked_row_is_reranked_and_the_others_are_not(
         asked.append(kind)
         return reranker if kind != "none" else None
 
-    monkeypatch.setattr("ragstone.wiring.build_reranker", build)
+    monkeypatch.setattr("ragstone.engine.components.build_reranker", build)
     monkeypatch.setenv("RAGSTONE_RERANKING__KIND", "cross_encoder")
     report = cli("eval", rocks, "--systems", "hybrid,reranked", "--json").json
     assert report["models"]["reranker"] == "cross-encoder/ms-marco-MiniLM-L-6-v2"

@@ -176,7 +176,7 @@ def test_embeddings(shapes: Shapes, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(chosen: EmbeddingSettings) -> FakeEmbedder:
         return FakeEmbedder() if "/" not in chosen.model else FakeEmbedder(name=chosen.model)
 
-    monkeypatch.setattr("ragstone.wiring.build_embedder", build)
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", build)
     shapes("reembed", "reembed", "--model", "a/new")
     shapes("reembed --spaces", "reembed", "--spaces")
     shapes("reembed --rollback", "reembed", "--rollback")

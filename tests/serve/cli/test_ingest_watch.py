@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 WATCH = """
 import sys
 from ragstone.testing.fakes import FakeEmbedder
-import ragstone.wiring
+import ragstone.engine.components
 import ragstone.serve.cli.commands.ingest_watch as watching
 from ragstone.serve.cli.main import run
 model = FakeEmbedder()
-ragstone.wiring.build_embedder = lambda _: model
+ragstone.engine.components.build_embedder = lambda _: model
 watching.QUIET_SECONDS = 0.05
 run(sys.argv[1:])
 """

@@ -37,7 +37,7 @@ JOB = Job(
 WORKER = """
 import sys
 from ragstone.testing.fakes import FakeEmbedder
-import ragstone.wiring
+import ragstone.engine.components
 from ragstone.serve.cli.main import run
 class Model(FakeEmbedder):
     async def embed(self, texts, role="document"):
@@ -47,7 +47,7 @@ class Model(FakeEmbedder):
             await asyncio.Event().wait()
         return await super().embed(texts, role)
 model = Model()
-ragstone.wiring.build_embedder = lambda _: model
+ragstone.engine.components.build_embedder = lambda _: model
 run([one for one in sys.argv[1:] if one != "wait"])
 """
 

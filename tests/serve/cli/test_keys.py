@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from ragstone import open_engine
 from ragstone.settings.load import load_settings
 from ragstone.stores.vault import Vault
+from ragstone.testing.workspaces import workspace_of
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
@@ -24,8 +25,8 @@ WORDS = b"The canary sings in the engine room."
 def _upload() -> None:
     async def work() -> None:
         async with open_engine(load_settings()) as engine:
-            await engine.intake.upload(WORDS, "canary.txt")
-            await engine.intake.worker().run(until_idle=True)
+            await workspace_of(engine).documents.upload(WORDS, "canary.txt")
+            await engine.worker().run(until_idle=True)
 
     asyncio.run(work())
 
@@ -126,4 +127,4 @@ def _encryption(cli: Cli) -> tuple[int, list[str]]:
 
 async def _sources() -> list[str]:
     async with open_engine(load_settings()) as engine:
-        return [str(record.config["password"]) for record in await engine.intake.sources()]
+        return [str(record.config["password"]) for record in await workspace_of(engine).sources.list()]

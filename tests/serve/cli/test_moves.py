@@ -75,8 +75,8 @@ def test_originals_that_were_encrypted_are_warned_of(
 ) -> None:
     monkeypatch.setenv("RAGSTONE_SECURITY__KEY", "A" * 43 + "=")
     with Ragstone(data_dir=tmp_path / "ragstone-data", security={"key": "A" * 43 + "="}) as stone:
-        stone.intake.upload(b"The lamp is lit at dusk.", "note.txt")
-        stone.intake.work()
+        stone.upload(b"The lamp is lit at dusk.", "note.txt")
+        stone.work()
     ran = cli("export", "x.zip")
     assert ran.code == 0
     assert "warning: x.zip holds 1 original file that is not encrypted in it" in ran.err

@@ -18,7 +18,7 @@ def moving(filled: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     def build(chosen: EmbeddingSettings) -> FakeEmbedder:
         return FakeEmbedder() if "/" not in chosen.model else FakeEmbedder(name=chosen.model)
 
-    monkeypatch.setattr("ragstone.wiring.build_embedder", build)
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", build)
     return filled
 
 

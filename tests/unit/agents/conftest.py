@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from ragstone.core.types import Item
-from ragstone.engine import Engine
+from ragstone.engine.engine import Engine, open_engine
 from ragstone.settings.tree import Settings
 from ragstone.testing.fakes import FakeEmbedder
-from ragstone.wiring import open_engine
+from ragstone.testing.workspaces import workspace_of
 
 ABOVE = "# Guide\n\n## Modules\n\n"
 PAGES = {
@@ -34,9 +34,9 @@ PAGES = {
 @pytest.fixture
 async def engine(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Engine]:
     """Six short documents over a fake model."""
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: FakeEmbedder())
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
     async with open_engine(Settings(data_dir=data_dir)) as engine:
-        await engine.ingest_items(
+        await workspace_of(engine).documents.ingest_items(
             [Item("docs", uri, uri, text.encode(), metadata=facts) for uri, (text, facts) in PAGES.items()]
         )
         yield engine

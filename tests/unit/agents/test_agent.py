@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from tests.doubles.openai import OpenAIDouble, Request, chat_reply, json_reply
 
+from ragstone import SearchQuery, Workspace
 from ragstone.agents.agent import Agent, asking_node, should_use_tools
 from ragstone.agents.chat import OpenAIChat, Reply, ToolCall, Turn
 from ragstone.agents.toolbox import Toolbox
 from ragstone.core.errors import RemoteError
-from ragstone.engine import Engine
+from ragstone.engine.engine import Engine
 from ragstone.settings.tree import LLMSettings
+from ragstone.testing.workspaces import workspace_of
 
 
 @dataclass
@@ -70,7 +72,7 @@ async def test_a_model_can_be_called_without_tools() -> None:
 @pytest.mark.req("R-TOL-21", "R-TOL-30")
 async def test_nothing_is_fetched_unless_the_model_asks(engine: Engine) -> None:
     model = Scripted([Reply("I know that.")])
-    box = Toolbox(engine, ["search_knowledge"])
+    box = Toolbox(workspace_of(engine), ["search_knowledge"])
     answer = await Agent(model).call_llm_with_tools("What is a hook?", box)
     assert answer == {"response": Reply("I know that."), "tool_results": []}
     assert box.calls == 0
@@ -82,7 +84,9 @@ async def test_nothing_is_fetched_unless_the_model_asks(engine: Engine) -> None:
 @pytest.mark.req("R-TOL-22", "R-TOL-30", "R-TOL-38", "R-ANS-11")
 async def test_tools_are_run_and_their_results_go_back_to_the_model(engine: Engine) -> None:
     model = Scripted([Reply("", (search("release of hooks", top_k=1),)), Reply("In May.")])
-    answer = await Agent(model).call_llm_with_tools("When?", Toolbox(engine, ["search_knowledge"]))
+    answer = await Agent(model).call_llm_with_tools(
+        "When?", Toolbox(workspace_of(engine), ["search_knowledge"])
+    )
     assert answer["response"].text == "In May."
     (result,) = answer["tool_results"]
     assert (result["tool"], result["arguments"]) == (
@@ -101,7 +105,7 @@ async def test_tools_are_run_and_their_results_go_back_to_the_model(engine: Engi
 async def test_the_model_may_ask_for_more_until_its_budget_is_spent(engine: Engine) -> None:
     asks = [Reply("", (search(f"hooks {n}"),)) for n in range(7)]
     model = Scripted([*asks, Reply("Enough.")])
-    answer = await Agent(model).call_llm_with_tools("?", Toolbox(engine, ["search_knowledge"]))
+    answer = await Agent(model).call_llm_with_tools("?", Toolbox(workspace_of(engine), ["search_knowledge"]))
     assert ["error" in one["result"] for one in answer["tool_results"]] == [False] * 5 + [True]
     # The reply that could spend nothing was answered once more without tools, and had to be the last.
     assert [bool(tools) for _, tools, _ in model.seen] == [True] * 6 + [False]
@@ -113,15 +117,15 @@ async def test_a_model_that_obeys_a_planted_instruction_gets_five_calls(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    real = Engine.search
+    real = Workspace.search
 
-    async def counted(self: Engine, query: str, **options: Any) -> Any:
-        made.append(query)
-        return await real(self, query, **options)
+    async def counted(self: Workspace, query: SearchQuery) -> Any:
+        made.append(query.text)
+        return await real(self, query)
 
-    monkeypatch.setattr(Engine, "search", counted)
+    monkeypatch.setattr(Workspace, "search", counted)
     model = Obedient()
-    answer = await Agent(model).call_llm_with_tools("?", Toolbox(engine, ["search_knowledge"]))
+    answer = await Agent(model).call_llm_with_tools("?", Toolbox(workspace_of(engine), ["search_knowledge"]))
     assert len(made) == 5
     assert model.asked == 3
     assert sum("error" not in one["result"] for one in answer["tool_results"]) == 5
@@ -132,7 +136,7 @@ async def test_a_call_of_a_tool_that_is_not_bound_or_cannot_be_read_comes_back_a
 ) -> None:
     calls = (ToolCall("1", "verify_claim", {"claim": "x"}), ToolCall("2", "search_knowledge", None))
     model = Scripted([Reply("", calls), Reply("So be it.")])
-    answer = await Agent(model).call_llm_with_tools("?", Toolbox(engine, ["search_knowledge"]))
+    answer = await Agent(model).call_llm_with_tools("?", Toolbox(workspace_of(engine), ["search_knowledge"]))
     assert [one["result"]["error"]["code"] for one in answer["tool_results"]] == [
         "call_refused",
         "invalid_input",

@@ -12,9 +12,10 @@ from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import TOOLS
 from ragstone.core.errors import StoreBusy
 from ragstone.core.types import KnowledgeBase, SearchResult
-from ragstone.engine import Engine
+from ragstone.engine.engine import Engine
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest
+from ragstone.testing.workspaces import workspace_of
 
 ALL = tuple(TOOLS)
 SUBJECT = {name: tool.schema["required"][0] for name, tool in TOOLS.items()}
@@ -56,7 +57,7 @@ async def called(box: Toolbox, name: str) -> Any:
 async def test_what_was_degraded_may_be_asked_again_and_is_spent(
     engine: Engine, trouble: Trouble, name: str
 ) -> None:
-    box = Toolbox(engine, ALL)
+    box = Toolbox(workspace_of(engine), ALL)
     first = await called(box, name)
     assert "error" not in first
     assert (box.calls, box.run.queries) == (1, [])
@@ -69,7 +70,7 @@ async def test_what_was_degraded_may_be_asked_again_and_is_spent(
 
 
 async def test_another_agent_does_not_get_what_was_degraded(engine: Engine, trouble: Trouble) -> None:
-    box = Toolbox(engine, ["search_knowledge"])
+    box = Toolbox(workspace_of(engine), ["search_knowledge"])
     assert await called(box, "search_knowledge") == []
     trouble.on = False
     assert len(await called(box.again(), "search_knowledge")) == 5
@@ -77,7 +78,7 @@ async def test_another_agent_does_not_get_what_was_degraded(engine: Engine, trou
 
 async def test_a_failed_call_may_be_made_again(engine: Engine, trouble: Trouble) -> None:
     trouble.error = StoreBusy("5 reads have not come back")
-    box = Toolbox(engine, ["search_knowledge"])
+    box = Toolbox(workspace_of(engine), ["search_knowledge"])
     assert (await called(box, "search_knowledge"))["error"]["code"] == "store_busy"
     trouble.on = False
     assert len(await called(box, "search_knowledge")) == 5
@@ -86,7 +87,7 @@ async def test_a_failed_call_may_be_made_again(engine: Engine, trouble: Trouble)
 
 @pytest.mark.req("R-TOL-23")
 async def test_five_degraded_calls_are_all_there_is(engine: Engine, trouble: Trouble) -> None:
-    box = Toolbox(engine, ["search_knowledge"])
+    box = Toolbox(workspace_of(engine), ["search_knowledge"])
     answers = [await called(box, "search_knowledge") for _ in range(6)]
     assert answers[:5] == [[]] * 5
     assert answers[5]["error"]["message"] == "all 5 tool calls of this invocation are used up"
@@ -95,7 +96,7 @@ async def test_five_degraded_calls_are_all_there_is(engine: Engine, trouble: Tro
 async def test_finding_nothing_while_degraded_does_not_end_the_search(
     engine: Engine, trouble: Trouble
 ) -> None:
-    box = Toolbox(engine, ALL)
+    box = Toolbox(workspace_of(engine), ALL)
     await called(box, "search_knowledge")
     trouble.on = False
     assert "error" not in await called(box, "searchDocs")

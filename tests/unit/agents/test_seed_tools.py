@@ -10,14 +10,15 @@ import pytest
 from ragstone.agents import toolbox as factories
 from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import TOOLS
-from ragstone.engine import Engine
+from ragstone.engine.engine import Engine
+from ragstone.testing.workspaces import workspace_of
 
 
 @pytest.mark.req("R-TOL-17")
 async def test_the_factories_of_a_kb_still_make_tools_and_one_tool_took_the_place_of_another(
     engine: Engine,
 ) -> None:
-    tool = factories.createSearchDocsTool(engine, "default")
+    tool = factories.createSearchDocsTool(workspace_of(engine), "default")
     assert tool.__name__ == "searchDocs"
     assert "searchTakaroDocs" not in TOOLS
     # As agents call it: one query, by place or by name, and JSON text comes back.
@@ -33,7 +34,7 @@ async def test_a_limit_is_from_1_to_20_and_5_when_nobody_says(
     engine: Engine, limit: int | None, given: int
 ) -> None:
     arguments = {"query": "hooks"} if limit is None else {"query": "hooks", "limit": limit}
-    found = json.loads(await Toolbox(engine, ["searchDocs"]).call("searchDocs", arguments))
+    found = json.loads(await Toolbox(workspace_of(engine), ["searchDocs"]).call("searchDocs", arguments))
     assert len(found["results"]) == given
 
 
@@ -41,5 +42,5 @@ async def test_a_limit_is_from_1_to_20_and_5_when_nobody_says(
 @pytest.mark.parametrize("limit", [0, 21, -1, "many", None])
 async def test_another_limit_is_refused(engine: Engine, limit: Any) -> None:
     asked = {"query": "hooks", "limit": limit}
-    found = json.loads(await Toolbox(engine, ["searchDocs"]).call("searchDocs", asked))
+    found = json.loads(await Toolbox(workspace_of(engine), ["searchDocs"]).call("searchDocs", asked))
     assert found["error"]["code"] == "invalid_input"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ragstone import SearchQuery, Workspace
 from ragstone.agents import budget as budget_module
 from ragstone.agents.budget import Budget, Run
 from ragstone.agents.roles import ROLES
@@ -15,11 +16,11 @@ from ragstone.agents.toolbox import Toolbox, createResearchTopicTool, createSear
 from ragstone.agents.tools import TOOLS
 from ragstone.core.errors import InputError
 from ragstone.core.types import Item, KnowledgeBase
-from ragstone.engine import Engine
+from ragstone.engine.engine import Engine, open_engine
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest
 from ragstone.settings.tree import Settings
-from ragstone.wiring import open_engine
+from ragstone.testing.workspaces import workspace_of
 
 ALL = tuple(TOOLS)
 
@@ -30,7 +31,9 @@ async def called(box: Toolbox, name: str, **arguments: Any) -> Any:
 
 @pytest.mark.req("R-TOL-01")
 async def test_search_knowledge_answers_in_the_shape_that_agents_know(engine: Engine) -> None:
-    found = await called(Toolbox(engine, ALL), "search_knowledge", query="release of hooks", top_k=2)
+    found = await called(
+        Toolbox(workspace_of(engine), ALL), "search_knowledge", query="release of hooks", top_k=2
+    )
     assert [list(item) for item in found] == [
         ["text", "source", "date", "url", "relevance", "parent_doc_id"]
     ] * 2
@@ -42,12 +45,12 @@ async def test_search_knowledge_answers_in_the_shape_that_agents_know(engine: En
         "https://mail.example/1",
     )
     assert found[1]["url"] is None
-    assert (await engine.document(mail["parent_doc_id"])).uri == "mail/1"
+    assert (await workspace_of(engine).documents.get(mail["parent_doc_id"])).uri == "mail/1"
 
 
 @pytest.mark.req("R-TOL-02")
 async def test_search_knowledge_keeps_to_a_source_type(engine: Engine) -> None:
-    box = Toolbox(engine, ALL, budget=Budget(calls=9, low_confidence=0))
+    box = Toolbox(workspace_of(engine), ALL, budget=Budget(calls=9, low_confidence=0))
     mails = await called(box, "search_knowledge", query="hooks", source_type="emails")
     assert [item["text"] for item in mails] == ["The release of hooks moved to May."]
     for kind in ("papers", "rss", "web"):
@@ -58,7 +61,7 @@ async def test_search_knowledge_keeps_to_a_source_type(engine: Engine) -> None:
 @pytest.mark.req("R-TOL-09")
 async def test_search_docs_answers_in_the_shape_that_agents_know(engine: Engine) -> None:
     found = await called(
-        Toolbox(engine, ALL), "searchDocs", query="five seconds", thoroughness="fast", limit=1
+        Toolbox(workspace_of(engine), ALL), "searchDocs", query="five seconds", thoroughness="fast", limit=1
     )
     assert list(found) == ["results"]
     (result,) = found["results"]
@@ -69,25 +72,27 @@ async def test_search_docs_answers_in_the_shape_that_agents_know(engine: Engine)
 
 @pytest.mark.req("R-TOL-06", "R-TOL-07")
 async def test_research_topic_groups_by_source_and_refuses_other_depths(engine: Engine) -> None:
-    found = await called(Toolbox(engine, ALL), "research_topic", topic="hooks", depth="quick")
+    found = await called(Toolbox(workspace_of(engine), ALL), "research_topic", topic="hooks", depth="quick")
     assert list(found) == ["docs"]
     assert list(found["docs"][0]) == ["text", "date", "url", "relevance"]
     assert len(found["docs"]) == 5
-    refused = await called(Toolbox(engine, ALL), "research_topic", topic="hooks", depth="huge")
+    refused = await called(Toolbox(workspace_of(engine), ALL), "research_topic", topic="hooks", depth="huge")
     assert refused["error"]["code"] == "invalid_input"
     assert "'quick', 'medium' or 'deep'" in refused["error"]["message"]
 
 
 @pytest.mark.req("R-TOL-10", "R-TOL-11")
 async def test_research_in_docs(engine: Engine) -> None:
-    found = await called(Toolbox(engine, ALL), "researchTopic", topic="hooks", maxIterations=1)
+    found = await called(Toolbox(workspace_of(engine), ALL), "researchTopic", topic="hooks", maxIterations=1)
     assert list(found) == ["topic", "searchesPerformed", "findings"]
     assert found["searchesPerformed"] >= 3
     assert list(found["findings"][0]) == ["content", "source", "section"]
     schema = TOOLS["researchTopic"].schema["properties"]["maxIterations"]
     assert (schema["minimum"], schema["maximum"], schema["default"]) == (1, 5, 3)
     for wrong in (0, 6):
-        refused = await called(Toolbox(engine, ALL), "researchTopic", topic="hooks", maxIterations=wrong)
+        refused = await called(
+            Toolbox(workspace_of(engine), ALL), "researchTopic", topic="hooks", maxIterations=wrong
+        )
         assert refused["error"]["code"] == "invalid_input"
 
 
@@ -103,7 +108,7 @@ async def test_every_search_of_a_research_is_thorough(
         return await search(self, tenant, kb, request)
 
     monkeypatch.setattr(SearchPipeline, "search", watched)
-    await called(Toolbox(engine, ALL), "researchTopic", topic="hooks")
+    await called(Toolbox(workspace_of(engine), ALL), "researchTopic", topic="hooks")
     assert len(modes) > 2
     assert set(modes) == {"thorough"}
 
@@ -120,13 +125,13 @@ async def test_every_search_of_a_research_is_thorough(
 async def test_examples_come_from_documents_that_are_marked_as_such(
     engine: Engine, name: str, text: str
 ) -> None:
-    found = await called(Toolbox(engine, ALL), name, topic="hooks")
+    found = await called(Toolbox(workspace_of(engine), ALL), name, topic="hooks")
     assert [item["text"] for item in found] == [text]
 
 
 @pytest.mark.req("R-TOL-23", "R-REL-15")
 async def test_the_sixth_call_is_refused(engine: Engine) -> None:
-    box = Toolbox(engine, ALL)
+    box = Toolbox(workspace_of(engine), ALL)
     answers = [await called(box, "search_knowledge", query=f"hooks {n}") for n in range(7)]
     assert [isinstance(answer, list) for answer in answers] == [True] * 5 + [False] * 2
     assert answers[5]["error"] == {
@@ -138,19 +143,19 @@ async def test_the_sixth_call_is_refused(engine: Engine) -> None:
 
 @pytest.mark.req("R-TOL-24", "R-REL-16")
 async def test_the_same_query_is_not_retrieved_twice(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    box = Toolbox(engine, ALL)
+    box = Toolbox(workspace_of(engine), ALL)
     first = await called(box, "search_knowledge", query="Hooks of the server")
     assert isinstance(first, list)
-    monkeypatch.setattr(Engine, "search", None)  # a second search could only fail
+    monkeypatch.setattr(Workspace, "search", None)  # a second search could only fail
     assert await called(box, "search_knowledge", query=" hooks of  the SERVER ") == first
     assert box.calls == 2, "a loop is cut off all the same"
     assert "error" in await called(box, "search_knowledge", query="hooks of another server")
 
 
 async def test_an_earlier_result_is_not_given_again_when_it_no_longer_holds(engine: Engine) -> None:
-    box = Toolbox(engine, ["search_knowledge"])
+    box = Toolbox(workspace_of(engine), ["search_knowledge"])
     (mail,) = await called(box, "search_knowledge", query="release of hooks", source_type="emails")
-    await engine.delete(mail["parent_doc_id"])
+    await workspace_of(engine).documents.delete(mail["parent_doc_id"])
     again = await called(box, "search_knowledge", query="release of hooks", source_type="emails")
     assert again["error"]["code"] == "call_refused"
     assert again["error"]["message"].endswith("is not known yet or no longer holds")
@@ -158,7 +163,7 @@ async def test_an_earlier_result_is_not_given_again_when_it_no_longer_holds(engi
 
 @pytest.mark.req("R-TOL-25")
 async def test_searching_stops_when_nothing_found_is_about_the_query(engine: Engine) -> None:
-    box = Toolbox(engine, ALL)
+    box = Toolbox(workspace_of(engine), ALL)
     assert isinstance(await called(box, "search_knowledge", query="sourdough bread recipe"), list)
     stopped = await called(box, "search_knowledge", query="hooks")
     assert "'sourdough bread recipe' found nothing" in stopped["error"]["message"]
@@ -170,25 +175,25 @@ async def test_searching_stops_when_nothing_found_is_about_the_query(engine: Eng
 async def test_agents_of_one_run_share_what_was_found(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writer = Toolbox(engine, ["search_knowledge"])
+    writer = Toolbox(workspace_of(engine), ["search_knowledge"])
     first = await called(writer, "search_knowledge", query="hooks")
     critic = writer.again(["search_knowledge", "verify_claim"])
-    stranger = Toolbox(engine, ["search_knowledge"], kb="other", run=writer.run)
-    monkeypatch.setattr(Engine, "search", None)
+    stranger = Toolbox(workspace_of(engine), ["search_knowledge"], kb="other", run=writer.run)
+    monkeypatch.setattr(Workspace, "search", None)
     assert await called(critic, "search_knowledge", query="hooks") == first
     assert (writer.calls, critic.calls) == (1, 1)
     assert "error" in await called(stranger, "search_knowledge", query="hooks")
 
 
 async def test_a_run_forgets_what_was_deleted(engine: Engine) -> None:
-    box = Toolbox(engine, ["search_knowledge"])
+    box = Toolbox(workspace_of(engine), ["search_knowledge"])
     (mail,) = await called(box, "search_knowledge", query="release of hooks", source_type="emails")
-    await engine.delete(mail["parent_doc_id"])
+    await workspace_of(engine).documents.delete(mail["parent_doc_id"])
     assert await called(box.again(), "search_knowledge", query="release of hooks", source_type="emails") == []
 
 
 async def test_a_run_tells_a_suspended_tenant_nothing(engine: Engine) -> None:
-    box = Toolbox(engine, ["search_knowledge"])
+    box = Toolbox(workspace_of(engine), ["search_knowledge"])
     assert isinstance(await called(box, "search_knowledge", query="hooks"), list)
     await engine.tenants.suspend("default")
     refused = await called(box.again(), "search_knowledge", query="hooks")
@@ -197,31 +202,35 @@ async def test_a_run_tells_a_suspended_tenant_nothing(engine: Engine) -> None:
 
 async def test_a_run_that_engines_share_keeps_their_tenants_apart(engine: Engine, data_dir: Path) -> None:
     run = Run()
-    await called(Toolbox(engine, ["search_knowledge"], run=run), "search_knowledge", query="hooks")
+    await called(
+        Toolbox(workspace_of(engine), ["search_knowledge"], run=run), "search_knowledge", query="hooks"
+    )
     async with open_engine(Settings(data_dir=data_dir, tenant="rival")) as other:
-        await other.ingest_items([Item("docs", "1", "1", "Other hooks.")])
-        box = Toolbox(other, ["search_knowledge"], run=run)
+        await workspace_of(other).documents.ingest_items([Item("docs", "1", "1", "Other hooks.")])
+        box = Toolbox(workspace_of(other), ["search_knowledge"], run=run)
         assert [item["text"] for item in await called(box, "search_knowledge", query="hooks")] == [
             "Other hooks."
         ]
 
 
 async def test_a_run_keeps_modes_apart(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    modes, search = [], Engine.search
+    modes, search = [], Workspace.search
 
-    async def watched(self: Engine, query: str, **options: Any) -> Any:
-        modes.append(options["mode"])
-        return await search(self, query, **options)
+    async def watched(self: Workspace, query: SearchQuery) -> Any:
+        modes.append(query.mode)
+        return await search(self, query)
 
-    monkeypatch.setattr(Engine, "search", watched)
+    monkeypatch.setattr(Workspace, "search", watched)
     run = Run()
     for mode in ("fast", "thorough", "fast"):
-        await called(Toolbox(engine, ALL, mode=mode, run=run), "search_knowledge", query="hooks")
+        await called(
+            Toolbox(workspace_of(engine), ALL, mode=mode, run=run), "search_knowledge", query="hooks"
+        )
     assert modes == ["fast", "thorough"]
 
 
 async def test_what_an_agent_changes_is_not_given_to_the_next(engine: Engine) -> None:
-    box = Toolbox(engine, ["search_knowledge"])
+    box = Toolbox(workspace_of(engine), ["search_knowledge"])
     for _ in range(3):
         found = await box.again().value("search_knowledge", {"query": "hooks"})
         assert "poison" not in found[0]["text"]
@@ -258,7 +267,7 @@ def test_a_run_has_an_end_to_its_memory(monkeypatch: pytest.MonkeyPatch) -> None
 async def test_what_cannot_be_called_comes_back_as_data(
     engine: Engine, name: str, arguments: dict[str, Any], code: str
 ) -> None:
-    answer = await called(Toolbox(engine, ALL), name, **arguments)
+    answer = await called(Toolbox(workspace_of(engine), ALL), name, **arguments)
     assert list(answer) == ["error"]
     assert list(answer["error"]) == ["code", "message", "hint"]
     assert answer["error"]["code"] == code
@@ -268,14 +277,16 @@ async def test_what_cannot_be_called_comes_back_as_data(
 async def test_errors_of_the_engine_and_mistakes_of_ours_come_back_as_data(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    missing = await called(Toolbox(engine, ALL, kb="nowhere"), "search_knowledge", query="hooks")
+    missing = await called(
+        Toolbox(workspace_of(engine), ALL, kb="nowhere"), "search_knowledge", query="hooks"
+    )
     assert missing["error"]["code"] == "not_found"
 
-    async def broken(self: Engine, query: str, **_: Any) -> Any:
+    async def broken(self: Workspace, query: SearchQuery) -> Any:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr(Engine, "search", broken)
-    failed = await called(Toolbox(engine, ALL), "search_knowledge", query="hooks")
+    monkeypatch.setattr(Workspace, "search", broken)
+    failed = await called(Toolbox(workspace_of(engine), ALL), "search_knowledge", query="hooks")
     assert failed == {
         "error": {
             "code": "internal",
@@ -287,36 +298,40 @@ async def test_errors_of_the_engine_and_mistakes_of_ours_come_back_as_data(
 
 
 async def test_a_lone_surrogate_is_no_reason_to_fail(engine: Engine) -> None:
-    answer = await Toolbox(engine, ALL).call("search_knowledge", {"query": "hooks \ud800"})
+    answer = await Toolbox(workspace_of(engine), ALL).call("search_knowledge", {"query": "hooks \ud800"})
     answer.encode()
 
 
 @pytest.mark.req("R-TOL-16", "R-TOL-28")
 async def test_an_agent_can_only_call_what_is_bound_to_it(engine: Engine) -> None:
-    box = docs_toolbox(engine)
+    box = docs_toolbox(workspace_of(engine))
     refused = await called(box, "researchTopic", topic="hooks")
     assert refused["error"]["message"] == "no tool 'researchTopic' is bound to this agent"
-    assert (await called(docs_toolbox(engine, research=True), "researchTopic", topic="hooks"))["findings"]
+    assert (await called(docs_toolbox(workspace_of(engine), research=True), "researchTopic", topic="hooks"))[
+        "findings"
+    ]
 
 
 async def test_a_permission_that_was_not_given_is_missing(engine: Engine) -> None:
-    answer = await called(Toolbox(engine, ALL, permissions=()), "search_knowledge", query="hooks")
+    answer = await called(
+        Toolbox(workspace_of(engine), ALL, permissions=()), "search_knowledge", query="hooks"
+    )
     assert answer["error"]["message"] == "search_knowledge needs the permission 'read'"
 
 
 @pytest.mark.req("R-TOL-15")
 async def test_factories_make_tools_of_one_kb(engine: Engine) -> None:
-    search = createSearchDocsTool(engine, "default")
+    search = createSearchDocsTool(workspace_of(engine), "default")
     assert [item["source"] for item in json.loads(await search("five seconds", limit=1))["results"]] == [
         "docs/hooks.md"
     ]
-    research = createResearchTopicTool(engine, kb="elsewhere")
+    research = createResearchTopicTool(workspace_of(engine), kb="elsewhere")
     assert json.loads(await research(topic="hooks"))["error"]["code"] == "not_found"
 
 
 @pytest.mark.req("R-TOL-40")
 async def test_plain_callables_carry_name_description_and_schema(engine: Engine) -> None:
-    search = Toolbox(engine, ALL).callables()["search_knowledge"]
+    search = Toolbox(workspace_of(engine), ALL).callables()["search_knowledge"]
     assert search.__name__ == "search_knowledge"
     assert search.__doc__ == TOOLS["search_knowledge"].description
     assert search.schema == {  # type: ignore[attr-defined]
@@ -364,25 +379,27 @@ def test_what_each_agent_of_the_article_pipeline_has() -> None:
 
 @pytest.mark.req("R-TOL-18", "R-TOL-29")
 async def test_a_box_for_a_role(engine: Engine) -> None:
-    own = {name: [tool.name for tool in Toolbox.for_role(engine, name).tools] for name in ROLES}
+    own = {name: [tool.name for tool in Toolbox.for_role(workspace_of(engine), name).tools] for name in ROLES}
     assert own["Writer"] == ["search_knowledge", "get_writing_examples"]
     assert own["Critic"] == ["verify_claim", "search_knowledge", "find_similar_critiques"]
     assert own["StyleEnforcer"] == ["search_knowledge", "get_style_references"]
     assert (ROLES["FactResearcher"].mode, ROLES["Editor"].mode) == ("thorough", "fast")
     with pytest.raises(InputError, match="there is no role 'Poet'"):
-        Toolbox.for_role(engine, "Poet")
+        Toolbox.for_role(workspace_of(engine), "Poet")
     with pytest.raises(InputError, match="there is no tool 'write'"):
-        Toolbox(engine, ["write"])
+        Toolbox(workspace_of(engine), ["write"])
 
 
 async def test_an_engine_alone_cannot_be_called_without_async(engine: Engine) -> None:
     with pytest.raises(InputError, match="no loop of its own"):
-        Toolbox(engine, ALL).call_blocking("search_knowledge", {"query": "hooks"})
+        Toolbox(workspace_of(engine), ALL).call_blocking("search_knowledge", {"query": "hooks"})
 
 
 @pytest.mark.req("R-TOL-03")
 async def test_verify_claim_answers_in_the_shape_that_agents_know(engine: Engine) -> None:
-    verdict = await called(Toolbox(engine, ALL), "verify_claim", claim="A hook runs within five seconds.")
+    verdict = await called(
+        Toolbox(workspace_of(engine), ALL), "verify_claim", claim="A hook runs within five seconds."
+    )
     assert list(verdict) == ["status", "confidence", "stance", "evidence"]
     assert 1 <= len(verdict["evidence"]) <= 3
     assert list(verdict["evidence"][0]) == ["text", "source", "relevance", "stance", "failed"]
@@ -390,7 +407,7 @@ async def test_verify_claim_answers_in_the_shape_that_agents_know(engine: Engine
 
 
 async def test_claims_that_nothing_supports_do_not_stop_the_next_check(engine: Engine) -> None:
-    box = Toolbox(engine, ALL)
+    box = Toolbox(workspace_of(engine), ALL)
     for claim in ("Bread is baked at night.", "Whales are fish.", "A hook runs within five seconds."):
         assert "status" in await called(box, "verify_claim", claim=claim)
 
@@ -398,7 +415,7 @@ async def test_claims_that_nothing_supports_do_not_stop_the_next_check(engine: E
 @pytest.mark.parametrize("name", ["search_knowledge", "verify_claim", "research_topic", "searchDocs"])
 async def test_another_tenant_finds_nothing_of_this_one(engine: Engine, name: str) -> None:
     (subject,) = TOOLS[name].schema["required"]
-    answer = await called(Toolbox(engine, ALL, tenant="rival"), name, **{subject: "hooks"})
+    answer = await called(Toolbox(engine.workspace("rival"), ALL), name, **{subject: "hooks"})
     assert answer["error"]["code"] == "not_found"
 
 

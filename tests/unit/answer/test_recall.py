@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from ragstone.answer.ask import Answerer
-from ragstone.answer.model_knowledge import QUESTION_CHARS, stream_unsourced
+from ragstone.answer.cite import DEFAULT_FORMAT
+from ragstone.answer.model_knowledge import QUESTION_CHARS
+from ragstone.answer.styles import replay
 from ragstone.core.answers import Answer, AnswerReady, CitationsReady, SentenceReady
 from ragstone.core.errors import RemoteError
 from ragstone.settings.answers import AnswerSettings
@@ -89,7 +91,7 @@ async def test_a_question_that_brings_its_own_material_is_looked_for() -> None:
 async def test_as_a_stream() -> None:
     answer = await recall(reply(answer="Water boils."))
     assert answer is not None
-    assert list(stream_unsourced(answer)) == [
+    assert list(replay(answer, "index", DEFAULT_FORMAT)) == [
         SentenceReady(answer.sentences[0], "Water boils. (unsupported)"),
         CitationsReady(()),
         AnswerReady(answer),

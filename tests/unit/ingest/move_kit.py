@@ -14,11 +14,11 @@ from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder
 from ragstone.core.spaces import GRACE_DAYS, SpaceRecord
 from ragstone.core.types import Role
+from ragstone.engine.embeddings.reembed import Reembedder, ReembedReport
 from ragstone.ingest.backfill import SpaceFiller
 from ragstone.ingest.embed import ModelChoice
 from ragstone.models.embedders.pool import EmbedderShelf
 from ragstone.query.pipeline import SearchPipeline
-from ragstone.reembed import Reembedder, ReembedReport
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 from ragstone.stores.index_cache import Residents
 from ragstone.stores.ledger.space_book import SqlSpaceBook

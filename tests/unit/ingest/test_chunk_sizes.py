@@ -13,6 +13,7 @@ from ragstone.ingest.work import ChunkSizes
 from ragstone.settings.load import load_settings
 from ragstone.settings.tree import LimitSettings
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 
 def chunks(*tokens: int) -> list[Chunk]:
@@ -57,7 +58,7 @@ def test_whoever_does_not_ask_is_told_nothing() -> None:
 
 @pytest.mark.req("R-REL-11")
 async def test_an_ingest_and_a_job_tell_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: FakeEmbedder())
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
     monkeypatch.chdir(tmp_path)
     settings = Settings(
         data_dir=tmp_path / "data",
@@ -66,12 +67,12 @@ async def test_an_ingest_and_a_job_tell_it(tmp_path: Path, monkeypatch: pytest.M
     )
     long = "The ferry leaves the old harbour at nine in the morning. " * 8
     async with open_engine(settings) as engine:
-        report = await engine.ingest_items(
+        report = await workspace_of(engine).documents.ingest_items(
             [Item("test", "long", "test/long", long), Item("test", "short", "test/short", "Two words.")]
         )
-        taken = await engine.intake.upload(long.encode(), "long.txt")
-        await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
-        status = await engine.intake.status(taken.document_id)
+        taken = await workspace_of(engine).documents.upload(long.encode(), "long.txt")
+        await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+        status = await workspace_of(engine).documents.status(taken.document_id)
     assert len(report.warnings) == 2
     assert report.warnings[0].startswith("test/long: ")
     assert report.warnings[0].endswith("over 20 tokens")

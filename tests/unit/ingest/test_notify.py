@@ -13,11 +13,12 @@ from tests.doubles.web import Reply, WebDouble
 
 from ragstone import Settings, open_engine
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 
 @pytest.mark.req("R-ING-20", "R-ING-21", "R-REL-07")
 async def test_the_webhook_hears_how_uploads_ended(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragstone.wiring.build_embedder", lambda _: FakeEmbedder())
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
     # A notice nobody took is told again with the next round, half a minute later.
     monkeypatch.setattr("ragstone.ingest.jobs.worker.SWEEP_SECONDS", 0.5)
     with WebDouble() as server:
@@ -28,14 +29,14 @@ async def test_the_webhook_hears_how_uploads_ended(data_dir: Path, monkeypatch: 
             fetch={"retries": 0},
         )
         async with open_engine(settings) as engine:
-            good = await engine.intake.upload(b"Good words.", "good.txt")
-            bad = await engine.intake.upload(b"%PDF-1.7 cut", "bad.pdf")
-            working = asyncio.create_task(engine.intake.worker().run())
+            good = await workspace_of(engine).documents.upload(b"Good words.", "good.txt")
+            bad = await workspace_of(engine).documents.upload(b"%PDF-1.7 cut", "bad.pdf")
+            working = asyncio.create_task(engine.worker().run())
             while len(server.requests) < 4:  # noqa: ASYNC110  (the server runs on a thread)
                 await asyncio.sleep(0.02)
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
-            kept = await engine.intake.status(bad.document_id)
+            kept = await workspace_of(engine).documents.status(bad.document_id)
         heard = server.requests[2:]
     assert (kept.status, kept.processing_error) == ("failed", "bad.pdf is a damaged PDF")
     told = {json.loads(request.body)["document_id"]: json.loads(request.body) for request in heard}

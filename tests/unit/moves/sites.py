@@ -10,14 +10,41 @@ from pathlib import Path
 from typing import Any
 
 from ragstone.core.types import KnowledgeBase, NewVersion
-from ragstone.gate import Gate
+from ragstone.engine.access import TenantAccess
 from ragstone.ingest.sources import secret_keys
-from ragstone.settings.tree import Settings
+from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores.factory import Stores, open_stores
 from ragstone.testing.builders import make_version, put, unit_vectors
-from ragstone.transfer.mover import Mover
+from ragstone.transfer.archive.read import import_archive
+from ragstone.transfer.archive.write import export_archive
+from ragstone.transfer.migrate.migrate import migrate
+from ragstone.transfer.reports import ExportReport, ImportReport, MoveReport
 
 TOPICS = ("ferry harbour crossing", "lighthouse keeper lamp", "engine room boiler", "crown fare ticket")
+
+
+@dataclass(frozen=True)
+class Mover:
+    """Moves over the stores of an installation."""
+
+    stores: Stores
+    settings: Settings
+    access: TenantAccess
+
+    async def export_archive(self, path: Path, *, tenant: str = "default", **options: Any) -> ExportReport:
+        given = {"kbs": None, "files": True, "overwrite": False, "on_progress": None, **options}
+        return await export_archive(self.stores, tenant, path, secret_keys=_secrets, **given)
+
+    async def import_archive(self, path: Path, *, tenant: str = "default", **options: Any) -> ImportReport:
+        given = {"kbs": None, "overwrite": False, "on_progress": None, **options}
+        await self.access.write(tenant)
+        return await import_archive(
+            self.stores, tenant, path, admission=self.access, secret_keys=_secrets, **given
+        )
+
+    async def migrate(self, to: Adapter, *, on_progress: Any = lambda *_: None, **options: Any) -> MoveReport:
+        given = {"tenants": None, **options}
+        return await migrate(self.stores, self.settings, to, secret_keys=_secrets, tell=on_progress, **given)
 
 
 @dataclass(frozen=True)
@@ -43,9 +70,9 @@ async def site(folder: Path, **settings: Any) -> AsyncIterator[Site]:
     """An installation in a folder, with the stores that the settings name."""
     chosen = Settings(data_dir=folder, **settings)
     stores = open_stores(chosen, _secrets)
-    gate = Gate(stores.tenants, chosen, lambda _: {})
+    gate = TenantAccess(stores.tenants, chosen, lambda _: {})
     try:
-        yield Site(chosen, stores, Mover(stores, chosen, gate, _secrets))
+        yield Site(chosen, stores, Mover(stores, chosen, gate))
     finally:
         await stores.close()
 

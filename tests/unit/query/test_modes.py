@@ -8,6 +8,7 @@ import pytest
 from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.errors import InputError
+from ragstone.core.queries import SearchQuery
 from ragstone.core.types import Mode
 from ragstone.query.context import DEADLINES_MS, Recorder
 from ragstone.query.request import search_request
@@ -30,7 +31,7 @@ def test_there_are_three_modes_and_their_deadlines() -> None:
 @pytest.mark.req("R-MOD-07")
 def test_another_mode_is_refused() -> None:
     with pytest.raises(InputError, match="mode is 'deep'; it must be one of: fast, balanced, thorough"):
-        search_request(Settings(), "words", mode="deep")  # type: ignore[arg-type]
+        search_request(Settings(), SearchQuery("words", mode="deep"))  # type: ignore[arg-type]
 
 
 @pytest.mark.req("R-MOD-08")
@@ -127,6 +128,6 @@ async def test_a_request_that_names_the_strategy_gets_it_in_any_mode() -> None:
 
 
 def test_a_strategy_is_one_of_the_transforms() -> None:
-    assert search_request(Settings(), "words", strategy="hyde").strategy == "hyde"
+    assert search_request(Settings(), SearchQuery("words", strategy="hyde")).strategy == "hyde"
     with pytest.raises(InputError, match="strategy is 'magic'; it must be one of: normalize"):
-        search_request(Settings(), "words", strategy="magic")
+        search_request(Settings(), SearchQuery("words", strategy="magic"))

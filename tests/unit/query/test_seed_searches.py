@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from importlib.metadata import requires
 from pathlib import Path
 from typing import Any, get_args
@@ -10,11 +9,11 @@ from typing import Any, get_args
 import pytest
 from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, make_pipeline
 
-from ragstone import Engine
+from ragstone.core.queries import Arm, SearchQuery
 from ragstone.core.types import Candidate, Hit, SearchResult
 from ragstone.query.fusion import fuse
 from ragstone.query.pipeline import SearchPipeline
-from ragstone.query.request import Arm, search_request
+from ragstone.query.request import search_request
 from ragstone.query.transform import Transformer
 from ragstone.settings.load import load_settings
 from ragstone.settings.retrieval import RerankingSettings, RerankingStage, RetrievalSettings
@@ -32,7 +31,7 @@ def profile(name: str) -> Settings:
 
 
 async def found_by(arms: Arm, settings: Settings, **more: Any) -> SearchResult:
-    request = search_request(settings, "words", arms=arms, **more)
+    request = search_request(settings, SearchQuery("words", arms=arms, **more))
     pipeline = make_pipeline(SHELF, Index(DENSE), Index(LEXICAL), retrieval=settings.retrieval)
     return await pipeline.search("default", KB, request)
 
@@ -40,7 +39,7 @@ async def found_by(arms: Arm, settings: Settings, **more: Any) -> SearchResult:
 @pytest.mark.req("R-HYB-14")
 async def test_documents_are_searched_by_meaning_by_word_or_both_and_five_are_given() -> None:
     tulia = profile("tulia")
-    request = search_request(tulia, "words")
+    request = search_request(tulia, SearchQuery("words"))
     assert (request.arms, request.k) == ("hybrid", 5)
     expected: dict[Arm, set[str]] = {
         "dense": {"a#0", "b#0"},
@@ -59,12 +58,11 @@ async def test_scores_by_word_are_from_0_to_1_and_bm25_s_own_stand_beside_them()
 
 @pytest.mark.req("R-HYB-23")
 async def test_every_way_to_search_is_called_alike_and_gives_the_same_kind_of_result() -> None:
-    taken = inspect.signature(Engine.search).parameters
-    assert (taken["k"].default, taken["where"].default) == (None, None)
+    assert (SearchQuery("words").k, SearchQuery("words").where) == (None, None)
     assert profile("rpg").retrieval.k == 10
     where = {"source": "files"}
     for arms in get_args(Arm):
-        request = search_request(profile("rpg"), "words", arms=arms, where=where)
+        request = search_request(profile("rpg"), SearchQuery("words", arms=arms, where=where))
         assert request.k == 10
         dense, lexical = Index(DENSE), Index(LEXICAL)
         pipeline = make_pipeline(SHELF, dense, lexical)
@@ -81,7 +79,7 @@ async def test_a_weighted_merge_of_ten_and_ten_gives_five() -> None:
     assert (tulia.dense_weight, tulia.fusion, tulia.candidates, tulia.k) == (0.7, "weighted", 10, 5)
     dense, lexical = Index(DENSE), Index(LEXICAL)
     await make_pipeline(SHELF, dense, lexical, retrieval=tulia).search(
-        "default", KB, search_request(profile("tulia"), "what words are there in the text")
+        "default", KB, search_request(profile("tulia"), SearchQuery("what words are there in the text"))
     )
     assert (dense.asked, lexical.asked) == ([10], [10])
     merged = fuse("weighted", {"dense": DENSE, "lexical": LEXICAL}, {"dense": 0.7, "lexical": 0.3}, 60)

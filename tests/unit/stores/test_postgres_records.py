@@ -18,6 +18,7 @@ from ragstone.settings.load import load_settings
 from ragstone.stores.migrations.postgres import ensure
 from ragstone.stores.migrations.postgres_objects import VIEWS
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 postgres_databases = postgres_server.postgres_databases
 APPROXIMATE = """
@@ -32,10 +33,10 @@ FEW = {"exact_below": 10}
 def models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models of the dimension that the settings ask for."""
     monkeypatch.setattr(
-        "ragstone.wiring.build_embedder",
+        "ragstone.engine.components.build_embedder",
         lambda settings: FakeEmbedder(name=settings.model, dimension=settings.dimensions or 64),
     )
-    monkeypatch.setattr("ragstone.wiring.build_reranker", lambda _: None)
+    monkeypatch.setattr("ragstone.engine.components.build_reranker", lambda _: None)
 
 
 @pytest.fixture
@@ -65,9 +66,9 @@ def act_for_the_tenant(app: psycopg.Connection) -> None:
 async def fill(engine: Engine, documents: int = 12) -> None:
     page = "# Guide {n}\n\nWelcome to place {n}.\n\n## Ferry\n\nThe ferry number {n} leaves at nine from pier {n}."
     items = [Item("wiki", f"{n}.md", f"wiki/{n}.md", page.format(n=n).encode()) for n in range(documents)]
-    report = await engine.ingest_items(items)
+    report = await workspace_of(engine).documents.ingest_items(items)
     assert (report.added, report.failed) == (documents, ())
-    await engine._parts.ledger.sweep("default")
+    await engine._components.ledger.sweep("default")
 
 
 @pytest.mark.req("R-DOM-04", "R-DOM-07")
@@ -134,13 +135,17 @@ async def test_the_records_of_uploads_and_chunks_are_views_too(
     text = b"# Guide\n\n## Ferry\n\nThe ferry leaves at nine."
     facts = {"description": "How to get about", "category": "travel", "tags": ["ferry"]}
     async with opened("takaro", tmp_path) as engine:
-        done = await engine.intake.upload(text, "guide.md", title="Island", metadata=facts)
-        await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
-        waiting = await engine.intake.upload(b"Later.", "later.txt", metadata={"tags": ["soon"]})
-        failed = await engine.intake.upload(b"%PDF-1.7 cut", "cut.pdf")
+        done = await workspace_of(engine).documents.upload(text, "guide.md", title="Island", metadata=facts)
+        await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+        waiting = await workspace_of(engine).documents.upload(
+            b"Later.", "later.txt", metadata={"tags": ["soon"]}
+        )
+        failed = await workspace_of(engine).documents.upload(b"%PDF-1.7 cut", "cut.pdf")
         assert failed.job is not None
-        await engine.intake.cancel(failed.job.id)
-        statuses = [await engine.intake.status(one.document_id) for one in (done, waiting, failed)]
+        await workspace_of(engine).jobs.cancel(failed.job.id)
+        statuses = [
+            await workspace_of(engine).documents.status(one.document_id) for one in (done, waiting, failed)
+        ]
         records = await engine.chunk_records(done.document_id)
     assert app.execute("SELECT count(*) FROM document_records").fetchone() == (0,)
     act_for_the_tenant(app)
@@ -205,10 +210,10 @@ async def test_originals_of_an_earlier_version_are_counted_after_the_upgrade(
     dsn = server(INDEXED).database(tmp_path)
     async with opened("takaro", tmp_path) as engine:
         for text in (b"first words", b"second words"):
-            await engine.intake.upload(text, "a.txt", external_id="a", tenant="one")
-            await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
-        await engine.intake.upload(b"%PDF-1.7 cut", "cut.pdf", tenant="two")
-        await asyncio.wait_for(engine.intake.worker().run(until_idle=True), 60)
+            await engine.workspace("one").documents.upload(text, "a.txt", external_id="a")
+            await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+        await engine.workspace("two").documents.upload(b"%PDF-1.7 cut", "cut.pdf")
+        await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
     as_before(dsn)
     app.execute("GRANT SELECT ON ragstone_views.chunks TO PUBLIC")
     ensure(dsn)

@@ -14,7 +14,8 @@ from ragstone.serve.cli.render.output import console, say, write_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.engine import Engine
+    from ragstone.engine.engine import Engine
+    from ragstone.engine.workspace import Workspace
     from ragstone.schemas.schema import Schema
     from ragstone.settings.tree import Settings
 
@@ -58,10 +59,10 @@ class Session:
             )
         import asyncio
 
-        from ragstone.wiring import open_engine
+        from ragstone.engine.engine import open_engine
 
         async with open_engine(settings) as engine:
-            loading = asyncio.ensure_future(engine.warm()) if warm else None
+            loading = asyncio.ensure_future(engine.warm(settings.tenant)) if warm else None
             try:
                 yield engine
             finally:
@@ -69,6 +70,15 @@ class Session:
                     # A model that cannot be loaded is reported by whatever needs it.
                     async with self.patience(CATCHING_UP):
                         await asyncio.gather(loading, return_exceptions=True)
+
+    @asynccontextmanager
+    async def workspace(
+        self, settings: Settings | None = None, *, warm: bool = False, create: bool = False
+    ) -> AsyncIterator[Workspace]:
+        """Open an engine and give it as the tenant of the settings sees it; the options are those of `engine`."""
+        chosen = settings or self.settings()
+        async with self.engine(chosen, warm=warm, create=create) as engine:
+            yield engine.workspace(chosen.tenant)
 
     @property
     def shows_progress(self) -> bool:

@@ -10,7 +10,7 @@ from ragstone.core.errors import NotFoundError
 from ragstone.schemas.knowledge_bases import KbListSchema, KbSchema
 
 if TYPE_CHECKING:
-    from ragstone.engine import Engine
+    from ragstone.engine.workspace import Workspace
 
 KBS = "ragstone://kbs"
 DOCUMENTS = "ragstone://documents/"
@@ -19,16 +19,16 @@ PAGE = 50
 
 
 class Shelf:
-    """Resources of the tenant and kb that the engine's settings name."""
+    """Resources of a workspace and the kb of its settings."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
 
     async def listed(self, cursor: str | None) -> Any:
         """The kb list and a page of documents; the cursor is the last document's id."""
         import mcp_types as types
 
-        documents = await self._engine.documents(after=cursor or "", limit=PAGE)
+        documents = await self._workspace.documents.list(after=cursor or "", limit=PAGE)
         resources = [
             types.Resource(
                 uri=f"{DOCUMENTS}{document.id}",
@@ -71,7 +71,7 @@ class Shelf:
         if uri == KBS:
             text, kind = await self._kbs(), "application/json"
         else:
-            text, kind = await self._engine.text(await self._document_id(uri)), "text/plain"
+            text, kind = await self._workspace.documents.text(await self._document_id(uri)), "text/plain"
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)]
         )
@@ -79,16 +79,18 @@ class Shelf:
     async def _document_id(self, uri: str) -> str:
         """The document that an address means, if it is in this kb."""
         if uri.startswith(BY_URI):
-            found = await self._engine.documents(where={"uri": unquote(uri.removeprefix(BY_URI))}, limit=1)
+            found = await self._workspace.documents.list(
+                where={"uri": unquote(uri.removeprefix(BY_URI))}, limit=1
+            )
             if found:
                 return found[0].id
         elif uri.startswith(DOCUMENTS):
-            document = await self._engine.document(uri.removeprefix(DOCUMENTS))
-            if document.kb == self._engine.settings.kb:
+            document = await self._workspace.documents.get(uri.removeprefix(DOCUMENTS))
+            if document.kb == self._workspace.settings.kb:
                 return document.id
         raise NotFoundError(f"no resource {uri[:200]}", hint=f"list them, or read {DOCUMENTS}ID")
 
     async def _kbs(self) -> str:
-        kbs = await self._engine.kbs()
-        rows = [KbSchema.of_kb(kb, await self._engine.stats(kb=kb.name)) for kb in kbs]
+        kbs = await self._workspace.knowledge_bases.list()
+        rows = [KbSchema.of_kb(kb, await self._workspace.knowledge_bases.stats(kb=kb.name)) for kb in kbs]
         return json.dumps(KbListSchema.of(kbs=rows).as_json(), ensure_ascii=False)

@@ -23,7 +23,7 @@ from ragstone.serve.mcp.stdin import stdin_lines
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext
 
-    from ragstone.engine import Engine
+    from ragstone.engine.workspace import Workspace
 
 DEFAULT_TOOLS = ("search_knowledge", "verify_claim", "research_topic")
 HOST = "127.0.0.1"
@@ -35,10 +35,10 @@ INSTRUCTIONS = (
 )
 
 
-def build_server(make_box: Callable[[], Toolbox], engine: Engine) -> Server[Any]:
+def build_server(make_box: Callable[[], Toolbox], workspace: Workspace) -> Server[Any]:
     """A server of the tools in the boxes that `make_box` makes, one per session and invocation."""
     types, server_class = _mcp()
-    sessions, shelf = Sessions(make_box), Shelf(engine)
+    sessions, shelf = Sessions(make_box), Shelf(workspace)
     tools = [_tool(types, name) for name in (tool.name for tool in make_box().tools)]
 
     async def list_tools(context: ServerRequestContext[Any], _: Any) -> Any:

@@ -58,8 +58,8 @@ class SqlAuditTrail:
     async def entries(
         self,
         *,
-        tenant_id: str | None = None,
-        tenant: str | None = None,
+        tenant_id: str | None,
+        tenant: str | None,
         action: str | None = None,
         since: datetime | None = None,
         limit: int = 100,

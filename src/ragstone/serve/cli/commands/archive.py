@@ -33,9 +33,9 @@ async def export_archive(
     All of them, or those named with --kb (a,b,c). Vectors are in it, secrets of sources are not. It is not encrypted.
     """
     settings = session.settings(kb=None)
-    async with session.engine(settings) as engine:
+    async with session.workspace(settings) as workspace:
         with move_progress(session) as on_progress:
-            report = await engine.moves.export_archive(
+            report = await workspace.archive.export(
                 file, kbs=_kbs(session), files=files, overwrite=overwrite, on_progress=on_progress
             )
     if report.files and settings.security.key:
@@ -57,9 +57,9 @@ async def import_archive(
 
     Everything is checked before anything is written. After an interruption the same command continues.
     """
-    async with session.engine(session.settings(kb=None), create=True) as engine:
+    async with session.workspace(session.settings(kb=None), create=True) as workspace:
         with move_progress(session) as on_progress:
-            report = await engine.moves.import_archive(
+            report = await workspace.archive.restore(
                 file, kbs=_kbs(session), overwrite=overwrite, on_progress=on_progress
             )
     session.warn(report.remarks)

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -56,22 +56,18 @@ async def ask(
     """Answer a question, with the source of every sentence."""
     if receipt:
         check_writable(receipt)
-    asked: dict[str, Any] = {
-        "k": k,
-        "mode": mode,
-        "where": read_where(where),
-        "web": web,
-        "conversation": conversation,
-    }
+    from ragstone.core.queries import Question
+
+    asked = Question(question, k, mode, read_where(where), web, conversation)
     live = stream or (sys.stdout.isatty() and not session.options.json)
-    async with session.engine(warm=True) as engine:
-        sources = engine.settings.answer.citation_style != "none"
+    async with session.workspace(warm=True) as workspace:
+        sources = workspace.settings.answer.citation_style != "none"
         if live:
-            answer = await _shown_live(session, engine.stream(question, **asked), sources=sources)
+            answer = await _shown_live(session, workspace.stream(asked), sources=sources)
         else:
             async with session.patience(MODEL_WAIT):
-                answer = await engine.ask(question, **asked)
-        proof = await engine.receipt(answer) if receipt else None
+                answer = await workspace.ask(asked)
+        proof = await workspace.receipts.make(answer) if receipt else None
     if not live:
         from ragstone.schemas.answers import AnswerSchema
 

@@ -57,7 +57,11 @@ async def audit(session: Session, action: Action = None, since: Since = None, li
     stores = await asyncio.to_thread(open_stores, settings)
     try:
         entries = await stores.audit.entries(
-            tenant=session.options.tenant, action=action, since=read_since(since), limit=limit
+            tenant_id=None,
+            tenant=session.options.tenant,
+            action=action,
+            since=read_since(since),
+            limit=limit,
         )
     finally:
         await stores.close()

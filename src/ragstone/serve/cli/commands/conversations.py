@@ -30,8 +30,8 @@ async def list_conversations(
     """List, show and forget conversations."""
     from ragstone.schemas.activity import ConversationListSchema
 
-    async with session.engine() as engine:
-        found = await engine.activity.list_conversations(limit=limit)
+    async with session.workspace() as workspace:
+        found = await workspace.conversations.list(limit=limit)
     shape = ConversationListSchema.of(conversations=found)
     session.show(shape, lambda out: _draw_conversations(out, found))
     return OK if found else NOTHING_FOUND
@@ -41,8 +41,8 @@ async def show_conversation(session: Session, name: Name) -> None:
     """Show the questions and answers of a conversation, oldest first."""
     from ragstone.schemas.activity import TurnListSchema
 
-    async with session.engine() as engine:
-        turns = await engine.activity.turns(name)
+    async with session.workspace() as workspace:
+        turns = await workspace.conversations.turns(name)
     if not turns:
         raise NotFoundError(f"no conversation {name!r:.80}", remedy=LIST)
     shape = TurnListSchema.of(conversation=name, turns=turns)
@@ -53,8 +53,8 @@ async def forget_conversation(session: Session, name: Name) -> None:
     """Remove a conversation. Its searches stay in `feedback searches`."""
     from ragstone.schemas.activity import ForgottenConversationSchema
 
-    async with session.engine() as engine:
-        gone = await engine.activity.forget_conversation(name)
+    async with session.workspace() as workspace:
+        gone = await workspace.conversations.forget(name)
     if not gone:
         raise NotFoundError(f"no conversation {name!r:.80}", remedy=LIST)
     session.show(

@@ -46,9 +46,9 @@ async def build_corpus(
 
     settings = _rooted(session, Path(path), root)
     request = BuildRequest(_named(path), session.options.kb, overwrite, chunk_size, chunk_overlap, model)
-    async with session.engine(settings, create=True) as engine:
+    async with session.workspace(settings, create=True) as workspace:
         with ingest_progress(session, 1) as on_progress:
-            result = await engine.corpora.build(request, on_progress=on_progress)
+            result = await workspace.collections.build(request, on_progress=on_progress)
     from ragstone.schemas.knowledge_bases import CorpusBuildSchema
 
     session.show(CorpusBuildSchema.of(result), lambda out: _draw_result(out, result))
@@ -58,8 +58,8 @@ async def build_corpus(
 
 async def show_corpus(session: Session) -> int:
     """Show the state of a collection, and whether its files match the live content."""
-    async with session.engine() as engine:
-        health = await engine.corpora.health(session.options.kb)
+    async with session.workspace() as workspace:
+        health = await workspace.collections.health(session.options.kb)
     from ragstone.schemas.knowledge_bases import CollectionHealthSchema
 
     session.show(CollectionHealthSchema.of(health), lambda out: _draw_health(out, health))
@@ -72,8 +72,8 @@ async def show_chunk(
     session: Session, chunk_id: Annotated[str, typer.Argument(metavar="ID", help="A chunk's id.")]
 ) -> None:
     """Show the metadata of one chunk of a collection."""
-    async with session.engine() as engine:
-        found = await engine.corpora.chunk(chunk_id, session.options.kb)
+    async with session.workspace() as workspace:
+        found = await workspace.collections.chunk(chunk_id, session.options.kb)
     if found is None:
         raise NotFoundError(
             f"no chunk {chunk_id!r:.80} in this collection",

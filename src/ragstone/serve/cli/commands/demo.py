@@ -32,15 +32,15 @@ async def demo(session: Session) -> int:
     settings = session.settings(kb=session.options.kb or KB)
     out = None if session.options.json else console()
     corpus = samples.corpus_path()
-    async with session.engine(settings, create=True) as engine:
+    async with session.workspace(settings, create=True) as workspace:
         with ingest_progress(session, count_files([corpus])) as on_progress:
-            report = await engine.ingest(corpus, on_progress=on_progress)
+            report = await workspace.documents.ingest(corpus, on_progress=on_progress)
         if out:
             _draw_start(out, report, settings)
         answers = []
         for question in (*samples.QUESTIONS, samples.UNANSWERABLE):
             async with session.patience(MODEL_WAIT):
-                answers.append(await engine.ask(question))
+                answers.append(await workspace.ask(question))
             if out:
                 _draw_question(out, question, answers[-1])
     if out:

@@ -74,8 +74,8 @@ async def _check(session: Session) -> AsyncIterator[Check]:
 
 
 async def _examine_stores(session: Session, *, repair: bool, forget: str) -> list[Finding]:
+    from ragstone.engine.components import secret_keys
     from ragstone.stores.health.check import examine_configured
-    from ragstone.wiring import secret_keys
 
     try:
         settings = session.settings()

@@ -41,9 +41,9 @@ async def list_documents(
     from ragstone.schemas.documents import DocumentPageSchema
 
     filters = read_where(where)
-    async with session.engine() as engine:
+    async with session.workspace() as workspace:
         # One more than is shown tells whether there is another page.
-        found = await engine.documents(where=filters, after=after, limit=limit + 1)
+        found = await workspace.documents.list(where=filters, after=after, limit=limit + 1)
     page, more = found[:limit], len(found) > limit
     following = page[-1].id if more else None
     session.show(DocumentPageSchema.of(documents=page, next=following), lambda out: _draw_page(out, page))
@@ -56,16 +56,16 @@ async def show_document(session: Session, document_id: DocumentId) -> None:
     """Print a document's text and chunks, or its status while it is being processed."""
     from ragstone.schemas.documents import DocumentDetailSchema, DocumentStatusSchema
 
-    async with session.engine() as engine:
+    async with session.workspace() as workspace:
         # It may have come in and not be live yet, or have failed.
-        status = await engine.intake.status(document_id)
+        status = await workspace.documents.status(document_id)
         try:
-            document = await engine.document(document_id)
+            document = await workspace.documents.get(document_id)
         except NotFoundError:
             session.show(DocumentStatusSchema.of(status), lambda out: _draw_status(out, status))
             return
-        text_of_it = await engine.text(document_id)
-        chunks = await engine.chunks(document_id)
+        text_of_it = await workspace.documents.text(document_id)
+        chunks = await workspace.documents.chunks(document_id)
     detail = DocumentDetailSchema.of_document(document, status, text_of_it, chunks)
     session.show(detail, lambda out: _draw_document(out, document, text_of_it, chunks))
 
@@ -74,9 +74,9 @@ async def show_chunks(session: Session, document_id: DocumentId) -> int:
     """List the chunks of a document with their models and metadata."""
     from ragstone.schemas.documents import DocumentChunksSchema
 
-    async with session.engine() as engine:
-        status = await engine.intake.status(document_id)
-        records = await engine.chunk_records(document_id)
+    async with session.workspace() as workspace:
+        status = await workspace.documents.status(document_id)
+        records = await workspace.documents.chunk_records(document_id)
     shape = DocumentChunksSchema.of(document_id=document_id, chunks=records)
     session.show(shape, lambda out: _draw_records(out, records))
     if not records:
@@ -98,8 +98,10 @@ async def delete_documents(
     """Delete documents and everything derived from them."""
     if receipt:
         return await _erase_documents(session, document_ids)
-    async with session.engine() as engine:
-        deleted = [document_id for document_id in document_ids if await engine.delete(document_id)]
+    async with session.workspace() as workspace:
+        deleted = [
+            document_id for document_id in document_ids if await workspace.documents.delete(document_id)
+        ]
     unknown = [document_id for document_id in document_ids if document_id not in deleted]
     from ragstone.schemas.documents import DeletedDocumentsSchema
 
@@ -115,8 +117,8 @@ async def _erase_documents(session: Session, document_ids: Sequence[str]) -> int
     from ragstone.schemas.erasure import ErasedDocumentsSchema
     from ragstone.serve.cli.render.receipts import show_receipts
 
-    async with session.engine() as engine:
-        receipts = await engine.erase("document", *dict.fromkeys(document_ids))
+    async with session.workspace() as workspace:
+        receipts = await workspace.erase("document", *dict.fromkeys(document_ids))
     deleted = [receipt.target.name for receipt in receipts]
     unknown = [document_id for document_id in document_ids if document_id not in deleted]
     shape = ErasedDocumentsSchema.of(deleted=deleted, not_found=unknown, receipts=receipts)

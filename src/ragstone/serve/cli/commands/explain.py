@@ -35,8 +35,11 @@ async def explain(
     Shows the document's rank and score at each stage of the search, and the stage at which it was lost.
     """
     filters = read_where(where)
-    async with session.engine(warm=True) as engine, session.patience(MODEL_WAIT):
-        explanation = await engine.explain(query, document, k=k, mode=mode, where=filters)
+    from ragstone.core.queries import SearchQuery
+
+    asked = SearchQuery(query, k=k, mode=mode, where=filters)
+    async with session.workspace(warm=True) as workspace, session.patience(MODEL_WAIT):
+        explanation = await workspace.explain(asked, document)
     from ragstone.schemas.search import ExplanationSchema
 
     session.show(ExplanationSchema.of(explanation), lambda out: draw_explanation(out, explanation))

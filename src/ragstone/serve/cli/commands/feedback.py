@@ -40,8 +40,8 @@ async def add_feedback(
     """Vote on the passages of a search."""
     from ragstone.schemas.activity import NotedVotesSchema
 
-    async with session.engine() as engine:
-        noted = await engine.feedback(query, chunk_ids, vote, voter=voter)
+    async with session.workspace() as workspace:
+        noted = await workspace.feedback.vote(query, chunk_ids, vote, voter=voter)
     session.show(
         NotedVotesSchema.of(noted=noted, vote=vote),
         lambda out: out.print(text(f"{counted(noted, 'passage')} noted as {vote}")),
@@ -52,8 +52,8 @@ async def list_feedback(session: Session, limit: Most = 100) -> int:
     """List votes on passages, newest first."""
     from ragstone.schemas.activity import VoteListSchema
 
-    async with session.engine() as engine:
-        votes = await engine.activity.votes(limit=limit)
+    async with session.workspace() as workspace:
+        votes = await workspace.feedback.votes(limit=limit)
     session.show(VoteListSchema.of(feedback=votes), lambda out: _draw_votes(out, votes))
     return OK if votes else NOTHING_FOUND
 
@@ -70,11 +70,11 @@ async def list_searches(
     """List searches, newest first, with the sources they asked and what those returned."""
     from ragstone.schemas.activity import LoggedSearchesSchema, LoggedSearchSchema
 
-    async with session.engine() as engine:
-        found = await engine.activity.searches(
+    async with session.workspace() as workspace:
+        found = await workspace.feedback.searches(
             days=days, limit=limit, success=False if failed else None, conversation=conversation
         )
-        relevance = await engine.activity.relevance(found)
+        relevance = await workspace.feedback.relevance(found)
     rows = [
         LoggedSearchSchema.of(search, relevance=known, created_at=search.moment)
         for search, known in zip(found, relevance, strict=True)
@@ -87,8 +87,8 @@ async def report_feedback(session: Session, days: Days = None) -> None:
     """Report times and quality of the logged searches."""
     from ragstone.schemas.activity import SearchReportSchema
 
-    async with session.engine() as engine:
-        report = SearchReportSchema.of(await engine.activity.report(days=days))
+    async with session.workspace() as workspace:
+        report = SearchReportSchema.of(await workspace.feedback.report(days=days))
     session.show(report, lambda out: _draw_report(out, report.as_json()))
 
 
@@ -103,8 +103,8 @@ async def learn_dictionary(
 
     if output.exists():
         raise InputError(f"{output} exists already", hint="name another file with --output")
-    async with session.engine() as engine:
-        terms = await engine.activity.learnt_terms()
+    async with session.workspace() as workspace:
+        terms = await workspace.feedback.learnt_terms()
     if terms:
         output.write_text(yaml.safe_dump(terms, allow_unicode=True), encoding="utf-8")
     written = (
@@ -125,8 +125,8 @@ async def list_gaps(
     """List questions without a good result, the most frequent first."""
     from ragstone.schemas.activity import GapListSchema
 
-    async with session.engine() as engine:
-        gaps = await engine.activity.gaps(days=days, limit=limit)
+    async with session.workspace() as workspace:
+        gaps = await workspace.feedback.gaps(days=days, limit=limit)
     session.show(GapListSchema.of(gaps=gaps), lambda out: _draw_gaps(out, gaps))
 
 

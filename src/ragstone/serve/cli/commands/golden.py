@@ -22,8 +22,8 @@ async def list_golden(session: Session) -> int:
     """List the golden queries of a knowledge base."""
     from ragstone.schemas.activity import GoldenQueriesSchema
 
-    async with session.engine() as engine:
-        kept = await engine.activity.golden()
+    async with session.workspace() as workspace:
+        kept = await workspace.feedback.golden()
     session.show(GoldenQueriesSchema.of(golden=kept), lambda out: _draw(out, kept))
     return OK if kept else NOTHING_FOUND
 
@@ -35,9 +35,9 @@ async def make_golden(
     """Make golden queries from the documents: written by the configured LLM, or from their own words without one."""
     from ragstone.schemas.activity import MadeGoldenSchema
 
-    async with session.engine() as engine, session.patience("Making questions …"):
-        made = await engine.activity.make_golden(count)
-        degraded = _unasked(engine.settings.llm.model, made)
+    async with session.workspace() as workspace, session.patience("Making questions …"):
+        made = await workspace.feedback.make_golden(count)
+        degraded = _unasked(workspace.settings.llm.model, made)
     session.show(MadeGoldenSchema.of(golden=made, degraded=degraded), lambda out: _draw(out, made))
     session.warn(f"degraded: {note}" for note in degraded)
 
@@ -50,8 +50,8 @@ async def add_golden(
     ],
 ) -> None:
     """Add a question of your own."""
-    async with session.engine() as engine:
-        await engine.activity.add_golden(query, document_ids)
+    async with session.workspace() as workspace:
+        await workspace.feedback.add_golden(query, document_ids)
     from ragstone.schemas.activity import AddedGoldenSchema
 
     session.show(AddedGoldenSchema.of(added=query), lambda out: out.print(text("kept")))
@@ -67,8 +67,8 @@ async def remove_golden(
     """Remove golden queries."""
     if (query is None) != everything:
         raise InputError("name a question, or all of them", remedy=Remedy(Action.REMOVE_GOLDEN))
-    async with session.engine() as engine:
-        gone = await engine.activity.remove_golden(query)
+    async with session.workspace() as workspace:
+        gone = await workspace.feedback.remove_golden(query)
     if query is not None and not gone:
         raise NotFoundError(f"no golden query {query!r:.80}", remedy=Remedy(Action.LIST_GOLDEN))
     from ragstone.schemas.activity import RemovedSchema

@@ -86,9 +86,9 @@ async def _preview(session: Session, paths: list[Path]) -> int:
         out.print()
         out.print("This is what would be done; nothing was written.")
 
-    async with session.engine(create=True) as engine:
+    async with session.workspace(create=True) as workspace:
         with ingest_progress(session, await _count(session, paths)) as on_progress:
-            report = await engine.preview(*paths, on_progress=on_progress)
+            report = await workspace.documents.dry_run(*paths, on_progress=on_progress)
     session.show(DryRunSchema.of(report, dry_run=True), draw)
     session.warn(remarks(report))
     return outcome(report)
@@ -106,13 +106,13 @@ async def _ingest(session: Session, paths: list[Path], urls: list[str], *, stage
 
 async def _ingested(session: Session, settings: Settings, paths: list[Path], urls: list[str]) -> IngestReport:
     reports = []
-    async with session.engine(settings, create=True) as engine:
+    async with session.workspace(settings, create=True) as workspace:
         if paths:
             with ingest_progress(session, await _count(session, paths)) as on_progress:
-                reports.append(await engine.ingest(*paths, on_progress=on_progress))
+                reports.append(await workspace.documents.ingest(*paths, on_progress=on_progress))
         if urls:
             with ingest_progress(session, len(urls)) as on_progress:
-                reports.append(await engine.ingest_urls(*urls, on_progress=on_progress))
+                reports.append(await workspace.documents.ingest_urls(*urls, on_progress=on_progress))
     from ragstone.ingest.work import merge_reports
 
     return reports[0] if len(reports) == 1 else merge_reports(*reports)

@@ -23,8 +23,8 @@ async def queue_files(session: Session, paths: Sequence[Path]) -> int:
     from ragstone.core.types import SKIPPED
     from ragstone.ingest.work import describe_skipped
 
-    async with session.engine(create=True) as engine:
-        queued, others = await engine.intake.queue(*paths)
+    async with session.workspace(create=True) as workspace:
+        queued, others = await workspace.documents.queue(*paths)
     failed = [one for one in others if one.code != SKIPPED]
     _show(session, queued, failed)
     session.warn(describe_skipped([one for one in others if one.code == SKIPPED]))

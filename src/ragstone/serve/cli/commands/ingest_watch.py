@@ -16,7 +16,7 @@ from ragstone.serve.cli.signals import until_signal
 
 if TYPE_CHECKING:
     from ragstone.core.types import IngestReport
-    from ragstone.engine import Engine
+    from ragstone.engine.workspace import Workspace
 
 QUIET_SECONDS = 1.0
 """How long files must stay as they are before they are read."""
@@ -24,12 +24,12 @@ QUIET_SECONDS = 1.0
 
 async def keep_ingesting(session: Session, paths: Sequence[Path]) -> int:
     """Ingest now and after each change, one line per round, until told to stop."""
-    async with session.engine(create=True) as engine:
-        await until_signal(_ingest_rounds(session, engine, paths))
+    async with session.workspace(create=True) as workspace:
+        await until_signal(_ingest_rounds(session, workspace, paths))
     return OK
 
 
-async def _ingest_rounds(session: Session, engine: Engine, paths: Sequence[Path]) -> None:
+async def _ingest_rounds(session: Session, workspace: Workspace, paths: Sequence[Path]) -> None:
     from ragstone.ingest.sources.files.watch import watch_rounds
 
     first = True
@@ -37,7 +37,7 @@ async def _ingest_rounds(session: Session, engine: Engine, paths: Sequence[Path]
     async with aclosing(watch_rounds(paths, QUIET_SECONDS)) as turns:
         async for _ in turns:
             try:
-                report = await engine.ingest(*paths)
+                report = await workspace.documents.ingest(*paths)
             except InputError as error:
                 if first:
                     raise

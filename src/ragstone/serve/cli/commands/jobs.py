@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.jobs import Job, Notice
-    from ragstone.intake import Intake
+    from ragstone.engine.workspace import Workspace
 
 COLOURS = {"completed": "green", "failed": "bold red", "running": "cyan", "cancelled": "dim"}
 JobId = Annotated[str, typer.Argument(metavar="ID", help="Id of the job, as `jobs` lists it.")]
@@ -48,12 +48,11 @@ async def list_jobs(
     """List, watch, cancel and retry jobs."""
     from ragstone.schemas.jobs import JobListSchema
 
-    async with session.engine() as engine:
-        intake = engine.intake
+    async with session.workspace() as workspace:
         if watch:
-            await _watch(session, intake)
-        found = await intake.jobs(states=(state,) if state else (), source=source, limit=limit)
-        counts = await intake.counts(source=source)
+            await _watch(session, workspace)
+        found = await workspace.jobs.list(states=(state,) if state else (), source=source, limit=limit)
+        counts = await workspace.jobs.counts(source=source)
     shape = JobListSchema.of(jobs=found, counts=counts)
     session.show(shape, lambda out: _draw_jobs(out, found, counts))
     return OK if found else NOTHING_FOUND
@@ -63,15 +62,15 @@ async def show_job(session: Session, job_id: JobId) -> None:
     """Show everything about a job."""
     from ragstone.schemas.jobs import JobSchema
 
-    async with session.engine() as engine:
-        job = await engine.intake.job(job_id)
+    async with session.workspace() as workspace:
+        job = await workspace.jobs.get(job_id)
     session.show(JobSchema.of(job), lambda out: draw_job(out, job))
 
 
 async def cancel_jobs(session: Session, job_ids: JobIds) -> int:
     """Stop jobs that have not ended."""
-    async with session.engine() as engine:
-        return await _each(session, job_ids, engine.intake.cancel, "cancelled", "it has ended")
+    async with session.workspace() as workspace:
+        return await _each(session, job_ids, workspace.jobs.cancel, "cancelled", "it has ended")
 
 
 async def retry_jobs(
@@ -82,12 +81,11 @@ async def retry_jobs(
     """Queue failed or cancelled jobs again."""
     if failed == bool(job_ids):
         raise InputError("name jobs or say --failed, one of the two", remedy=Remedy(Action.LIST_FAILED_JOBS))
-    async with session.engine() as engine:
-        intake = engine.intake
+    async with session.workspace() as workspace:
         if failed:
-            job_ids = [job.id for job in await intake.jobs(states=("failed",), limit=MOST_JOBS)]
+            job_ids = [job.id for job in await workspace.jobs.list(states=("failed",), limit=MOST_JOBS)]
         return await _each(
-            session, job_ids or [], intake.retry, "retried", "it neither failed nor was cancelled"
+            session, job_ids or [], workspace.jobs.retry, "retried", "it neither failed nor was cancelled"
         )
 
 
@@ -100,24 +98,24 @@ async def list_notices(
     """List how uploads and syncs ended, newest first."""
     from ragstone.schemas.jobs import NoticeListSchema
 
-    async with session.engine() as engine:
-        found = await engine.intake.notices(unread=unread, limit=limit)
+    async with session.workspace() as workspace:
+        found = await workspace.jobs.notices(unread=unread, limit=limit)
         if mark_read and found:
-            await engine.intake.mark_read([notice.id for notice in found])
+            await workspace.jobs.mark_read([notice.id for notice in found])
     session.show(NoticeListSchema.of(notices=found), lambda out: _draw_notices(out, found))
     return OK if found else NOTHING_FOUND
 
 
-async def _watch(session: Session, intake: Intake) -> None:
+async def _watch(session: Session, workspace: Workspace) -> None:
     import asyncio
 
-    counts = await intake.counts()
+    counts = await workspace.jobs.counts()
     if counts.get("pending") and not counts.get("running"):
         start = session.options.command("worker")
         session.warn([f"nobody works on the queue at the moment; start with: {start}"])
-    async with job_progress(session, intake):
+    async with job_progress(session, workspace):
         while True:
-            if not await intake.jobs(states=("pending", "running"), limit=1):
+            if not await workspace.jobs.list(states=("pending", "running"), limit=1):
                 return
             await asyncio.sleep(REFRESH_SECONDS)
 

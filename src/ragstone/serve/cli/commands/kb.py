@@ -28,8 +28,9 @@ async def list_kbs(session: Session) -> int:
     """List the knowledge bases of a tenant."""
     from ragstone.schemas.knowledge_bases import KbListSchema, KbSchema
 
-    async with session.engine() as engine:
-        found = [(kb, await engine.stats(kb=kb.name)) for kb in await engine.kbs()]
+    async with session.workspace() as workspace:
+        kbs = workspace.knowledge_bases
+        found = [(kb, await kbs.stats(kb.name)) for kb in await kbs.list()]
     shape = KbListSchema.of(kbs=[KbSchema.of_kb(kb, stats) for kb, stats in found])
     session.show(shape, lambda out: _draw_kbs(out, found))
     return OK if found else NOTHING_FOUND
@@ -37,8 +38,8 @@ async def list_kbs(session: Session) -> int:
 
 async def list_collections(session: Session) -> int:
     """List what a tenant has per type of source, by names such as `emails_default`."""
-    async with session.engine() as engine:
-        found = await engine.collections()
+    async with session.workspace() as workspace:
+        found = await workspace.knowledge_bases.source_types()
     from ragstone.schemas.knowledge_bases import CollectionListSchema
 
     session.show(CollectionListSchema.of(collections=found), lambda out: _draw_collections(out, found))
@@ -51,13 +52,13 @@ async def delete_kb(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> int:
     """Delete a knowledge base with everything in it. Asks first on a terminal."""
-    async with session.engine() as engine:
-        if name not in {kb.name for kb in await engine.kbs()}:
+    async with session.workspace() as workspace:
+        if name not in {kb.name for kb in await workspace.knowledge_bases.list()}:
             raise NotFoundError(f"there is no knowledge base '{name}'", remedy=Remedy(Action.LIST_KBS))
-        holds = counted((await engine.stats(kb=name)).documents, "document")
+        holds = counted((await workspace.knowledge_bases.stats(kb=name)).documents, "document")
         if not session.confirms(f"Delete '{name}' with {holds}?", yes=yes):
             return FAILURE
-        receipts = await engine.erase("kb", name)
+        receipts = await workspace.erase("kb", name)
     documents = documents_of(receipts)
     from ragstone.schemas.erasure import DeletedKbSchema
 
@@ -75,8 +76,8 @@ async def rename_kb(
     new: Annotated[str, typer.Argument(metavar="NEW", help="What it is to be called.")],
 ) -> None:
     """Rename a knowledge base. Its content and all ids stay the same."""
-    async with session.engine() as engine:
-        renamed = await engine.corpora.rename(name, new)
+    async with session.workspace() as workspace:
+        renamed = await workspace.knowledge_bases.rename(name, new)
     from ragstone.schemas.knowledge_bases import RenamedKbSchema
 
     shape = RenamedKbSchema.of(renamed=name, name=renamed.name)
@@ -88,8 +89,8 @@ async def reindex_kb(session: Session, name: Name) -> int:
 
     Only PostgreSQL's postings and approximate vector indexes need this; other stores maintain theirs.
     """
-    async with session.engine() as engine, session.patience("Making the indexes anew …"):
-        rebuilt = await engine.reindex(kb=name)
+    async with session.workspace() as workspace, session.patience("Making the indexes anew …"):
+        rebuilt = await workspace.knowledge_bases.reindex(kb=name)
     from ragstone.schemas.knowledge_bases import ReindexedKbSchema
 
     session.show(
@@ -106,8 +107,8 @@ async def stats(session: Session) -> None:
     from ragstone.schemas.knowledge_bases import StatsSchema
 
     settings = session.settings()
-    async with session.engine(settings) as engine:
-        counts = await engine.stats()
+    async with session.workspace(settings) as workspace:
+        counts = await workspace.knowledge_bases.stats()
     session.show(StatsSchema.of(counts, kb=settings.kb), lambda out: _draw_stats(out, settings.kb, counts))
 
 

@@ -30,8 +30,8 @@ async def rotate_encryption(session: Session) -> int:
 
     First move the former `security.key` to `security.old_keys`. Remove it there once nothing failed.
     """
+    from ragstone.engine.components import secret_keys
     from ragstone.stores.factory import open_stores, rotate_keys
-    from ragstone.wiring import secret_keys
 
     stores = await asyncio.to_thread(open_stores, session.settings(), secret_keys)
     try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,10 +18,12 @@ from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
     from ragstone.core.types import IngestReport
+    from ragstone.engine.experiments import MeasuredWorkspace
     from ragstone.evaluate.dataset import Dataset
     from ragstone.evaluate.experiments import Experiment
     from ragstone.ingest.work import OnProgress
     from ragstone.serve.cli.render.progress import Advance
+    from ragstone.settings.tree import Settings
 
 Folder = Annotated[
     Path | None,
@@ -54,10 +57,20 @@ async def open_experiment(
         dataset,
         uses_own_kb=uses_own_kb,
         load_settings=lambda changes: session.settings(**changes),
-        open_subject=lambda settings: session.engine(settings, create=not uses_own_kb),
+        open_subject=lambda settings: _open_subject(session, settings, create=not uses_own_kb),
         watcher=SessionWatcher(session),
         kb=session.options.kb,
     )
+
+
+@asynccontextmanager
+async def _open_subject(
+    session: Session, settings: Settings, *, create: bool
+) -> AsyncIterator[MeasuredWorkspace]:
+    from ragstone.engine.experiments import MeasuredWorkspace
+
+    async with session.engine(settings, create=create) as engine:
+        yield MeasuredWorkspace(engine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +94,9 @@ class SessionWatcher:
 
 
 async def _kept(session: Session, golden: bool) -> Dataset:
-    async with session.engine() as engine:
-        kept = await engine.activity.golden_dataset() if golden else await engine.activity.judged()
-        kb = engine.settings.kb
+    async with session.workspace() as workspace:
+        kept = await workspace.feedback.golden_dataset() if golden else await workspace.feedback.judged()
+        kb = workspace.settings.kb
     if kept is None:
         raise InputError(
             f"there are no golden queries of knowledge base '{kb}'"

@@ -33,13 +33,14 @@ async def serve_mcp(
     from ragstone.agents.toolbox import Toolbox
     from ragstone.serve.mcp.server import DEFAULT_TOOLS, HOST, build_server, serve_http, serve_stdio
 
-    async with session.engine(warm=True) as engine:
-        await engine.stats()  # a kb that does not exist is said here, not to the first agent that asks
+    async with session.workspace(warm=True) as workspace:
+        # A kb that does not exist is an error here, not of the first agent that asks.
+        await workspace.knowledge_bases.get()
 
         def make_box() -> Toolbox:
-            return Toolbox(engine, tool or DEFAULT_TOOLS, budget=Budget(calls=calls))
+            return Toolbox(workspace, tool or DEFAULT_TOOLS, budget=Budget(calls=calls))
 
-        server = build_server(make_box, engine)
+        server = build_server(make_box, workspace)
         with render_with(render_sentence):  # agents have no shell
             if http:
                 serving = serve_http(

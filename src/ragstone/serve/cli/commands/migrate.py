@@ -57,7 +57,7 @@ async def migrate(
     tenant = session.options.tenant
     async with session.engine() as engine:
         with move_progress(session) as on_progress:
-            report = await engine.moves.migrate(
+            report = await engine.migrate(
                 adapter, tenants=None if tenant is None else [tenant], on_progress=on_progress
             )
     from ragstone.schemas.transfer import MoveSchema

@@ -28,8 +28,8 @@ async def check_receipt_file(session: Session, path: Path) -> int:
     from ragstone.answer.receipts.make import load_receipt
 
     receipt = load_receipt(path)
-    async with session.engine() as engine:
-        report = await engine.check_receipt(receipt)
+    async with session.workspace() as workspace:
+        report = await workspace.receipts.check(receipt)
     from ragstone.schemas.receipts import ReceiptReportSchema
 
     session.show(ReceiptReportSchema.of(report), lambda out: draw_report(out, report))

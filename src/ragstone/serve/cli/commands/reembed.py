@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.spaces import SpaceRecord
+    from ragstone.engine.embeddings.reembed import ReembedReport
     from ragstone.evaluate.spaces import SpaceComparison
-    from ragstone.reembed import ReembedReport
 
 # The same words as in `ragstone.core`, which costs too much to import for a help page.
 Mode = Literal["full", "incremental", "dual"]
@@ -103,12 +103,12 @@ async def reembed(
         return await show_status(session)
     if cleanup or discard:
         return await _clean(session, retired=cleanup and force, building=discard)
-    async with session.engine() as engine:
+    async with session.workspace() as workspace:
         with fill_progress(session) as on_progress:
             if rollback:
-                report = await engine.rollback_space(grace_days=grace_days, on_progress=on_progress)
+                report = await workspace.embeddings.rollback(grace_days=grace_days, on_progress=on_progress)
             else:
-                report = await engine.reembed(
+                report = await workspace.embeddings.reembed(
                     model,
                     mode=mode,
                     queries=queries,
@@ -140,8 +140,8 @@ def _check_waste(way: str, force: bool, grace_days: int) -> None:
 
 async def _list(session: Session) -> int:
     settings = session.settings()
-    async with session.engine(settings) as engine:
-        found = await engine.spaces()
+    async with session.workspace(settings) as workspace:
+        found = await workspace.embeddings.spaces()
     from ragstone.schemas.embeddings import SpaceListSchema
 
     session.show(SpaceListSchema.of(kb=settings.kb, spaces=found), lambda out: _draw_spaces(out, found))
@@ -149,8 +149,8 @@ async def _list(session: Session) -> int:
 
 
 async def _clean(session: Session, *, retired: bool, building: bool) -> int:
-    async with session.engine() as engine:
-        gone = await engine.clean_spaces(retired=retired, building=building)
+    async with session.workspace() as workspace:
+        gone = await workspace.embeddings.clean(retired=retired, building=building)
     from ragstone.schemas.activity import RemovedSchema
 
     session.show(RemovedSchema.of(removed=gone), lambda out: out.print(f"Removed {counted(gone, 'space')}."))

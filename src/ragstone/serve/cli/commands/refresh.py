@@ -12,15 +12,15 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.refresh.refresher import RefreshReport
-    from ragstone.refresh.triggers import RefreshStatus
+    from ragstone.engine.embeddings.refresh import RefreshReport
+    from ragstone.engine.embeddings.triggers import RefreshStatus
 
 
 async def refresh_now(session: Session) -> int:
     """Refresh the kb here and now."""
-    async with session.engine() as engine:
+    async with session.workspace() as workspace:
         with fill_progress(session) as on_progress:
-            report = await engine.refresh(on_progress=on_progress)
+            report = await workspace.embeddings.refresh(on_progress=on_progress)
     from ragstone.schemas.embeddings import RefreshSchema
 
     session.show(RefreshSchema.of(report), lambda out: _draw(out, report))
@@ -29,8 +29,8 @@ async def refresh_now(session: Session) -> int:
 
 async def show_status(session: Session) -> int:
     """Show when the kb was refreshed and will be."""
-    async with session.engine() as engine:
-        status = await engine.refresh_status()
+    async with session.workspace() as workspace:
+        status = await workspace.embeddings.status()
     from ragstone.schemas.embeddings import RefreshStatusSchema
 
     session.show(RefreshStatusSchema.of(status), lambda out: _draw_status(out, status))

@@ -35,8 +35,8 @@ async def research(
 ) -> int:
     """Collect passages about a topic, grouped by source."""
     filters = read_where(where)
-    async with session.engine(warm=True) as engine, session.patience(MODEL_WAIT):
-        found = await engine.research(topic, depth=depth, iterations=iterations, where=filters)
+    async with session.workspace(warm=True) as workspace, session.patience(MODEL_WAIT):
+        found = await workspace.research(topic, depth=depth, iterations=iterations, where=filters)
     from ragstone.schemas.research import ResearchSchema
 
     session.show(ResearchSchema.of(found), lambda out: draw_research(out, found))

@@ -52,11 +52,13 @@ async def search(
     trace: Annotated[bool, typer.Option("--trace", help="Show what each stage did.")] = False,
 ) -> int:
     """Find the passages relevant to a query."""
+    from ragstone.core.queries import SearchQuery
+
     filters = read_where(where)
     settings = session.settings()
     by_meaning = (arms or settings.retrieval.arms) != "lexical"
-    async with session.engine(settings, warm=by_meaning) as engine, session.patience(MODEL_WAIT):
-        result = await engine.search(
+    async with session.workspace(settings, warm=by_meaning) as workspace, session.patience(MODEL_WAIT):
+        asked = SearchQuery(
             query,
             k=k,
             mode=mode,
@@ -68,6 +70,7 @@ async def search(
             web=web,
             conversation=conversation,
         )
+        result = await workspace.search(asked)
     from ragstone.schemas.search import SearchSchema
 
     session.show(SearchSchema.of(result), lambda out: draw_result(out, result, trace=trace))

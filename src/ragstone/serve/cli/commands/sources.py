@@ -52,9 +52,9 @@ async def add_source(
     from ragstone.schemas.sources import SourceSchema
 
     config = read_settings(kind, settings or ())
-    async with session.engine(create=True) as engine:
-        made = await engine.intake.add_source(kind, name, config, schedule=schedule)
-        overlaps = await engine.intake.overlaps(made)
+    async with session.workspace(create=True) as workspace:
+        made = await workspace.sources.add(kind, name, config, schedule=schedule)
+        overlaps = await workspace.sources.overlaps(made)
     session.show(
         SourceSchema.of(made), lambda out: out.print(f"Added source '{name}' to knowledge base '{made.kb}'.")
     )
@@ -69,8 +69,8 @@ async def list_sources(session: Session) -> int:
     """List sources: those of all knowledge bases unless one is named."""
     from ragstone.schemas.sources import SourceListSchema
 
-    async with session.engine() as engine:
-        found = await engine.intake.sources(kb=session.options.kb)
+    async with session.workspace() as workspace:
+        found = await workspace.sources.list(kb=session.options.kb)
     session.show(
         SourceListSchema.of(sources=found),
         lambda out: _draw(out, found, session.options),
@@ -82,8 +82,8 @@ async def show_source(session: Session, name: Name) -> None:
     """Show a source, its settings and its failures."""
     from ragstone.schemas.sources import SourceSchema
 
-    async with session.engine() as engine:
-        source = await engine.intake.source(name)
+    async with session.workspace() as workspace:
+        source = await workspace.sources.get(name)
     session.show(SourceSchema.of(source), lambda out: _draw_one(out, source, session.options))
 
 
@@ -104,16 +104,16 @@ async def remove_source(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> int:
     """Remove a source and its documents. Asks first on a terminal."""
-    async with session.engine() as engine:
-        await engine.intake.source(name)
+    async with session.workspace() as workspace:
+        await workspace.sources.get(name)
         what = "" if keep_documents else " with all its documents"
         if not session.confirms(f"Remove source '{name}'{what}?", yes=yes):
             return FAILURE
         if keep_documents:
-            await engine.intake.remove_source(name, keep_documents=True)
+            await workspace.sources.remove(name, keep_documents=True)
             receipts = []
         else:
-            receipts = await engine.erase("source", name)
+            receipts = await workspace.erase("source", name)
     documents = documents_of(receipts)
     from ragstone.schemas.erasure import RemovedSourceSchema
 
@@ -128,9 +128,9 @@ async def remove_source(
 async def _pause(session: Session, name: str, *, paused: bool) -> None:
     from ragstone.schemas.sources import SourceSchema
 
-    async with session.engine() as engine:
-        await engine.intake.pause(name, paused)
-        source = await engine.intake.source(name)
+    async with session.workspace() as workspace:
+        await (workspace.sources.pause(name) if paused else workspace.sources.resume(name))
+        source = await workspace.sources.get(name)
     following = f"; next run: {moment(source.next_run_at)}" if source.next_run_at else ""
     how = "is paused" if paused else f"goes on{following}"
     session.show(SourceSchema.of(source), lambda out: out.print(f"Source '{name}' {how}."))

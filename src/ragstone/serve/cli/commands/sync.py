@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from ragstone.core.jobs import Job
     from ragstone.core.types import Failure
+    from ragstone.engine.workspace import Workspace
     from ragstone.ingest.jobs.sync_outcome import SyncOutcome
-    from ragstone.intake import Intake
     from ragstone.serve.cli.options import Common
 
 MOST_SHOWN = 10
@@ -47,16 +47,16 @@ async def sync_sources(
         raise InputError("name sources or say --all, one of the two", remedy=Remedy(Action.LIST_SOURCES))
     settings = session.settings()
     async with session.engine(settings) as engine:
-        intake = engine.intake
-        jobs = await _queue(intake, names or (), session.options.kb, every=every, afresh=afresh)
+        workspace = engine.workspace(settings.tenant)
+        jobs = await _queue(workspace, names or (), session.options.kb, every=every, afresh=afresh)
         if not wait:
             return _show_queued(session, jobs)
 
         async def work() -> None:
-            async with job_progress(session, intake):
-                await intake.worker(only=settings.tenant).run(until_idle=True)
+            async with job_progress(session, workspace):
+                await engine.worker(only=settings.tenant).run(until_idle=True)
 
-        outcomes = await intake.work_and_report(jobs, work)
+        outcomes = await workspace.sources.work_and_report(jobs, work)
     from ragstone.schemas.sources import SyncSchema
 
     shape = SyncSchema.of(sources=outcomes)
@@ -68,16 +68,20 @@ async def sync_sources(
 
 
 async def _queue(
-    intake: Intake, names: Sequence[str], kb: str | None, *, every: bool, afresh: bool
+    workspace: Workspace, names: Sequence[str], kb: str | None, *, every: bool, afresh: bool
 ) -> list[Job]:
     if every:
-        chosen = [(source.name, source.kb) for source in await intake.sources(kb=kb)]
+        chosen = [(source.name, source.kb) for source in await workspace.sources.list(kb=kb)]
     else:
         # All must be there before the first is queued.
-        chosen = [(source.name, source.kb) for source in [await intake.source(name) for name in names]]
+        chosen = [
+            (source.name, source.kb) for source in [await workspace.sources.get(name) for name in names]
+        ]
     if not chosen:
         raise NotFoundError("there are no sources", remedy=Remedy(Action.ADD_SOURCE))
-    return [await intake.sync(name, kb=scope, afresh=afresh) for name, scope in dict.fromkeys(chosen)]
+    return [
+        await workspace.sources.sync(name, kb=scope, afresh=afresh) for name, scope in dict.fromkeys(chosen)
+    ]
 
 
 def _show_queued(session: Session, jobs: Sequence[Job]) -> int:

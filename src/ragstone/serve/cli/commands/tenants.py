@@ -102,7 +102,7 @@ async def delete_tenant(
             documents = (await engine.tenants.usage(name)).stock.documents
         if not session.confirms(f"Delete tenant '{name}' with {counted(documents, 'document')}?", yes=yes):
             return FAILURE
-        receipts = await engine.erase("tenant", name)
+        receipts = [await engine.erase_tenant(name)]
     return show_receipts(
         session,
         DeletedTenantSchema.of(deleted=name, documents=documents, tenant=tenant, receipts=receipts),

@@ -60,8 +60,8 @@ async def verify(
         wrong = "give a claim or a receipt, not both" if receipt else "give a claim or a receipt"
         raise InputError(wrong, hint="ragstone verify CLAIM, or ragstone verify --receipt FILE")
     filters = read_where(where)
-    async with session.engine(warm=True) as engine, session.patience(MODEL_WAIT):
-        verdict = await engine.verify(claim, k=k, mode=mode, where=filters)
+    async with session.workspace(warm=True) as workspace, session.patience(MODEL_WAIT):
+        verdict = await workspace.verify(claim, k=k, mode=mode, where=filters)
     from ragstone.schemas.claims import VerdictSchema
 
     session.show(VerdictSchema.of(verdict), lambda out: draw_verdict(out, verdict))

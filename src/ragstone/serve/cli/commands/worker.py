@@ -40,7 +40,7 @@ async def work(
     async with session.engine(settings, create=True) as engine:
         until = "nothing is left" if until_idle else "Ctrl-C"
         session.remark("worker", f"{counted(settings.jobs.workers, 'job')} at a time, until {until}")
-        worker = engine.intake.worker(only=session.options.tenant, on_end=tell)
+        worker = engine.worker(only=session.options.tenant, on_end=tell)
         stopped = await until_signal(worker.run(until_idle=until_idle))
     from ragstone.schemas.jobs import WorkerSchema
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from ragstone.core.jobs import Job
-    from ragstone.intake import Intake
+    from ragstone.engine.workspace import Workspace
     from ragstone.serve.cli.session import Session
 
 REFRESH_SECONDS = 0.5
@@ -24,7 +24,7 @@ ENDED = ("completed", "failed", "cancelled")
 
 
 @asynccontextmanager
-async def job_progress(session: Session, intake: Intake) -> AsyncIterator[None]:
+async def job_progress(session: Session, workspace: Workspace) -> AsyncIterator[None]:
     """Show the queue on stderr while the block runs; nothing when nobody watches."""
     if not session.shows_progress:
         yield
@@ -40,7 +40,7 @@ async def job_progress(session: Session, intake: Intake) -> AsyncIterator[None]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console(stderr=True), transient=True) as bars:
-        following = asyncio.ensure_future(_follow(intake, QueueBars(bars, await intake.counts())))
+        following = asyncio.ensure_future(_follow(workspace, QueueBars(bars, await workspace.jobs.counts())))
         try:
             yield
         finally:
@@ -48,11 +48,13 @@ async def job_progress(session: Session, intake: Intake) -> AsyncIterator[None]:
             await asyncio.gather(following, return_exceptions=True)
 
 
-async def _follow(intake: Intake, view: QueueBars) -> None:
+async def _follow(workspace: Workspace, view: QueueBars) -> None:
     import asyncio
 
     while True:
-        view.show(await intake.counts(), await intake.jobs(states=("running",), limit=MOST_LINES))
+        view.show(
+            await workspace.jobs.counts(), await workspace.jobs.list(states=("running",), limit=MOST_LINES)
+        )
         await asyncio.sleep(REFRESH_SECONDS)
 
 

@@ -155,27 +155,27 @@ class Session:
 
     def read(self, tenant: str, erased: str = "") -> str:
         """Begin a snapshot of a tenant's rows; the tenant's id. `erased` is the id of one that may be leaving."""
-        return self._found(tenant, self._begin(READ, TENANT, tenant=tenant), erased)
+        return self._found(tenant, self._begin(tenant, READ, TENANT), erased)
 
     def write(self, tenant: str, erased: str = "") -> str:
         """Begin a transaction in which nobody else writes for this tenant; the tenant's id."""
-        return self._found(tenant, self._begin(WRITE, DURABLE, TENANT_LOCK, TENANT, tenant=tenant), erased)
+        return self._found(tenant, self._begin(tenant, WRITE, DURABLE, TENANT_LOCK, TENANT), erased)
 
     def write_log(self, tenant: str) -> str:
         """The same for what a crash of the server may cost the last of: the commit waits for no disk."""
-        return self._found(tenant, self._begin(WRITE, RELAXED, TENANT_LOCK, TENANT, tenant=tenant))
+        return self._found(tenant, self._begin(tenant, WRITE, RELAXED, TENANT_LOCK, TENANT))
 
     def read_control(self) -> None:
         """Begin a snapshot of the tables that know all tenants."""
-        self._begin(READ)
+        self._begin("", READ)
 
     def touch_control(self) -> None:
         """Begin a transaction on those that takes turns with nobody."""
-        self._begin(WRITE)
+        self._begin("", WRITE)
 
     def write_control(self) -> None:
         """Begin a transaction in which nobody else writes to those."""
-        self._begin(WRITE, DURABLE, CONTROL_LOCK)
+        self._begin("", WRITE, DURABLE, CONTROL_LOCK)
 
     def see(self, tenant: str) -> str:
         """See a tenant's rows from here on in the transaction; the tenant's id."""
@@ -228,7 +228,7 @@ class Session:
         path = sql.SQL(", ").join(map(sql.Identifier, places)).as_string()
         return {"role": role, "search_path": path} | LIMITS
 
-    def _begin(self, *statements: str, tenant: str = "") -> tuple[str, str, str] | None:
+    def _begin(self, tenant: str, *statements: str) -> tuple[str, str, str] | None:
         """One visit to the server for all of it; what the last statement found."""
         first, *others = (sql.SQL(one).format(name=tenant, local=True) for one in statements)
         try:

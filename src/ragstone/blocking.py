@@ -1,0 +1,400 @@
+"""The easy way in for scripts and notebooks: a workspace of the default tenant, without async."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
+from functools import partial
+from types import TracebackType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Unpack,
+    cast,
+)
+
+from ragstone.core.answers import Answer, AnswerEvent
+from ragstone.core.erasure import Receipt, TargetKind
+from ragstone.core.errors import InputError
+from ragstone.core.queries import Question, QuestionOptions, SearchOptions, SearchQuery
+from ragstone.core.tenants import TenantBook
+from ragstone.core.types import Explanation, SearchResult
+from ragstone.engine.archive import Archive
+from ragstone.engine.audit import Audit
+from ragstone.engine.collections import Collections
+from ragstone.engine.conversations import Conversations
+from ragstone.engine.documents import Documents
+from ragstone.engine.embeddings.embeddings import Embeddings
+from ragstone.engine.engine import Engine, open_engine
+from ragstone.engine.feedback import Feedback
+from ragstone.engine.jobs import Jobs
+from ragstone.engine.knowledge_bases import KnowledgeBases
+from ragstone.engine.receipts import Receipts
+from ragstone.engine.sources import Sources
+from ragstone.engine.workspace import Workspace
+from ragstone.query.session import SearchSession
+from ragstone.settings.load import load_settings
+from ragstone.settings.tree import Adapter, Settings
+
+if TYPE_CHECKING:
+    from ragstone.transfer.reports import MoveReport, OnMove
+
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+class Run(Protocol):
+    """Runs a coroutine on the loop of a `Ragstone` and returns what it returns."""
+
+    def __call__(self, work: Coroutine[Any, Any, T]) -> T: ...
+
+
+class BlockingPart(Generic[S]):
+    """A workspace or a part of one, on the loop of a `Ragstone`."""
+
+    def __init__(self, part: S, run: Run) -> None:
+        self.part = part
+        """What is underneath; its coroutines run in the loop of the `Ragstone` and nowhere else."""
+        self._run = run
+
+    def _holder(self, name: str) -> Any:
+        return self.part
+
+
+class Blocking(Generic[S, P, T]):
+    """A method of a workspace or of one of its parts, with the same parameters, that waits for its result."""
+
+    def __init__(self, method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> None:
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, waiter: BlockingPart[Any] | None, owner: type) -> Callable[P, T]:
+        return cast("Callable[P, T]", self) if waiter is None else partial(self._wait, waiter)
+
+    def _wait(self, waiter: BlockingPart[Any], *arguments: P.args, **options: P.kwargs) -> T:
+        return waiter._run(self._call(waiter, *arguments, **options))
+
+    async def _call(self, waiter: BlockingPart[Any], *arguments: P.args, **options: P.kwargs) -> T:
+        # On the loop from the first step: what a part is made of belongs there. A part's module has its name.
+        holder = waiter._holder(self.method.__module__.rpartition(".")[2])
+        return cast("T", await getattr(holder, self.method.__name__)(*arguments, **options))
+
+
+class BlockingSources(BlockingPart[Sources]):
+    """Configured connectors."""
+
+    add = Blocking(Sources.add)
+    list = Blocking(Sources.list)
+    get = Blocking(Sources.get)
+    sync = Blocking(Sources.sync)
+    sync_all = Blocking(Sources.sync_all)
+    pause = Blocking(Sources.pause)
+    resume = Blocking(Sources.resume)
+    remove = Blocking(Sources.remove)
+    overlaps = Blocking(Sources.overlaps)
+
+
+class BlockingJobs(BlockingPart[Jobs]):
+    """What is done in the background, and notices of how it ended."""
+
+    list = Blocking(Jobs.list)
+    get = Blocking(Jobs.get)
+    cancel = Blocking(Jobs.cancel)
+    retry = Blocking(Jobs.retry)
+    counts = Blocking(Jobs.counts)
+    notices = Blocking(Jobs.notices)
+    mark_read = Blocking(Jobs.mark_read)
+
+
+class BlockingConversations(BlockingPart[Conversations]):
+    """Conversations and their turns."""
+
+    list = Blocking(Conversations.list)
+    turns = Blocking(Conversations.turns)
+    forget = Blocking(Conversations.forget)
+
+
+class BlockingFeedback(BlockingPart[Feedback]):
+    """What was asked, votes on what was found, and golden queries."""
+
+    vote = Blocking(Feedback.vote)
+    votes = Blocking(Feedback.votes)
+    searches = Blocking(Feedback.searches)
+    report = Blocking(Feedback.report)
+    relevance = Blocking(Feedback.relevance)
+    gaps = Blocking(Feedback.gaps)
+    judged = Blocking(Feedback.judged)
+    learnt_terms = Blocking(Feedback.learnt_terms)
+    golden = Blocking(Feedback.golden)
+    golden_dataset = Blocking(Feedback.golden_dataset)
+    make_golden = Blocking(Feedback.make_golden)
+    add_golden = Blocking(Feedback.add_golden)
+    remove_golden = Blocking(Feedback.remove_golden)
+
+
+class BlockingCollections(BlockingPart[Collections]):
+    """Knowledge bases that are built from one corpus file as a whole."""
+
+    build = Blocking(Collections.build)
+    health = Blocking(Collections.health)
+    chunk = Blocking(Collections.chunk)
+
+
+class BlockingTenants(BlockingPart[TenantBook]):
+    """The tenants that there are, what they may use and what they have used."""
+
+    create = Blocking(TenantBook.create)
+    get = Blocking(TenantBook.get)
+    all = Blocking(TenantBook.all)
+    rename = Blocking(TenantBook.rename)
+    suspend = Blocking(TenantBook.suspend)
+    resume = Blocking(TenantBook.resume)
+    delete = Blocking(TenantBook.delete)
+    set_quotas = Blocking(TenantBook.set_quotas)
+    set_retention = Blocking(TenantBook.set_retention)
+    set_settings = Blocking(TenantBook.set_settings)
+    usage = Blocking(TenantBook.usage)
+
+
+class BlockingSession(BlockingPart[SearchSession]):
+    """Searches that remember: none is made twice while the kb stays as it is."""
+
+    def search(self, query: str, **options: Unpack[SearchOptions]) -> SearchResult:
+        """Search as `Ragstone.search` does; an equal query is answered from memory."""
+        return self._run(self.part.search(SearchQuery(query, **options)))
+
+
+class BlockingMoves(BlockingPart[Archive]):
+    """Archives out and in, and moves to other stores."""
+
+    def __init__(self, archive: Archive, engine: Engine, run: Run) -> None:
+        super().__init__(archive, run)
+        self.engine = engine
+
+    export_archive = Blocking(Archive.export)
+    import_archive = Blocking(Archive.restore)
+
+    def migrate(
+        self, to: Adapter, *, tenants: Sequence[str] | None = None, on_progress: OnMove | None = None
+    ) -> MoveReport:
+        """Build another vector index or another ledger from what is here, and compare every chunk of it."""
+        return self._run(self.engine.migrate(to, tenants=tenants, on_progress=on_progress))
+
+
+class BlockingWorkspace(BlockingPart[Workspace]):
+    """A workspace without async: the same methods, flat where scripts need them most."""
+
+    def __init__(
+        self, engine: Engine, workspace: Workspace, run: Run, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        super().__init__(workspace, run)
+        self.engine = engine
+        self.loop = loop
+        """The loop of the engine, for `asyncio.run_coroutine_threadsafe`."""
+
+    def _holder(self, name: str) -> Any:
+        return self.part if name == "workspace" else getattr(self.part, name)
+
+    def search(self, query: str, **options: Unpack[SearchOptions]) -> SearchResult:
+        """Return the passages that matter for a query, best first; the keywords are those of `SearchQuery`."""
+        return self._run(self.part.search(SearchQuery(query, **options)))
+
+    def ask(self, question: str, **options: Unpack[QuestionOptions]) -> Answer:
+        """Return an answer with its sources; the keywords are those of `Question`."""
+        return self._run(self.part.ask(Question(question, **options)))
+
+    def stream(self, question: str, **options: Unpack[QuestionOptions]) -> Iterator[AnswerEvent]:
+        """Yield what `ask` returns while it is made; ending the loop early ends the work."""
+        return _waited_for(self.part.stream(Question(question, **options)), self._run)
+
+    def explain(self, query: str, document_id: str, **options: Unpack[SearchOptions]) -> Explanation:
+        """Explain why a document is in the result of a query, or at which stage it was lost."""
+        return self._run(self.part.explain(SearchQuery(query, **options), document_id))
+
+    def session(self, *, kb: str | None = None) -> BlockingSession:
+        """Return searches that remember: none is made twice while the kb stays as it is."""
+        return BlockingSession(self.part.session(kb=kb), self._run)
+
+    verify = Blocking(Workspace.verify)
+    research = Blocking(Workspace.research)
+    web = Blocking(Workspace.web)
+    confidence = Blocking(Workspace.confidence)
+    usage = Blocking(Workspace.usage)
+    is_on = Blocking(Workspace.is_on)
+
+    ingest = Blocking(Documents.ingest)
+    ingest_items = Blocking(Documents.ingest_items)
+    ingest_urls = Blocking(Documents.ingest_urls)
+    preview = Blocking(Documents.dry_run)
+    upload = Blocking(Documents.upload)
+    queue = Blocking(Documents.queue)
+    documents = Blocking(Documents.list)
+    document = Blocking(Documents.get)
+    text = Blocking(Documents.text)
+    chunks = Blocking(Documents.chunks)
+    chunk_records = Blocking(Documents.chunk_records)
+    status = Blocking(Documents.status)
+    delete = Blocking(Documents.delete)
+
+    kbs = Blocking(KnowledgeBases.list)
+    kb = Blocking(KnowledgeBases.get)
+    stats = Blocking(KnowledgeBases.stats)
+    collections = Blocking(KnowledgeBases.source_types)
+    rename_kb = Blocking(KnowledgeBases.rename)
+    reindex = Blocking(KnowledgeBases.reindex)
+    delete_kb = Blocking(KnowledgeBases.delete)
+
+    reembed = Blocking(Embeddings.reembed)
+    refresh = Blocking(Embeddings.refresh)
+    refresh_status = Blocking(Embeddings.status)
+    rollback_space = Blocking(Embeddings.rollback)
+    spaces = Blocking(Embeddings.spaces)
+    clean_spaces = Blocking(Embeddings.clean)
+
+    receipt = Blocking(Receipts.make)
+    check_receipt = Blocking(Receipts.check)
+    audit = Blocking(Audit.list)
+    feedback = Blocking(Feedback.vote)
+
+    def erase(self, kind: TargetKind, *names: str, kb: str | None = None) -> list[Receipt]:
+        """Remove documents by id, or sources, kbs or tenants by name, everywhere; return receipts of those there were.
+
+        Slower than `delete`: what is removed is overwritten, and looked for in every store afterwards.
+        """
+        if kind == "tenant":
+            return [self._run(self.engine.erase_tenant(name)) for name in names]
+        return self._run(self.part.erase(kind, *names, kb=kb))
+
+    def warm(self) -> None:
+        """Load the embedding model and have vector stores catch up now, rather than with the first query."""
+        self._run(self.engine.warm(self.part.tenant))
+
+    def work(self, *, only: str | None = None) -> None:
+        """Do what is queued for all tenants, or only for one, until nothing is left that could be done now."""
+        self._run(_work(self.engine, only))
+
+    @property
+    def sources(self) -> BlockingSources:
+        """Configured connectors."""
+        return BlockingSources(self.part.sources, self._run)
+
+    @property
+    def jobs(self) -> BlockingJobs:
+        """What is done in the background; `work()` does it."""
+        return BlockingJobs(self.part.jobs, self._run)
+
+    @property
+    def conversations(self) -> BlockingConversations:
+        """Conversations and their turns."""
+        return BlockingConversations(self.part.conversations, self._run)
+
+    @property
+    def activity(self) -> BlockingFeedback:
+        """What was asked, votes on what was found, and golden queries."""
+        return BlockingFeedback(self.part.feedback, self._run)
+
+    @property
+    def corpora(self) -> BlockingCollections:
+        """Collections that are built from one corpus file as a whole."""
+        return BlockingCollections(self.part.collections, self._run)
+
+    @property
+    def moves(self) -> BlockingMoves:
+        """Archives out and in, and moves to other stores."""
+        return BlockingMoves(self.part.archive, self.engine, self._run)
+
+
+class Ragstone(BlockingWorkspace):
+    """An engine on a thread of its own, so that it also works inside a notebook, and its default tenant."""
+
+    def __init__(self, settings: Settings | None = None, **overrides: Any) -> None:
+        """Open an engine. Keywords are settings: `Ragstone(data_dir="kb", retrieval={"k": 5})`."""
+        if settings and overrides:
+            raise InputError("give Settings or keywords, not both", hint="put the keywords into the Settings")
+        chosen = settings or load_settings(overrides=overrides)
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="ragstone", daemon=True)
+        self._thread.start()
+        try:
+            engine = self._wait_for(_opened(chosen))
+        except BaseException:
+            self._stop()
+            raise
+        super().__init__(engine, engine.workspace(chosen.tenant), self._wait_for, self.loop)
+
+    @property
+    def tenants(self) -> BlockingTenants:
+        """The tenants that there are, what they may use and what they have used."""
+        return BlockingTenants(self.engine.tenants, self._run)
+
+    def workspace(self, tenant: str, *, actor: str = "", request_id: str = "") -> BlockingWorkspace:
+        """Return the same for another tenant, or under the name of an actor."""
+        bound = self.engine.workspace(tenant, actor=actor, request_id=request_id)
+        return BlockingWorkspace(self.engine, bound, self._run, self.loop)
+
+    def close(self) -> None:
+        """Close models, child processes and files."""
+        if self.loop.is_closed():
+            return
+        try:
+            self._run(self.engine.close())
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+    def __enter__(self) -> Ragstone:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        if self.loop.is_closed():
+            work.close()
+            raise InputError(
+                "this Ragstone is closed", hint="make a new one, or work inside its `with` block"
+            )
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.cancel()  # or the work would go on with no one waiting for it
+            raise
+
+
+async def _opened(settings: Settings) -> Engine:
+    return open_engine(settings)
+
+
+async def _work(engine: Engine, only: str | None) -> None:
+    # What a worker is made of belongs to the loop: it is made there too.
+    await engine.worker(only=only).run(until_idle=True)
+
+
+def _waited_for(events: AsyncGenerator[T], run: Run) -> Iterator[T]:
+    """Yield each event as it comes; closing the iterator ends the work."""
+
+    async def following() -> T | None:
+        return await anext(events, None)
+
+    async def end() -> None:
+        await events.aclose()
+
+    try:
+        while (event := run(following())) is not None:
+            yield event
+    finally:
+        run(end())

@@ -1,0 +1,198 @@
+"""Answering questions, checking claims and researching topics for a tenant."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+
+from ragstone.answer.cache import Asked
+from ragstone.answer.question import Part, drop_repeats, look_up, split_question
+from ragstone.core.answers import (
+    DEPTHS,
+    MOST_ITERATIONS,
+    Answer,
+    AnswerEvent,
+    AnswerReady,
+    Depth,
+    Research,
+    Verdict,
+)
+from ragstone.core.queries import Question, SearchQuery
+from ragstone.core.types import Hit, SearchResult
+from ragstone.engine.scope import TenantScope
+from ragstone.engine.search import Search, Talk
+from ragstone.query.request import checked_choice, checked_count, checked_query
+from ragstone.query.routing.federation import passages_of, source_kind
+from ragstone.query.transform.decompose import decompose
+
+Send = Callable[[AnswerEvent], None]
+
+
+class Answers:
+    """Answers in which every sentence carries the passage it stands on."""
+
+    def __init__(self, scope: TenantScope, search: Search) -> None:
+        self._scope = scope
+        self._components = scope.components
+        self._access = scope.components.access
+        self._search = search
+
+    async def ask(self, question: Question) -> Answer:
+        """Return the answer that `stream` ends with."""
+        events: list[AnswerEvent] = []
+        await self._produce(_checked(question), events.append, streaming=False)
+        assert isinstance(events[-1], AnswerReady)
+        return events[-1].answer
+
+    async def stream(self, question: Question) -> AsyncGenerator[AnswerEvent]:
+        """Yield each sentence once its support is checked, then the citations, then the answer."""
+        from ragstone.answer.stream import stream_events
+
+        checked = _checked(question)
+
+        async def produce(send: Send) -> None:
+            with self._scope.acting():
+                await self._produce(checked, send, streaming=True)
+
+        async with aclosing(stream_events(produce)) as events:
+            async for event in events:
+                yield event
+
+    async def _produce(self, question: Question, send: Send, *, streaming: bool) -> None:
+        """Send the events of an answer; `streaming` has an LLM give its reply bit by bit."""
+        talk = await self._search.talk(question)
+        asked = None if talk.name else await self._cache_key(question)
+        if asked and (again := await self._components.answer_cache.find(asked)):
+            await self._access.query(asked.tenant)
+            await self._replay(again, talk, question.kb, send)
+            return
+        if not question.web and (own := await self._recalled(talk.question, question)):
+            await self._replay(own, talk, question.kb, send)
+            return
+        found, parts = await self._look_up(talk, question)
+        hits = drop_repeats((*passages_of(found), *(hit for part in parts for hit in part.hits)))
+        making = self._components.answerer.events(
+            talk.question if talk.name else found.query,
+            hits,
+            degraded=found.degraded,
+            parts=parts,
+            earlier=talk.earlier,
+            streaming=streaming,
+        )
+        async with self._access.paying(self._scope.tenant), aclosing(making):
+            async for event in making:
+                if isinstance(event, AnswerReady):
+                    if asked and not found.records:  # rows may be others in a moment
+                        await self._components.answer_cache.keep(asked, hits, event.answer)
+                    event = AnswerReady(await self._keep_turn(talk, event.answer, hits, question.kb))
+                send(event)
+
+    async def _replay(self, answer: Answer, talk: Talk, kb: str | None, send: Send) -> None:
+        """Send an answer for which nothing was searched, and record that it was given."""
+        named = [citation.document_id for citation in answer.citations if not citation.site]
+        audit, tenant, name = self._access.audit, self._scope.tenant, self._scope.kb_name(kb)
+        await audit.saw(tenant, "ask", kb=name, count=len(named), document_ids=named)
+        for event in self._components.answerer.replay(await self._keep_turn(talk, answer, (), kb)):
+            send(event)
+
+    async def _look_up(self, talk: Talk, question: Question) -> tuple[SearchResult, tuple[Part, ...]]:
+        """Return what is found for a question, and for each of the questions it is made of."""
+        query = SearchQuery(
+            question.text,
+            k=self._scope.settings.answer.passages if question.k is None else question.k,
+            mode=question.mode,
+            where=question.where,
+            web=question.web,
+            kb=question.kb,
+        )
+
+        async def step(text: str) -> SearchResult:
+            return await self._search.step(replace(query, text=text))
+
+        found = await self._search.remembered("ask", talk, query)
+        whole = talk.question if talk.name else found.query
+        return found, await look_up(split_question(whole, decompose(whole)), step, passages_of, found)
+
+    async def _keep_turn(self, talk: Talk, answer: Answer, hits: Sequence[Hit], kb: str | None) -> Answer:
+        """Return the answer to what was asked, and keep it in its conversation."""
+        if not talk.name:
+            return answer
+        read = [hit for hit in hits if source_kind(hit) == "documents"]
+        text = answer.answer if answer.status != "no_evidence" else ""
+        notes = await self._search.keep_turn(talk, text, read, kb)
+        return replace(answer, question=talk.query, degraded=(*answer.degraded, *notes))
+
+    async def _recalled(self, words: str, question: Question) -> Answer | None:
+        """Return an answer for which nothing is looked up, where the settings let an LLM give one."""
+        settings = self._scope.settings
+        if settings.answer.confident is None or self._components.llm is None or question.where is not None:
+            return None
+        tenant = self._scope.tenant
+        checked = checked_query(words, settings.limits.query_chars, "question")
+        await self._access.query(tenant)
+        async with self._access.paying(tenant):
+            return await self._components.answerer.recall(checked)
+
+    async def _cache_key(self, question: Question) -> Asked | None:
+        """Return a question as the cache of answers tells it from others; None where none are kept."""
+        settings = self._scope.settings
+        if not settings.cache.answers:
+            return None
+        tenant, scope = self._scope.tenant, await self._scope.kb(question.kb)
+        embedder = await self._scope.embedder_of(scope)
+        if embedder is None:
+            return None
+        passages = settings.answer.passages if question.k is None else question.k
+        way = repr((passages, question.mode, question.where, question.web))
+        way += repr((await self._access.settings_for(tenant)).retrieval)
+        return Asked(tenant, scope, way, checked_query(question.text, settings.limits.query_chars), embedder)
+
+    async def research(self, query: SearchQuery, depth: Depth, iterations: int) -> Research:
+        """Return what there is about a topic, from several sides."""
+        from ragstone.answer.research.pipeline import ResearchTask
+
+        k = DEPTHS[checked_choice("depth", depth, tuple(DEPTHS))]
+        checked_count("iterations", iterations, most=MOST_ITERATIONS)
+        subject = checked_query(query.text, self._scope.settings.limits.query_chars, "topic")
+
+        async def step(text: str) -> SearchResult:
+            return await self._search.step(replace(query, text=text, k=k, mode="thorough"))
+
+        embedder = await self._scope.embedder_of(await self._scope.kb(query.kb))
+        task = ResearchTask(subject, k, iterations, step, embedder)
+        async with (
+            self._access.paying(self._scope.tenant),
+            self._recorded("research", query.kb) as named,
+        ):
+            found = await self._components.researcher.research(task)
+            named += [finding.hit.document_id for finding in found.findings]
+        return found
+
+    async def verify(self, query: SearchQuery) -> Verdict:
+        """Return whether the kb supports or refutes a claim, with the sentences that say so."""
+        claim = checked_query(query.text, None, "claim")
+
+        async def step(text: str) -> SearchResult:
+            return await self._search.step(replace(query, text=text))
+
+        async with self._access.paying(self._scope.tenant), self._recorded("verify", query.kb) as named:
+            verdict = await self._components.verifier.verify(claim, step)
+            named += [evidence.document_id for evidence in verdict.evidence]
+        return verdict
+
+    @asynccontextmanager
+    async def _recorded(self, action: str, kb: str | None) -> AsyncIterator[list[str]]:
+        """Record what the block does, with the documents that it adds to the list, or that it failed."""
+        named: list[str] = []
+        tenant, audit, name = self._scope.tenant, self._access.audit, self._scope.kb_name(kb)
+        try:
+            yield named
+        except Exception as error:
+            await audit.saw(tenant, action, kb=name, error=error)
+            raise
+        await audit.saw(tenant, action, kb=name, count=len(named), document_ids=named)
+
+
+def _checked(question: Question) -> Question:
+    return replace(question, text=checked_query(question.text, None, "question"))

@@ -1,0 +1,309 @@
+"""The documents of a tenant: how they come in, what there is of them, and how they go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ragstone.core.documents import ChunkRecord
+from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
+from ragstone.core.filters import parse_filter
+from ragstone.core.ids import content_hash
+from ragstone.core.jobs import DocumentStatus, Priority, UnderWay
+from ragstone.core.remedies import Action, Remedy
+from ragstone.core.types import (
+    Document,
+    Failure,
+    IngestReport,
+    Item,
+    KnowledgeBase,
+    LiveChunk,
+    Metadata,
+    failure_of,
+)
+from ragstone.engine.scope import TenantScope, bound
+from ragstone.query.request import checked_count
+
+if TYPE_CHECKING:
+    # Only some calls need these: they are imported there, and a search starts the sooner.
+    from ragstone.ingest.diff import SourceListing
+    from ragstone.ingest.work import OnProgress, WorkItem
+
+READ = "document.read"
+WEB = "web"
+BATCH = 32
+
+
+@bound
+class Documents:
+    """Documents of a tenant; `kb` is that of the settings unless another one is named."""
+
+    def __init__(self, scope: TenantScope) -> None:
+        self._scope = scope
+        self._components = scope.components
+        self._ledger = scope.components.ledger
+        self._access = scope.components.access
+
+    async def upload(
+        self,
+        content: bytes,
+        filename: str,
+        *,
+        title: str = "",
+        metadata: Metadata | None = None,
+        external_id: str | None = None,
+        priority: Priority = Priority.UPLOAD,
+        kb: str | None = None,
+    ) -> DocumentStatus:
+        """Take in a file to be worked on in the background; once this returns, it is not lost.
+
+        Equal bytes are one document unless an `external_id` tells them apart. Of the metadata, `description`,
+        `category` and `tags` are shown with the document.
+        """
+        from ragstone.ingest.diff import assign_ids
+        from ragstone.ingest.uploads import SOURCE
+        from ragstone.ingest.work import JobBatch, WorkItem
+
+        tenant, name = await self._scope.admit(), self._scope.kb_name(kb)
+        item = self._uploaded(content, filename, title, metadata or {}, external_id)
+        scope, seed = await self._open_kb(tenant, name)
+        called = item.external_id
+        identity = (await assign_ids(self._ledger, tenant, seed, scope, SOURCE, [called]))[called]
+        live = (await self._ledger.find(tenant, scope, SOURCE, [called])).get(called)
+        waiting = (await self._ledger.under_way(tenant, [identity])).get(identity, UnderWay())
+        is_coming = waiting.content_hash not in ("", content_hash(content))
+        if is_coming or not self._components.preparer.is_current(item, live):
+            await self._queue_document(
+                tenant, scope, WorkItem(item, JobBatch(), document_id=identity), priority
+            )
+        return await self.status(identity)
+
+    async def queue(
+        self, *paths: str | Path, kb: str | None = None
+    ) -> tuple[Sequence[DocumentStatus], Sequence[Failure]]:
+        """Queue files and the documents under folders, as `ingest` would take them in.
+
+        What is live already and has not changed is returned as it is; what is gone from a folder goes. Among the
+        failures those with the code `skipped` are pictures that were not named themselves.
+        """
+        from ragstone.ingest.diff import SourceDiff
+        from ragstone.ingest.sources.files.listing import scan_paths
+        from ragstone.ingest.work import JobBatch, RunReport, WorkItem
+
+        tenant = await self._scope.admit()
+        scope, seed = await self._open_kb(tenant, self._scope.kb_name(kb))
+        diff = SourceDiff(self._ledger, self._components.preparer, tenant, scope, RunReport(), seed=seed)
+        entries, listings = await scan_paths(paths, self._scope.settings.limits)
+        for listing in listings:
+            await diff.expect_listing(listing)
+        queued: list[DocumentStatus] = []
+        failed: list[Failure] = []
+        while batch := await asyncio.to_thread(lambda: [*islice(entries, BATCH)]):
+            failed += [entry for entry in batch if isinstance(entry, Failure)]
+            tasks = [WorkItem(entry, JobBatch()) for entry in batch if isinstance(entry, Item)]
+            todo, current = await diff.compare(tasks)
+            for task in todo:
+                try:
+                    await self._queue_document(tenant, scope, task, Priority.UPLOAD, keep=False)
+                    current.append(task)
+                except QuotaExceeded as error:
+                    failed.append(failure_of(task.item.uri, error))
+            # A document that was deleted since has no status, and that is no failure of the others.
+            statuses = [await self._ledger.status(tenant, task.document_id) for task in current]
+            queued += [status for status in statuses if status]
+        await diff.remove_missing()
+        return queued, failed
+
+    async def ingest(
+        self, *paths: str | Path, kb: str | None = None, on_progress: OnProgress | None = None
+    ) -> IngestReport:
+        """Take in files and folders; what has not changed since is left alone, what is gone from a folder goes."""
+        from ragstone.ingest.sources.files.listing import scan_paths
+
+        items, listings = await scan_paths(paths, self._scope.settings.limits)
+        return await self.ingest_items(items, kb=kb, on_progress=on_progress, listings=listings)
+
+    async def ingest_items(
+        self,
+        items: Iterable[Item | Failure],
+        *,
+        kb: str | None = None,
+        on_progress: OnProgress | None = None,
+        listings: Sequence[SourceListing] = (),
+    ) -> IngestReport:
+        """Take in items of any source, here and now; documents that a listing no longer has are removed."""
+        tenant, name = self._scope.tenant, self._scope.kb_name(kb)
+        report = await self._components.pipeline.run(tenant, name, items, on_progress, listings=listings)
+        if report.removed:
+            await self._access.audit.came_about(tenant, "document.gone", kb=name, count=report.removed)
+        return report
+
+    async def ingest_urls(
+        self, *urls: str, kb: str | None = None, on_progress: OnProgress | None = None
+    ) -> IngestReport:
+        """Take in web pages, through the guarded fetcher."""
+        from ragstone.ingest.diff import with_read_time
+
+        await self._scope.admit()
+        # Only a configured source may name variables of the environment; an address has no bare brace anyway.
+        config = {"urls": [url.replace("{", "%7B") for url in urls]}
+        source = self._components.build_source("web", WEB, config)
+        try:
+            items = [
+                with_read_time(item) if isinstance(item, Item) else item
+                async for page in source.fetch(None)
+                for item in page.items
+            ]
+        finally:
+            await source.close()
+        return await self.ingest_items(items, kb=kb, on_progress=on_progress)
+
+    async def dry_run(
+        self, *paths: str | Path, kb: str | None = None, on_progress: OnProgress | None = None
+    ) -> IngestReport:
+        """Report what `ingest` would do: files are read, no model is asked and nothing is written."""
+        from ragstone.ingest.dry_run import dry_run
+        from ragstone.ingest.sources.files.listing import scan_paths
+
+        limits = self._scope.settings.limits
+        items, listings = await scan_paths(paths, limits)
+        tenant = await self._scope.admit()
+        scope = await self._ledger.kb(tenant, self._scope.kb_name(kb))
+        preparer = self._components.preparer
+        return await dry_run(self._ledger, preparer, tenant, scope, items, listings, limits, on_progress)
+
+    async def list(
+        self,
+        *,
+        where: Mapping[str, Any] | None = None,
+        after: str = "",
+        limit: int = 100,
+        kb: str | None = None,
+    ) -> Sequence[Document]:
+        """Return a page of documents in order of id, starting behind `after`."""
+        checked_count("limit", limit, most=10_000)
+        scope = await self._scope.kb(kb)
+        return await self._ledger.documents(
+            self._scope.tenant, scope, where=parse_filter(where), after=after, limit=limit
+        )
+
+    async def get(self, document_id: str) -> Document:
+        """Return a document, or raise `NotFoundError`."""
+        tenant = await self._scope.admit()
+        found = await self._ledger.document(tenant, document_id)
+        if found is None:
+            await self._access.audit.denied(tenant, READ, document_id)
+            raise _no_document(document_id)
+        await self._access.audit.saw(tenant, READ, target=document_id, kb=found.kb)
+        return found
+
+    async def text(self, document_id: str) -> str:
+        """Return a document's text, that citation offsets point into."""
+        tenant, audit = await self._scope.admit(), self._access.audit
+        try:
+            text = await self._ledger.text(tenant, document_id)
+        except NotFoundError:
+            await audit.denied(tenant, READ, document_id)
+            raise
+        await audit.saw(tenant, READ, target=document_id)
+        return text
+
+    async def chunks(self, document_id: str) -> Sequence[LiveChunk]:
+        """Return the live chunks of a document, in order."""
+        tenant = await self._scope.admit()
+        found = await self._ledger.document_chunks(tenant, document_id)
+        await self._record_read(tenant, document_id, bool(found))
+        return found
+
+    async def chunk_records(self, document_id: str) -> Sequence[ChunkRecord]:
+        """Return the same with the models of their vectors and with metadata, under the names that others know."""
+        tenant = await self._scope.admit()
+        found = await self._ledger.chunk_records(tenant, document_id)
+        await self._record_read(tenant, document_id, bool(found))
+        return found
+
+    async def status(self, document_id: str) -> DocumentStatus:
+        """Return what has become of a document, or raise `NotFoundError`."""
+        tenant = await self._scope.admit()
+        found = await self._ledger.status(tenant, document_id)
+        if found is None:
+            await self._access.audit.denied(tenant, READ, document_id)
+            raise _no_document(document_id)
+        return found
+
+    async def delete(self, document_id: str) -> bool:
+        """Remove a document with everything derived from it; False when there is none."""
+        tenant, audit = await self._scope.admit(), self._access.audit
+        if await self._ledger.status(tenant, document_id) is None:
+            await audit.denied(tenant, "document.delete", document_id)
+            return False
+        async with audit.carrying_out(tenant, "document.delete", [document_id]) as removal:
+            async with self._ledger.transaction(tenant) as tx:
+                gone = await tx.delete(document_id)
+            removal.did(document_id, int(gone))
+            await self._components.file_upkeep.refresh(tenant)
+        return gone
+
+    def _uploaded(
+        self, content: bytes, filename: str, title: str, metadata: Metadata, external_id: str | None
+    ) -> Item:
+        from ragstone.core.documents import checked_facts
+        from ragstone.ingest.prepare import find_unusable
+        from ragstone.ingest.uploads import SOURCE, check_external_id, check_upload
+
+        limits = self._scope.settings.limits
+        uri = check_upload(content, filename, limits.file_mb, limits.upload_types)
+        checked_facts(title, metadata)
+        item = Item(
+            source=SOURCE,
+            external_id=check_external_id(external_id or content_hash(content)),
+            uri=uri,
+            content=content,
+            title=title,
+            metadata={"source_type": "upload", "filename": uri, **metadata},
+            modified_at=None,
+        )
+        if problem := find_unusable(item):
+            raise InputError(problem.error)
+        return item
+
+    async def _open_kb(self, tenant: str, name: str) -> tuple[KnowledgeBase, str]:
+        """Return a kb to write to, made if there is none, and the seed of the tenant's document ids."""
+        await self._access.write(tenant)
+        async with self._ledger.transaction(tenant) as tx:
+            scope = await tx.open_kb(name)
+        return scope, await self._access.seed(tenant)
+
+    async def _queue_document(
+        self, tenant: str, kb: KnowledgeBase, task: WorkItem, priority: Priority, *, keep: bool = True
+    ) -> None:
+        from ragstone.ingest.jobs.sync import new_jobs
+
+        # What is there already, or on its way, needs no room for another document.
+        new = await self._access.is_limited(tenant) and not await self._ledger.status(
+            tenant, task.document_id
+        )
+        # A file that is kept and its text need room beside each other: what is let in can also be finished.
+        size = len(task.item.content) * (2 if keep else 1)
+        async with self._access.taking_in(tenant, documents=int(new), size=size, queued=True):
+            (wanted,) = await new_jobs(self._ledger, tenant, [task], priority, keep=keep, notify=True)
+            async with self._ledger.transaction(tenant) as tx:
+                job = await tx.enqueue(kb, wanted)
+        if job.facts["original"] != wanted.facts["original"]:
+            # The same bytes were on their way already: the job has its own copy.
+            await self._ledger.drop_originals(tenant, [(task.document_id, wanted.facts["original"])])
+        await self._components.stores.queue.ring(tenant)
+
+    async def _record_read(self, tenant: str, document_id: str, found: bool) -> None:
+        """Record that a document was read, or asked for and not there: one may also have no chunks yet."""
+        if found or await self._ledger.status(tenant, document_id) is not None:
+            await self._access.audit.saw(tenant, READ, target=document_id)
+        else:
+            await self._access.audit.denied(tenant, READ, document_id)
+
+
+def _no_document(document_id: str) -> NotFoundError:
+    return NotFoundError(f"no document {document_id}", remedy=Remedy(Action.LIST_DOCUMENTS))

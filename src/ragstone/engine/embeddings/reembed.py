@@ -1,0 +1,231 @@
+"""A kb moves to another model: build a Space beside the live one, compare the two, flip one pointer.
+
+Nothing but the ledger remembers how far it is: whoever runs the same again goes on where the last one stopped.
+Searches read the live Space all the while, and what is written meanwhile lacks a vector like everything else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+
+from ragstone.core.clock import now
+from ragstone.core.errors import InputError, ModelError, NotFoundError, StoreBusy, unknown_kb
+from ragstone.core.ledger import Ledger
+from ragstone.core.model_types import model_name
+from ragstone.core.protocols import Embedder
+from ragstone.core.spaces import GRACE_DAYS, ReembedMode, SpaceBook, SpaceRecord
+from ragstone.core.types import KnowledgeBase, Space
+from ragstone.engine.embeddings.compare import SpaceComparer
+from ragstone.evaluate.dataset import load_queries
+from ragstone.evaluate.spaces import SpaceComparison
+from ragstone.ingest.backfill import FillResult, OnFill, SpaceFiller
+from ragstone.models.embedders.pool import EmbedderShelf
+from ragstone.query.pipeline import SearchPipeline
+
+MOST_GRACE_DAYS = 3650
+ATTEMPTS = 20
+FLIP_SECONDS = 45.0
+"""How long writers may wait while the last few chunks are embedded."""
+Outcome = Literal["promoted", "not promoted", "beside", "filled", "rolled back"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReembedReport:
+    """What became of a Space."""
+
+    kb: str
+    mode: ReembedMode
+    outcome: Outcome
+    model: str
+    generation: int
+    replaced: str
+    """The model that was live before; empty when there was none or it still is."""
+    written: int
+    """Vectors that were written now."""
+    refused: int
+    """Chunks that the model gave no vector for; they are found by word."""
+    chunks: int
+    """Live chunks of the kb."""
+    seconds: float
+    comparison: SpaceComparison | None = None
+
+
+class Reembedder:
+    """Moves kbs from model to model."""
+
+    def __init__(
+        self, ledger: Ledger, book: SpaceBook, embedders: EmbedderShelf, search: SearchPipeline
+    ) -> None:
+        self._ledger = ledger
+        self._book = book
+        self._embedders = embedders
+        self._comparer = SpaceComparer(ledger, search)
+        self._filler = SpaceFiller(book, embedders.of)
+
+    async def run(
+        self,
+        tenant: str,
+        kb_name: str,
+        model: str | None = None,
+        *,
+        mode: ReembedMode | None = None,
+        queries: str | Path | None = None,
+        force: bool = False,
+        grace_days: int = GRACE_DAYS,
+        on_progress: OnFill | None = None,
+    ) -> ReembedReport:
+        """Build or go on building, compare, and promote unless the new Space is worse.
+
+        Without a mode, a kb that has this model already is only filled where it lacks something.
+        """
+        started = time.monotonic()
+        _check_days(grace_days)
+        labelled = await asyncio.to_thread(load_queries, queries) if queries else None
+        kb = await self._kb(tenant, kb_name)
+        embedder = await self._embedders.named(model_name(model)) if model else self._embedders.own
+        wanted, dimension = await _identity(embedder)
+        chosen = mode or ("incremental" if kb.space and kb.space.model == wanted else "full")
+        filled = FillResult()
+        if chosen == "incremental":
+            kb = await self._fill_live(tenant, kb, wanted, dimension, filled, on_progress)
+            assert kb.space is not None
+            return await self._report(tenant, kb, kb.space, chosen, "filled", filled, started)
+        if labelled and kb.space:
+            # Before anything is embedded: that may take hours.
+            await self._comparer.check(tenant, kb, labelled)
+        space = await self._book.open(tenant, kb, wanted, dimension)
+        await self._filler.fill(tenant, kb, space, filled, on_progress=on_progress)
+        compared = await self._comparer.compare(tenant, kb, space, labelled)
+        outcome: Outcome = "beside"
+        if chosen == "full":
+            outcome = "not promoted" if compared and compared.is_worse and not force else "promoted"
+        if outcome == "promoted":
+            await self._promote(tenant, kb, space, filled, grace_days)
+        return await self._report(tenant, kb, space, chosen, outcome, filled, started, compared)
+
+    async def rollback(
+        self, tenant: str, kb_name: str, *, grace_days: int = GRACE_DAYS, on_progress: OnFill | None = None
+    ) -> ReembedReport:
+        """Make the Space live again that was retired last, filled up with what came in since."""
+        started = time.monotonic()
+        _check_days(grace_days)
+        kb = await self._kb(tenant, kb_name)
+        retired = [one for one in await self._book.all(tenant, kb) if one.retired_at]
+        if not retired:
+            raise NotFoundError(
+                f"knowledge base '{kb_name}' has no Space to go back to",
+                hint="what was replaced is kept for its grace period only; reembed --model builds it anew",
+            )
+        space = max(retired, key=lambda one: (one.retired_at, one.space.generation)).space
+        filled = FillResult()
+        await self._filler.fill(tenant, kb, space, filled, on_progress=on_progress)
+        await self._promote(tenant, kb, space, filled, grace_days)
+        return await self._report(tenant, kb, space, "full", "rolled back", filled, started)
+
+    async def spaces(self, tenant: str, kb_name: str) -> list[SpaceRecord]:
+        """All Spaces of a kb, oldest generation first."""
+        return await self._book.all(tenant, await self._kb(tenant, kb_name))
+
+    async def clean(self, tenant: str, kb_name: str, *, retired: bool = False, building: bool = False) -> int:
+        """Remove Spaces whose grace period is over, or all retired ones, or those being built; how many went."""
+        gone = 0
+        for record in await self.spaces(tenant, kb_name):
+            over = record.keep_until is not None and record.keep_until <= now()
+            state = record.space.state
+            if (state == "retired" and (retired or over)) or (state == "building" and building):
+                gone += await self._book.drop(tenant, record.space)
+        return gone
+
+    async def _kb(self, tenant: str, name: str) -> KnowledgeBase:
+        found = await self._ledger.kb(tenant, name)
+        if found is None:
+            raise unknown_kb(name, tenant)
+        return found
+
+    async def _fill_live(
+        self,
+        tenant: str,
+        kb: KnowledgeBase,
+        model: str,
+        dimension: int,
+        filled: FillResult,
+        on_progress: OnFill | None,
+    ) -> KnowledgeBase:
+        async with self._ledger.transaction(tenant) as tx:
+            kb = await tx.open_space(kb, model, dimension)
+        assert kb.space is not None
+        await self._filler.fill(tenant, kb, kb.space, filled, on_progress=on_progress)
+        await self._book.note_embedded(tenant, kb, filled.refused)
+        return kb
+
+    async def _promote(
+        self, tenant: str, kb: KnowledgeBase, space: Space, filled: FillResult, grace_days: int
+    ) -> None:
+        keep_until = now() + timedelta(days=grace_days)
+        try:
+            for _ in range(ATTEMPTS):
+                async with asyncio.timeout(FLIP_SECONDS):
+                    if await self._book.promote(
+                        tenant,
+                        kb,
+                        space,
+                        keep_until=keep_until,
+                        refused=filled.refused,
+                        complete=lambda few: self._filler.complete(tenant, space, few, filled),
+                    ):
+                        break
+                await self._filler.fill(tenant, kb, space, filled)
+            else:
+                raise StoreBusy(
+                    f"documents come into '{kb.name}' faster than {space.model} embeds them",
+                    hint="pause its sources and run the same again: it goes on where it was",
+                )
+        except TimeoutError as error:
+            raise ModelError(
+                f"{space.model} took more than {FLIP_SECONDS:.0f} s for the last few chunks of '{kb.name}'",
+                hint="nothing was changed; run the same again: it goes on where it was",
+            ) from error
+        # What was under way at the flip was embedded for the Space before.
+        await self._filler.catch_up(tenant, await self._kb(tenant, kb.name))
+
+    async def _report(
+        self,
+        tenant: str,
+        kb: KnowledgeBase,
+        space: Space,
+        mode: ReembedMode,
+        outcome: Outcome,
+        filled: FillResult,
+        started: float,
+        comparison: SpaceComparison | None = None,
+    ) -> ReembedReport:
+        moved = outcome in ("promoted", "rolled back")
+        return ReembedReport(
+            kb=kb.name,
+            mode=mode,
+            outcome=outcome,
+            model=space.model,
+            generation=space.generation,
+            replaced=kb.space.model if moved and kb.space else "",
+            written=filled.written,
+            refused=len(filled.refused),
+            chunks=(await self._book.coverage(tenant, kb, space))[1],
+            seconds=round(time.monotonic() - started, 3),
+            comparison=comparison,
+        )
+
+
+async def _identity(embedder: Embedder) -> tuple[str, int]:
+    """The id and dimension of what really answers, before anything is written for it."""
+    made = await embedder.embed(["What does this model make of a sentence?"], "document")
+    return made.model, made.vectors.shape[1]
+
+
+def _check_days(grace_days: int) -> None:
+    if not 0 <= grace_days <= MOST_GRACE_DAYS:
+        raise InputError(f"grace_days is {grace_days}; it must be from 0 to {MOST_GRACE_DAYS}")

@@ -1,0 +1,196 @@
+"""One refresh of a kb: what is missing is filled in, what is stale is made anew beside the live Space.
+
+Nothing but the ledger remembers how far it is. Run again after a crash, it finds less to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable, NotFoundError, unknown_kb
+from ragstone.core.ids import opaque_id
+from ragstone.core.jobs import Job, JobProgress
+from ragstone.core.ledger import Ledger
+from ragstone.core.model_types import model_name
+from ragstone.core.protocols import Embedder
+from ragstone.core.remedies import Action, Remedy, advise
+from ragstone.core.spaces import SpaceBook, Stored
+from ragstone.core.types import KnowledgeBase, Space
+from ragstone.engine.access import TenantAccess
+from ragstone.engine.embeddings.reembed import Reembedder, ReembedReport
+from ragstone.ingest.backfill import FillProgress, FillResult, OnFill, SpaceFiller
+from ragstone.models.embedders.pool import EmbedderShelf
+
+Reread = Callable[[str, str], Awaitable[int]]
+"""Queues a look from the beginning at all sources of a tenant's kb; how many."""
+Tell = Callable[[JobProgress], None]
+ALIKE = 0.99
+"""The cosine of two vectors of one text by one model. Runtimes and float16 cost 0.0003; another model far more."""
+BATCH = 128
+Outcome = Literal["nothing embedded", "fresh", "filled", "promoted", "not promoted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """What a sample of stored vectors says about all of them."""
+
+    sampled: int = 0
+    differing: int = 0
+    """Those that the model would make otherwise today."""
+    lowest: float | None = None
+    """The cosine of the one that differs most."""
+
+    @property
+    def is_stale(self) -> bool:
+        return self.differing > 0
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshReport:
+    """What a refresh found and did."""
+
+    kb: str
+    outcome: Outcome
+    model: str
+    written: int
+    """Vectors that were missing and are there now."""
+    refused: int
+    """Chunks that the model gives no vector for."""
+    freshness: Freshness
+    anew: ReembedReport | None = None
+    """How everything was made anew, if it was."""
+
+    def __str__(self) -> str:
+        if not self.model:
+            return f"nothing is embedded in '{self.kb}' yet"
+        looked = self.freshness
+        said = [
+            f"{self.written:,} missing vector{'' if self.written == 1 else 's'} filled in",
+            f"{looked.differing} of {looked.sampled} sampled vectors differ from what {self.model} makes today",
+        ]
+        return "; ".join([*said, described(self.anew)] if self.anew else said)
+
+
+class Refresher:
+    """Keeps the embeddings of kbs what their model makes of their text."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        book: SpaceBook,
+        embedders: EmbedderShelf,
+        reembedder: Reembedder,
+        access: TenantAccess,
+    ) -> None:
+        self._ledger = ledger
+        self._book = book
+        self._embedders = embedders
+        self._reembedder = reembedder
+        self._access = access
+        self._filler = SpaceFiller(book, embedders.of)
+
+    async def run(
+        self, tenant: str, kb_name: str, *, sample: int, on_progress: OnFill | None = None
+    ) -> RefreshReport:
+        """Fill the live Space, compare some of it with what its model makes today, and make it anew if that differs."""
+        kb = await self._ledger.kb(tenant, kb_name)
+        if kb is None:
+            raise unknown_kb(kb_name, tenant)
+        if kb.space is None:
+            return RefreshReport(kb_name, "nothing embedded", "", 0, 0, Freshness())
+        filled = FillResult()
+        await self._filler.fill(tenant, kb, kb.space, filled, on_progress=on_progress)
+        await self._book.note_embedded(tenant, kb, filled.refused)
+        embedder = await self._embedders.of(kb.space.model)
+        looked = await freshness(self._book, embedder, tenant, kb, kb.space, sample)
+        anew = await self._anew(tenant, kb, on_progress) if looked.is_stale else None
+        outcome: Outcome = "filled" if filled.written else "fresh"
+        if anew:
+            outcome = "promoted" if anew.outcome == "promoted" else "not promoted"
+        return RefreshReport(
+            kb_name, outcome, kb.space.model, filled.written, len(filled.refused), looked, anew
+        )
+
+    async def _anew(self, tenant: str, kb: KnowledgeBase, on_progress: OnFill | None) -> ReembedReport:
+        assert kb.space is not None
+        # By the name of its own model: what the settings name may be another one by now.
+        own = kb.space.model in (self._embedders.configured, self._embedders.own.model.id)
+        model = None if own else kb.space.model
+        return await self._reembedder.run(tenant, kb.name, model, mode="full", on_progress=on_progress)
+
+    async def do(self, tenant: str, job: Job, tell: Tell, sample: int, reread: Reread | None) -> str:
+        """Do a job that `Triggers` has queued; what it came to, for whoever reads the notice."""
+
+        def on_progress(done: FillProgress) -> None:
+            percent = int(done.done * 99 / done.total) if done.total else 0
+            tell(JobProgress(stage="embed", chunks=done.done, chunks_total=done.total, percent=percent))
+
+        await self._access.write(tenant)
+        if await self._ledger.kb(tenant, job.kb) is None:
+            raise NotFoundError(f"knowledge base '{job.kb}' was deleted")
+        said = [str(job.facts["because"])]
+        if reread:
+            count = await reread(tenant, job.kb)
+            said += [f"{count} sources are read from their beginning"] if count else []
+        try:
+            async with self._access.paying(tenant):
+                if model := str(job.facts["model"]):
+                    # Who queued it may have had other settings than this worker.
+                    named = None if job.facts["model_id"] == self._embedders.configured else model
+                    moved = await self._reembedder.run(tenant, job.kb, named, on_progress=on_progress)
+                    said.append(described(moved))
+                else:
+                    report = await self.run(tenant, job.kb, sample=sample, on_progress=on_progress)
+                    said.append(str(report))
+        except ModelUnavailable as error:
+            # One kb's model that is not here ends this job, not the worker.
+            raise ModelError(str(error), hint=error.hint, remedy=error.remedy) from error
+        return "; ".join(said)
+
+
+def described(report: ReembedReport) -> str:
+    """A re-embedding in a few words."""
+    what = f"{report.model}, generation {report.generation}"
+    match report.outcome:
+        case "promoted":
+            return f"{report.written} vectors were made anew and {what} is live now"
+        case "not promoted":
+            name = model_name(report.model)
+            return advise(
+                f"{what} finds less than what is live and was not made live",
+                Remedy(Action.FORCE_REEMBED, model=name, kb=report.kb),
+            )
+        case _:
+            return f"{what} was live already; {report.written} vectors were missing"
+
+
+async def freshness(
+    book: SpaceBook, embedder: Embedder, tenant: str, kb: KnowledgeBase, space: Space, count: int
+) -> Freshness:
+    """Embed the text of some chunks, drawn by lot, and compare with what is stored for them."""
+    drawn = await book.sample(tenant, kb, space, count, after=opaque_id())
+    cosines: list[float] = []
+    for batch in _batches(drawn):
+        made = await embedder.embed([one.text for one in batch], "document")
+        if made.model != space.model or made.vectors.shape[1] != space.dimension:
+            raise ModelMismatch(
+                f"{made.model} answered where the Space is of {space.model}",
+                hint="make that model available: until then nobody can say whether its vectors are stale",
+            )
+        fresh, stored = made.vectors, np.stack([one.vector for one in batch])
+        lengths = np.linalg.norm(fresh, axis=1) * np.linalg.norm(stored, axis=1)
+        # What the model gives no vector for today says nothing about the one it gave before.
+        told = lengths > 0
+        cosines += (np.sum(fresh * stored, axis=1)[told] / lengths[told]).tolist()
+    differing = sum(cosine < ALIKE for cosine in cosines)
+    return Freshness(len(cosines), differing, min(cosines, default=None))
+
+
+def _batches(drawn: Sequence[Stored]) -> Iterator[Sequence[Stored]]:
+    ordered = sorted(drawn, key=lambda one: len(one.text))
+    for start in range(0, len(ordered), BATCH):
+        yield ordered[start : start + BATCH]

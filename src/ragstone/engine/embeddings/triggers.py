@@ -1,0 +1,212 @@
+"""When a kb is refreshed: its schedule says so, the settings name another model, or people find too little.
+
+Workers ask about once an hour. The queue is the only memory: what is due has a name, and a kb has each once, however
+many workers find it due.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ragstone.core.activity import SearchReport
+from ragstone.core.clock import canonical, now
+from ragstone.core.errors import ModelError, QuotaExceeded, SettingsError, TenantSuspended, unknown_kb
+from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority, Queue
+from ragstone.core.ledger import Ledger
+from ragstone.core.remedies import Action, Remedy, advise
+from ragstone.core.spaces import SpaceBook
+from ragstone.core.types import KnowledgeBase, Space
+from ragstone.engine.access import TenantAccess
+from ragstone.ingest.jobs.schedule import next_run
+from ragstone.models.embedders.pool import EmbedderShelf
+from ragstone.settings.refresh import RefreshSettings
+from ragstone.settings.targets import Target
+from ragstone.settings.tree import Settings
+
+logger = logging.getLogger(__name__)
+Report = Callable[[str, str, int], Awaitable[SearchReport]]
+"""Reports how searches of a tenant's kb did in some days."""
+QUALITY_DAYS = 30
+"""How far back searches count."""
+FEWEST_JUDGED = 20
+"""Judged searches below which a figure says nothing."""
+QUIET = timedelta(days=7)
+"""How long nothing more is said or done about the same kb's quality."""
+JUDGE_SECONDS = 24 * 3600.0
+ALARMING = {"recall@10": Target(above=0.8, alert=0.6)}
+"""What is alarming where the settings' `targets` say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A refresh that is due. A kb has one of the same name once."""
+
+    name: str
+    because: str
+    model: str = ""
+    """The name of what to move to; empty to refresh what there is."""
+    model_id: str = ""
+    sources: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshStatus:
+    """How a kb's refreshing stands."""
+
+    kb: str
+    settings: RefreshSettings
+    last: Job | None
+    next_at: datetime | None
+    """When the schedule is due; None when there is none, or nothing is embedded."""
+
+
+class Triggers:
+    """Queues refreshes that are due."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        queue: Queue,
+        book: SpaceBook,
+        embedders: EmbedderShelf,
+        access: TenantAccess,
+        report: Report,
+        settings: Settings,
+    ) -> None:
+        self._ledger = ledger
+        self._queue = queue
+        self._book = book
+        self._embedders = embedders
+        self._access = access
+        self._report = report
+        self._settings = settings
+        self._refresh = settings.embedding.refresh
+        self._judged: dict[str, float] = {}
+        try:
+            next_run(self._refresh.every, now())
+        except SettingsError as error:
+            raise SettingsError(f"setting 'embedding.refresh.every': {error}", hint=error.hint) from error
+
+    async def start_due(self, tenant: str) -> None:
+        """Queue what is due for a tenant, and warn of what is not looked after."""
+        try:
+            await self._access.write(tenant)
+        except (TenantSuspended, QuotaExceeded):
+            return  # nothing is embedded for it now
+        judges = time.monotonic() - self._judged.get(tenant, float("-inf")) >= JUDGE_SECONDS
+        if judges:
+            self._judged[tenant] = time.monotonic()
+        for kb in await self._ledger.kbs(tenant):
+            if kb.space is None:
+                continue
+            due = await self._upgrade(tenant, kb, kb.space)
+            if due and await self._queue_due(tenant, kb, due):
+                continue
+            due = await self._scheduled(tenant, kb)
+            if due and await self._queue_due(tenant, kb, due):
+                continue
+            due = await self._poor(tenant, kb) if judges else None
+            if due:
+                await self._queue_due(tenant, kb, due)
+
+    async def status(self, tenant: str, kb_name: str) -> RefreshStatus:
+        """How a kb's refreshing stands."""
+        kb = await self._ledger.kb(tenant, kb_name)
+        if kb is None:
+            raise unknown_kb(kb_name, tenant)
+        last = await self._queue.newest(tenant, kb, "reembed")
+        return RefreshStatus(kb_name, self._refresh, last, await self._next_at(tenant, kb, last))
+
+    async def _queue_due(self, tenant: str, kb: KnowledgeBase, due: Due) -> bool:
+        """Whether somebody will do it: not if the kb has had this one, however that ended."""
+        job = NewJob(
+            kind="reembed",
+            source="",
+            external_id=due.name,
+            uri=f"reembed:{kb.name}",
+            priority=Priority.BATCH,
+            facts={
+                "because": due.because,
+                "model": due.model,
+                "model_id": due.model_id,
+                "sources": due.sources,
+            },
+            notify=True,
+        )
+        async with self._ledger.transaction(tenant) as tx:
+            queued = await tx.enqueue(kb, job)
+        if queued.state not in ACTIVE:
+            return False
+        await self._queue.ring(tenant)
+        return True
+
+    async def _scheduled(self, tenant: str, kb: KnowledgeBase) -> Due | None:
+        last = await self._queue.newest(tenant, kb, "reembed")
+        moment = await self._next_at(tenant, kb, last)
+        if moment is None or moment > now():
+            return None
+        because = f"due since {canonical(moment)} ({self._refresh.every})"
+        return Due(f"schedule {canonical(moment)}", because, sources=self._refresh.sources)
+
+    async def _next_at(self, tenant: str, kb: KnowledgeBase, last: Job | None) -> datetime | None:
+        """The first time that the schedule names after the last refresh, or after the live Space was made."""
+        if kb.space is None or next_run(self._refresh.every, now()) is None:
+            return None
+        made = [moment for space, moment in await self._book.outline(tenant, kb) if space.id == kb.space.id]
+        since = [*made, *([last.created_at] if last else [])]
+        return next_run(self._refresh.every, max(since)) if since else None
+
+    async def _upgrade(self, tenant: str, kb: KnowledgeBase, live: Space) -> Due | None:
+        """Once to each model: two workers with different settings must not move a kb to and fro."""
+        if "model" not in self._refresh.when:
+            return None
+        try:
+            name, wanted = await self._wanted(tenant)
+        except (ModelError, SettingsError) as error:
+            logger.warning("'%s' is not moved to the configured model: %s", kb.name, error)
+            return None
+        if live.model in (wanted, self._embedders.own.model.id):
+            return None  # a fallback that has taken its model's place is as good
+        if wanted in {space.model for space, _ in await self._book.outline(tenant, kb) if space != live}:
+            return None  # somebody has built it already, or has gone back from it
+        because = f"the settings name {wanted} instead of {live.model}"
+        return Due(f"model {wanted}", because, model=name, model_id=wanted)
+
+    async def _wanted(self, tenant: str) -> tuple[str, str]:
+        """The name and the id of the model that a tenant's settings ask for."""
+        name = (await self._access.settings_for(tenant)).embedding.model
+        if name == self._settings.embedding.model:
+            return name, self._embedders.configured
+        return name, (await self._embedders.named(name)).model.id
+
+    async def _poor(self, tenant: str, kb: KnowledgeBase) -> Due | None:
+        report = await self._report(tenant, kb.name, QUALITY_DAYS)
+        problem = poor_quality(report, self._settings.targets)
+        if not problem:
+            return None
+        if "quality" in self._refresh.when:
+            last = await self._queue.newest(tenant, kb, "reembed")
+            if last and last.created_at > now() - QUIET:
+                return None
+            return Due(f"quality {canonical(now())[:10]}", problem)
+        warning = advise(problem, Remedy(Action.IMPROVE_SEARCH, kb=kb.name))
+        await self._queue.warn(tenant, f"quality:{kb.name}", warning, quiet_since=now() - QUIET)
+        return None
+
+
+def poor_quality(report: SearchReport, targets: Mapping[str, Target]) -> str:
+    """What is alarming about what people found; empty when nothing is, or too little was judged to say."""
+    if report.judged < FEWEST_JUDGED:
+        return ""
+    figures = {"recall@10": report.recall_at_10, "p@5": report.precision_at_5}
+    bounds = {**ALARMING, **targets}
+    said = [
+        f"{name} is {figure:.2f} (wanted {bounds[name]}, alarming at {bounds[name].alert:g})"
+        for name, figure in figures.items()
+        if figure is not None and name in bounds and bounds[name].alarms(figure)
+    ]
+    return f"{' and '.join(said)} on {report.judged} judged searches" if said else ""

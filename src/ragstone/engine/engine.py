@@ -1,0 +1,128 @@
+"""The engine: one set of stores and models, and the operator's side of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ragstone.core.erasure import Receipt
+from ragstone.core.errors import RagstoneError
+from ragstone.core.tenants import TenantBook
+from ragstone.engine.components import Components, secret_keys
+from ragstone.engine.scope import TenantScope
+from ragstone.engine.workspace import Workspace
+from ragstone.settings.load import load_settings
+from ragstone.settings.tree import Adapter, Settings
+
+if TYPE_CHECKING:
+    from ragstone.core.health import Finding
+    from ragstone.ingest.jobs.worker import OnEnd, Worker
+    from ragstone.transfer.reports import MoveReport, OnMove
+
+logger = logging.getLogger(__name__)
+
+
+def open_engine(settings: Settings | None = None) -> Engine:
+    """Return an engine of these settings. Nothing is loaded, started or written until it is needed."""
+    return Engine(Components(settings or load_settings()))
+
+
+class Engine:
+    """The stores and models of some settings: `async with open_engine(settings) as engine`.
+
+    What is done for a tenant is done in a workspace: `engine.workspace("acme", actor="key:7f3a")`. What is here
+    is for the operator, and out of a workspace's reach.
+    """
+
+    def __init__(self, components: Components) -> None:
+        self._components = components
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that the engine was opened with."""
+        return self._components.settings
+
+    def workspace(self, tenant: str, *, actor: str = "", request_id: str = "") -> Workspace:
+        """Return the engine as one tenant sees it; every audit record of it carries the actor and the request id."""
+        return Workspace(TenantScope(self._components, tenant, actor, request_id))
+
+    @property
+    def tenants(self) -> TenantBook:
+        """The tenants that there are, what they may use and what they have used."""
+        return self._components.stores.tenants
+
+    def worker(self, *, only: str | None = None, on_end: OnEnd | None = None) -> Worker:
+        """Return a worker for the jobs of all tenants, or only of one; `on_end` hears of each that has ended."""
+        from ragstone.ingest.jobs.leases import WorkerRegistry
+        from ragstone.ingest.jobs.worker import Worker
+
+        components = self._components
+        components.require_open()
+        maintenance, jobs = components.maintenance, self.settings.jobs
+        return Worker(
+            components.stores.queue,
+            components.ledger,
+            components.pipeline,
+            jobs,
+            run_sync=maintenance.run_sync,
+            maintain=maintenance.maintain,
+            only=only,
+            on_end=on_end,
+            housekeeping=maintenance.finish_deletions,
+            registry=WorkerRegistry(self.settings.data_dir / "workers"),
+            run_refresh=components.run_refresh,
+        )
+
+    async def erase_tenant(self, name: str) -> Receipt:
+        """Remove a tenant everywhere; return the receipt, or raise `NotFoundError` when there is none."""
+        self._components.require_open()
+        await self._components.search_log.flush()  # what is still on its way to the disk is to go, too
+        return await self._components.eraser.erase_tenant(name)
+
+    async def migrate(
+        self, to: Adapter, *, tenants: Sequence[str] | None = None, on_progress: OnMove | None = None
+    ) -> MoveReport:
+        """Build another vector index or another ledger from what is here, and compare every chunk of it."""
+        from ragstone.transfer.migrate.migrate import migrate
+
+        self._components.require_open()
+        return await migrate(
+            self._components.stores,
+            self.settings,
+            to,
+            tenants=tenants,
+            secret_keys=secret_keys,
+            tell=on_progress or (lambda _what, _done, _total: None),
+        )
+
+    async def health(self, *, repair: bool = False) -> list[Finding]:
+        """Examine every store: reachable, complete, free of leftovers; `repair` puts right what is wrong."""
+        from ragstone.stores.health.check import examine
+
+        self._components.require_open()
+        return await examine(self._components.stores, repair=repair)
+
+    async def warm(self, tenant: str) -> None:
+        """Load the embedding model and have vector stores catch up now, rather than with a tenant's first query."""
+        components = self._components
+        components.require_open()
+        await components.access.read(tenant)
+        await components.embedder.embed(["warm"], "query")
+        try:
+            await components.ledger.settle(tenant)
+        except RagstoneError as error:
+            logger.warning("cannot bring a vector store up to date, searches go on without it: %s", error)
+
+    async def close(self) -> None:
+        """Close models, child processes and files."""
+        await self._components.close()
+
+    async def __aenter__(self) -> Engine:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,194 @@
+"""Searching the kbs of a tenant."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ragstone.core.activity import Turn
+from ragstone.core.errors import NotFoundError, RagstoneError
+from ragstone.core.queries import Question, SearchQuery
+from ragstone.core.types import Explanation, Hit, KnowledgeBase, SearchResult
+from ragstone.core.web import MOST_WEB_RESULTS, WebFindings, no_web_search
+from ragstone.engine.scope import TenantScope
+from ragstone.query.request import (
+    SearchRequest,
+    checked_count,
+    checked_query,
+    require_an_answer,
+    search_request,
+)
+from ragstone.query.routing.federation import RoutingOverrides
+from ragstone.query.session import KbSnapshot, SearchSession
+from ragstone.settings.tree import Settings
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """What was asked, and what is searched for and answered in its place after what was said before."""
+
+    query: str
+    search: str
+    question: str
+    name: str = ""
+    """Of the conversation; empty where there is none."""
+    earlier: tuple[Turn, ...] = ()
+    note: str = ""
+    """Why what was said before is not known, if so."""
+
+
+class Search:
+    """Finds passages, says how sure it is of them, and why a document is or is not among them."""
+
+    def __init__(self, scope: TenantScope) -> None:
+        self._scope = scope
+        self._components = scope.components
+        self._access = scope.components.access
+
+    async def search(self, query: SearchQuery) -> SearchResult:
+        """Return the passages that matter for a query, best first."""
+        talk = await self.talk(query)
+        found = await self.remembered("search", talk, query)
+        if not talk.name:
+            return found
+        notes = await self.keep_turn(talk, "", found.hits, query.kb)
+        return replace(found, degraded=(*found.degraded, *notes))
+
+    async def talk(self, asked: SearchQuery | Question) -> Talk:
+        """Return what is asked, in the light of what was said before."""
+        if asked.conversation is None:
+            return Talk(asked.text, asked.text, asked.text)
+        from ragstone.answer.question import resolve_follow_up
+        from ragstone.engine.conversations import read_recent_turns
+
+        most = self._scope.settings.limits.query_chars
+        words = checked_query(asked.text, most)
+        turns, note = await read_recent_turns(self._scope, asked.conversation, asked.kb)
+        meant = resolve_follow_up(words, [turn.question for turn in turns], most)
+        return Talk(words, meant.search, meant.question, asked.conversation, turns, note)
+
+    async def keep_turn(self, talk: Talk, answer: str, hits: Sequence[Hit], kb: str | None) -> list[str]:
+        """Keep a turn of a conversation; return what went wrong with it before or now."""
+        from ragstone.engine.conversations import add_turn
+
+        note = await add_turn(self._scope, talk.name, kb, talk.query, answer, hits)
+        return [problem for problem in (talk.note, note) if problem]
+
+    async def remembered(self, action: str, talk: Talk, query: SearchQuery) -> SearchResult:
+        """Search for a caller: the search is logged, with what became of it, and is in the audit record."""
+        tenant, name = self._scope.tenant, self._scope.kb_name(query.kb)
+        audit = self._access.audit
+        settings = await self._settings()
+        meant = replace(query, text=talk.search)
+        log = partial(self._log, name, talk.name)
+        request = search_request(settings, meant)
+        started = time.perf_counter()
+        try:
+            found = await self._find(settings, request, meant)
+        except Exception as error:
+            if settings.activity.searches:
+                ms = round((time.perf_counter() - started) * 1000, 3)
+                nothing = SearchResult(talk.query, request.query, request.mode, (), (), (), ms)
+                await log(nothing, error=str(error) or type(error).__name__)
+            await audit.saw(tenant, action, kb=name, error=error)
+            raise
+        if talk.name:
+            found = replace(found, query=talk.query)
+        if settings.activity.searches:
+            await log(found)
+        results = (*found.hits, *found.records)
+        named = (hit.document_id for hit in found.hits)
+        await audit.saw(tenant, action, kb=name, count=len(results) + len(found.web), document_ids=named)
+        return found
+
+    async def _log(self, kb: str, conversation: str, result: SearchResult, error: str = "") -> None:
+        """Leave a note of a search. This takes no time and never fails: it is written later."""
+        tenant = self._scope.tenant
+        try:
+            if identity := await self._access.identity(tenant):
+                self._components.search_log.note(tenant, identity, kb, result, conversation, error)
+        except RagstoneError as problem:
+            logger.warning("cannot log a search: %s", problem)
+
+    async def step(self, query: SearchQuery) -> SearchResult:
+        """Search within something longer: no caller made it, so it is not remembered."""
+        settings = await self._settings()
+        return await self._find(settings, search_request(settings, query), query)
+
+    async def _settings(self) -> Settings:
+        tenant = self._scope.tenant
+        async with self._components.first_reads.within(tenant, "settings"):
+            return await self._access.settings_for(tenant)
+
+    async def kb(self, kb: str | None) -> KnowledgeBase:
+        """Return the kb to search, or raise `StoreBusy` when the store does not answer in time."""
+        async with self._components.first_reads.within(self._scope.tenant, "knowledge base"):
+            return await self._scope.kb(kb)
+
+    async def _find(self, settings: Settings, request: SearchRequest, query: SearchQuery) -> SearchResult:
+        tenant = self._scope.tenant
+        await self._access.query(tenant)
+        scope = await self.kb(query.kb)
+        async with self._access.paying(tenant):
+            sure = partial(self.confidence, kb=query.kb)
+            overrides = RoutingOverrides(query.mode is not None, query.web)
+            found = await self._components.federated_search.search(
+                tenant, scope, settings.retrieval, request, sure, overrides
+            )
+        require_an_answer(request.arms, found)
+        return found
+
+    async def web(self, query: str, k: int | None = None) -> WebFindings:
+        """Return what the web search engine of the settings finds; nothing, and why, when it fails."""
+        tenant, web = await self._scope.admit(), self._components.web
+        if web is None:
+            raise no_web_search()
+        words = checked_query(query, self._scope.settings.limits.query_chars)
+        wanted = None if k is None else checked_count("k", k, most=MOST_WEB_RESULTS)
+        await self._access.query(tenant)
+        found = await web.find(tenant, words, wanted)
+        await self._access.audit.saw(tenant, "web", count=len(found.results))
+        return found
+
+    def session(self, kb: str | None = None) -> SearchSession:
+        """Return a session over one kb, whose searches are not made twice while the kb stays as it is."""
+        return SearchSession(lambda query: self.search(replace(query, kb=kb)), partial(self._snapshot, kb))
+
+    async def _snapshot(self, kb: str | None) -> KbSnapshot:
+        """Return what is found now depends on; a tenant that is suspended is refused."""
+        scope, tenant = await self.kb(kb), self._scope.tenant
+        identity = await self._access.identity(tenant)
+        settings = await self._access.settings_for(tenant)
+        return KbSnapshot(identity, scope, settings.retrieval, await self._components.ledger.sequence(tenant))
+
+    async def confidence(self, found: SearchResult, kb: str | None = None) -> float:
+        """Return how far the best passage of a search is about its query, from 0 to 1."""
+        embedder = await self._scope.embedder_of(await self.kb(kb))
+        async with self._access.paying(self._scope.tenant):
+            return await self._components.researcher.confidence(found.query, found.hits, embedder)
+
+    async def explain(self, query: SearchQuery, document_id: str) -> Explanation:
+        """Explain why a document is in the result of a query, or at which stage it was lost."""
+        from ragstone.query.explain import explain
+
+        tenant, components = self._scope.tenant, self._components
+        settings = await self._settings()
+        request = search_request(settings, query)
+        await self._access.query(tenant)
+        scope, pipeline = await self.kb(query.kb), components.pipeline_for(settings.retrieval)
+        async with self._access.paying(tenant):
+            analysis = components.federated_search.analysis(settings.retrieval, request)
+            try:
+                told = await explain(
+                    components.ledger, pipeline, tenant, scope, request, document_id, analysis
+                )
+            except NotFoundError:
+                await self._access.audit.denied(tenant, "explain", document_id)
+                raise
+        await self._access.audit.saw(tenant, "explain", target=document_id, kb=scope.name)
+        return told

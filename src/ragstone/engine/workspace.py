@@ -1,0 +1,224 @@
+"""Everything that is done for one tenant."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from ragstone.core.answers import Answer, AnswerEvent, Depth, Research, Verdict
+from ragstone.core.erasure import Receipt, Target
+from ragstone.core.queries import Question, SearchQuery
+from ragstone.core.tenants import Usage
+from ragstone.core.types import Explanation, Mode, SearchResult
+from ragstone.core.web import WebFindings
+from ragstone.engine.scope import TenantScope, bound
+from ragstone.engine.search import Search
+from ragstone.query.request import checked_choice
+from ragstone.query.session import SearchSession
+from ragstone.settings.tree import Settings
+
+if TYPE_CHECKING:
+    # A search needs none of these: each is imported when it is first used.
+    from ragstone.engine.answers import Answers
+    from ragstone.engine.archive import Archive
+    from ragstone.engine.audit import Audit
+    from ragstone.engine.collections import Collections
+    from ragstone.engine.conversations import Conversations
+    from ragstone.engine.documents import Documents
+    from ragstone.engine.embeddings.embeddings import Embeddings
+    from ragstone.engine.feedback import Feedback
+    from ragstone.engine.jobs import Jobs
+    from ragstone.engine.knowledge_bases import KnowledgeBases
+    from ragstone.engine.receipts import Receipts
+    from ragstone.engine.sources import Sources
+
+Erasable = Literal["document", "source", "kb"]
+
+
+@bound
+class Workspace:
+    """An engine as one tenant sees it; `Engine.workspace` makes it.
+
+    The tenant, the actor and the request id are bound here: no method takes a tenant, and every audit record of a
+    call carries the actor and the request id. A `kb` that is not named is that of the settings.
+    """
+
+    def __init__(self, scope: TenantScope) -> None:
+        self._scope = scope
+        self._search = Search(scope)
+
+    @property
+    def tenant(self) -> str:
+        """The tenant's name."""
+        return self._scope.tenant
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the engine."""
+        return self._scope.settings
+
+    async def search(self, query: SearchQuery | str) -> SearchResult:
+        """Return the passages that matter for a query, best first."""
+        return await self._search.search(_query(query))
+
+    async def ask(self, question: Question | str) -> Answer:
+        """Return an answer in which every sentence carries the passage it stands on."""
+        return await self._answers.ask(_question(question))
+
+    def stream(self, question: Question | str) -> AsyncGenerator[AnswerEvent]:
+        """Yield what `ask` returns while it is made: sentences as they are checked, the citations, the answer."""
+        return self._answers.stream(_question(question))
+
+    async def verify(
+        self,
+        claim: str,
+        *,
+        k: int = 10,
+        mode: Mode | None = None,
+        where: Mapping[str, Any] | None = None,
+        kb: str | None = None,
+    ) -> Verdict:
+        """Return whether the knowledge base supports or refutes a claim, with the sentences that say so."""
+        return await self._answers.verify(SearchQuery(claim, k=k, mode=mode, where=where, kb=kb))
+
+    async def research(
+        self,
+        topic: str,
+        *,
+        depth: Depth = "medium",
+        iterations: int = 1,
+        where: Mapping[str, Any] | None = None,
+        kb: str | None = None,
+    ) -> Research:
+        """Return what there is about a topic, from several sides; further iterations look for what is missing."""
+        return await self._answers.research(SearchQuery(topic, where=where, kb=kb), depth, iterations)
+
+    async def explain(self, query: SearchQuery | str, document_id: str) -> Explanation:
+        """Explain why a document is in the result of a query, or at which stage it was lost."""
+        return await self._search.explain(_query(query), document_id)
+
+    async def web(self, query: str, *, k: int | None = None) -> WebFindings:
+        """Return what the web search engine of the settings finds; nothing, and why, when it fails."""
+        return await self._search.web(query, k)
+
+    def session(self, *, kb: str | None = None) -> SearchSession:
+        """Return searches that remember: none is made twice while the kb stays as it is."""
+        return self._search.session(kb)
+
+    async def confidence(self, found: SearchResult, *, kb: str | None = None) -> float:
+        """Return how far the best passage of a search is about its query, from 0 to 1, whatever else was found."""
+        return await self._search.confidence(found, kb)
+
+    async def erase(self, kind: Erasable, *names: str, kb: str | None = None) -> list[Receipt]:
+        """Remove documents by id, or sources or kbs by name, everywhere; return receipts of those that there were.
+
+        Slower than `delete`: what is removed is overwritten, and looked for in every store afterwards.
+        """
+        checked_choice("kind", kind, get_args(Erasable))
+        components = self._scope.components
+        tenant = await self._scope.admit()
+        await components.search_log.flush()  # what is still on its way to the disk is to go, too
+        name = self._scope.kb_name(kb) if kind == "source" else ""
+        receipts = await components.eraser.erase(tenant, [Target(kind, target, name) for target in names])
+        await components.file_upkeep.refresh(tenant)
+        return receipts
+
+    async def usage(self) -> Usage:
+        """Return what the tenant has and has used, or raise `NotFoundError` while it does not exist."""
+        return await self._scope.components.stores.tenants.usage(await self._scope.admit())
+
+    async def is_on(self, flag: str) -> bool:
+        """Return whether a feature is on, as `flags.NAME` of the tenant's settings says."""
+        return await self._scope.components.access.is_on(self._scope.tenant, flag)
+
+    @cached_property
+    def documents(self) -> Documents:
+        """Documents: uploaded, ingested, listed, read, deleted."""
+        from ragstone.engine.documents import Documents
+
+        return Documents(self._scope)
+
+    @cached_property
+    def knowledge_bases(self) -> KnowledgeBases:
+        """Knowledge bases: listed, counted, renamed, deleted."""
+        from ragstone.engine.knowledge_bases import KnowledgeBases
+
+        return KnowledgeBases(self._scope)
+
+    @cached_property
+    def collections(self) -> Collections:
+        """Knowledge bases that are built from one corpus file as a whole."""
+        from ragstone.engine.collections import Collections
+
+        return Collections(self._scope)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """Configured connectors."""
+        from ragstone.engine.sources import Sources
+
+        return Sources(self._scope)
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        """What workers do in the background, and notices of how it ended."""
+        from ragstone.engine.jobs import Jobs
+
+        return Jobs(self._scope)
+
+    @cached_property
+    def feedback(self) -> Feedback:
+        """What was asked, votes on what was found, and golden queries."""
+        from ragstone.engine.feedback import Feedback
+
+        return Feedback(self._scope)
+
+    @cached_property
+    def conversations(self) -> Conversations:
+        """Conversations and their turns."""
+        from ragstone.engine.conversations import Conversations
+
+        return Conversations(self._scope)
+
+    @cached_property
+    def embeddings(self) -> Embeddings:
+        """The models and vectors of a kb."""
+        from ragstone.engine.embeddings.embeddings import Embeddings
+
+        return Embeddings(self._scope)
+
+    @cached_property
+    def receipts(self) -> Receipts:
+        """Receipts of answers."""
+        from ragstone.engine.receipts import Receipts
+
+        return Receipts(self._scope, self.documents)
+
+    @cached_property
+    def archive(self) -> Archive:
+        """Archives out and in."""
+        from ragstone.engine.archive import Archive
+
+        return Archive(self._scope)
+
+    @cached_property
+    def audit(self) -> Audit:
+        """The audit record."""
+        from ragstone.engine.audit import Audit
+
+        return Audit(self._scope)
+
+    @cached_property
+    def _answers(self) -> Answers:
+        from ragstone.engine.answers import Answers
+
+        return Answers(self._scope, self._search)
+
+
+def _query(query: SearchQuery | str) -> SearchQuery:
+    return query if isinstance(query, SearchQuery) else SearchQuery(query)
+
+
+def _question(question: Question | str) -> Question:
+    return question if isinstance(question, Question) else Question(question)

@@ -1,1 +1,0 @@
-"""Embeddings are looked after without being asked: `triggers` says when, `refresher` does it."""
