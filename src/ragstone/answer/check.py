@@ -8,8 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ragstone.answer.cite import Quote, Statement
-from ragstone.answer.evidence import all_words
+from ragstone.answer.cite import Quote, Statement, all_words
 from ragstone.answer.reply import CitedSentence
 from ragstone.answer.rows import rows, select_for_claim
 from ragstone.answer.sanitize import has_address, has_link, named_places
@@ -22,6 +21,7 @@ from ragstone.core.protocols import Entailer
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.negation import are_opposites
+from ragstone.language.relevance import term_share
 from ragstone.language.sentences import sentence_spans
 
 MIN_TERMS = 0.5
@@ -101,13 +101,6 @@ def nearest_clauses(sentence: str, quotes: Sequence[str]) -> list[str]:
 def is_opposed(sentence: str, clause: str) -> bool:
     """Return whether sentence and clause hold the two sides of a pair such as higher and lower."""
     return are_opposites(sentence, clause)
-
-
-def term_share(sentence: str, passages: str) -> float:
-    """Return the share of the sentence's distinct terms that occur in the passages."""
-    terms = analyze_query(sentence)
-    known = set(analyze(passages))
-    return sum(term in known for term in terms) / len(terms) if terms else 0.0
 
 
 def numbers(text: str) -> set[str]:

@@ -40,6 +40,11 @@ class Quote:
         """Return the page that it begins on, which need not be the first of its passage."""
         return page_at(self.hit.start + self.start, self.hit.page, self.hit.page_starts)
 
+    @property
+    def headings(self) -> str:
+        """Return the title and the headings above it."""
+        return f"{self.hit.title}\n{self.hit.section}"
+
     def citation(self, n: int) -> Citation:
         """Return the citation of the quote under a number."""
         hit = self.hit
@@ -57,6 +62,11 @@ class Quote:
             end=end,
             site=str(hit.metadata.get(SITE) or ""),
         )
+
+
+def all_words(hit: Hit) -> str:
+    """Return a passage with the headings over it."""
+    return "\n".join((hit.title, hit.section, hit.table_head.text if hit.table_head else "", hit.text))
 
 
 @dataclass(frozen=True, slots=True)

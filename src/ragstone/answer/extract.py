@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
-from ragstone.answer.cite import Quote, Statement
-from ragstone.answer.evidence import UNRELATED, SentenceMatch, asked_terms, closeness, coverage, names_unknown
+from ragstone.answer.cite import Quote, Statement, all_words
 from ragstone.answer.rows import rows, select_for_question, select_words
 from ragstone.answer.sanitize import has_image, has_link, strip_hidden
-from ragstone.core.errors import ModelError, ModelMismatch, RemoteError
-from ragstone.core.model_types import Embeddings
+from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
+from ragstone.language.names import find_inner_names
+from ragstone.language.relevance import (
+    COVERAGE_WEIGHT,
+    UnrelatedVectors,
+    asked_terms,
+    closeness,
+    measure_coverage,
+    require_model,
+)
 from ragstone.language.sentences import sentence_spans
 
+MIN_EVIDENCE = 0.75
+"""Closeness and weighted coverage together that the best sentence must have for a question to be answered."""
+UNKNOWN_NAME = 0.25
+"""Additional strength needed when the question names something that no passage names."""
+MIN_COVERAGE = 0.6
+"""Coverage needed without a model."""
 KEEP = 0.85
 """Share of the best sentence's score that a further one needs to be said too."""
 SHORTLIST = 32
@@ -42,6 +55,27 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 @dataclass(frozen=True, slots=True)
+class SentenceMatch:
+    """A candidate sentence and what speaks for it; `closeness` is None where no model could be asked."""
+
+    quote: Quote
+    closeness: float | None
+    coverage: float
+
+    @property
+    def strength(self) -> float:
+        """Return a measure that is comparable across questions and embedding models."""
+        if self.closeness is None:
+            return self.coverage
+        return self.closeness + COVERAGE_WEIGHT * self.coverage
+
+    def enough(self, *, unknown_name: bool = False) -> bool:
+        """Return whether it may be given as an answer."""
+        least = MIN_COVERAGE if self.closeness is None else MIN_EVIDENCE
+        return self.strength >= least + UNKNOWN_NAME * unknown_name
+
+
+@dataclass(frozen=True, slots=True)
 class Extraction:
     """Sentences to say, none when nothing supports an answer, and what could not be done."""
 
@@ -54,7 +88,7 @@ class Extractor:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._unrelated: Embeddings | None = None
+        self._unrelated = UnrelatedVectors()
 
     async def extract(
         self,
@@ -78,7 +112,7 @@ class Extractor:
         if not quotes:
             return Extraction(())
         read = read_in_context(question, quotes)
-        covered = coverage(question, quotes, read)
+        covered = measure_coverage(asked_terms(question), read, [quote.headings for quote in quotes])
         short = _shortlist(quotes, covered)
         degraded: tuple[str, ...] = ()
         near: Sequence[float | None]
@@ -100,12 +134,16 @@ class Extractor:
 
     async def _closeness(self, question: str, read: Sequence[str]) -> list[float]:
         asked = await self._embedder.embed([question], "query")
-        if self._unrelated is None or self._unrelated.model != asked.model:
-            self._unrelated = await self._embedder.embed(UNRELATED)
+        unrelated = await self._unrelated.load(self._embedder, asked.model)
         sentences = await self._embedder.embed([strip_hidden(words) for words in read])
-        if not asked.model == self._unrelated.model == sentences.model:
-            raise ModelMismatch("the embedding model changed while sentences were compared")
-        return closeness(asked.vectors[0], sentences.vectors, self._unrelated.vectors)
+        require_model(sentences.model, asked.model)
+        return closeness(asked.vectors[0], sentences.vectors, unrelated)
+
+
+def names_unknown(question: str, hits: Iterable[Hit]) -> bool:
+    """Return whether the question has a capitalised name of which no part occurs in any hit."""
+    known = {term for hit in hits for term in analyze(all_words(hit))}
+    return any(known.isdisjoint(analyze(name)) for name in find_inner_names(question))
 
 
 def _build_statement(quote: Quote) -> Statement:

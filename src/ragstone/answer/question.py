@@ -7,10 +7,11 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ragstone.answer.evidence import ASKING, asked_terms
 from ragstone.core.types import Hit, SearchResult
 from ragstone.language.analyzer import STOP_WORDS, analyze, analyze_query
 from ragstone.language.grammar import Token, is_known_verb, tokenize
+from ragstone.language.names import find_first_name
+from ragstone.language.relevance import ASKING, asked_terms
 
 Search = Callable[[str], Awaitable[SearchResult]]
 Passages = Callable[[SearchResult], Sequence[Hit]]
@@ -22,7 +23,6 @@ _ASKS = re.compile(
 _OR = re.compile(r"\sor\s", re.I)
 _POINTING = re.compile(r"\b(?:it|they|them|he|she|him|her(?!\s\w)|this|these|those)\b", re.I)
 _OWNING = re.compile(r"\b(?:its|their|his|her)\b", re.I)
-_NAME = re.compile(r"(?<=[\w,] )[A-Z][\w'’-]{1,40}(?: (?:of |the )?[A-Z0-9][\w'’-]{0,40}){0,5}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +130,8 @@ def insert_topic(part: str, topic: str) -> str:
 
 def find_topic(question: str) -> str:
     """Return what a question is about: a name in it, or the first noun with its article."""
-    if name := _NAME.search(question):
-        return name.group()
+    if name := find_first_name(question):
+        return name
     words = tokenize(question)
     start = next((n for n, word in enumerate(words) if word.kind == "determiner"), None)
     if start is None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -16,6 +14,7 @@ from ragstone.core.errors import ModelError, ModelUnavailable, RemoteError
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM, Embedder
 from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.language.relevance import weigh_terms, weighted_share
 from ragstone.language.sentences import sentence_spans
 from ragstone.query.arms import EmbedderFor
 from ragstone.query.context import RankedChunk, SearchContext
@@ -59,8 +58,7 @@ def measure_shares(query: str, sentences: Sequence[tuple[str, str]]) -> list[Sha
     """Return the share of the query's terms in each sentence, given with its headings; rare terms count more."""
     asked = analyze_query(query)[:MOST_TERMS]
     inside = [set(analyze(text)) for text, _ in sentences]
-    frequency = Counter(term for found in inside for term in found)
-    weights = {term: math.log(1 + len(sentences) / (0.5 + frequency[term])) for term in asked}
+    weights = weigh_terms(asked, inside)
     said_above = {heading: set(analyze(heading)) for heading in {heading for _, heading in sentences}}
     return [
         Share(
@@ -74,8 +72,7 @@ def measure_shares(query: str, sentences: Sequence[tuple[str, str]]) -> list[Sha
 
 def _share(weights: dict[str, float], found: set[str], said: set[str] | tuple[()]) -> float:
     left = {term: weight for term, weight in weights.items() if term not in said}
-    total = sum(left.values())
-    return sum(weight for term, weight in left.items() if term in found) / total if total else 1.0
+    return weighted_share(left, found) if left else 1.0
 
 
 async def filter_by_meaning(query: str, sentences: Sequence[str], embedder: Embedder) -> list[bool]:

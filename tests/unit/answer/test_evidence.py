@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from ragstone.answer.cite import Quote
-from ragstone.answer.evidence import SentenceMatch, closeness, coverage, names_unknown
+from ragstone.answer.extract import SentenceMatch, names_unknown
 from ragstone.core.types import Hit
+from ragstone.language.relevance import asked_terms, closeness, measure_coverage
 
 MakeHit = Callable[..., Hit]
 
@@ -32,6 +33,11 @@ def test_a_model_that_finds_everything_alike_finds_nothing_close() -> None:
 
 def quotes_of(*hits: Hit) -> list[Quote]:
     return [Quote(hit, 0, len(hit.text)) for hit in hits]
+
+
+def coverage(question: str, quotes: list[Quote]) -> list[float]:
+    headings = [quote.headings for quote in quotes]
+    return measure_coverage(asked_terms(question), [quote.text for quote in quotes], headings)
 
 
 def test_a_term_that_no_sentence_has_weighs_most(make_hit: MakeHit) -> None:

@@ -6,10 +6,10 @@ from typing import Protocol
 import pytest
 
 from ragstone.answer.cite import Quote
-from ragstone.answer.evidence import UNRELATED, SentenceMatch
 from ragstone.answer.extract import (
     SHORTLIST,
     Extractor,
+    SentenceMatch,
     add_items,
     choose,
     find_candidates,
@@ -18,6 +18,7 @@ from ragstone.answer.extract import (
 )
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Role
+from ragstone.language.relevance import UNRELATED
 
 MakeHit = Callable[..., Hit]
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.check import find_objection, is_negated, is_opposed, numbers, term_share
+from ragstone.answer.check import find_objection, is_negated, is_opposed, numbers
+from ragstone.language.relevance import term_share
 
 SOURCE = "The pump stops at 80.0 degrees, but it does not stop the fan. Three of 1,200 pumps failed in 2024."
 

@@ -1,7 +1,7 @@
 """Relevance of passages to a query, on one scale for all embedding models.
 
 The score of a search ranks passages against each other: the best of many bad ones still scores high. Here a
-passage is compared with sentences about nothing in particular (see `answer.evidence`), and the query's terms
+passage is compared with sentences about nothing in particular (see `language.relevance`), and the query's terms
 that it holds are added. On the sample corpus the best passage of an answerable question reaches 0.52 to 1.1,
 that of a question about something else 0.08 to 0.31.
 """
@@ -11,33 +11,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from ragstone.answer.evidence import COVERAGE_WEIGHT, UNRELATED
 from ragstone.core.protocols import Embedder
-from ragstone.core.types import Hit, Matrix, SearchResult
-from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.core.types import Hit, SearchResult
+from ragstone.language.analyzer import analyze_query
+from ragstone.language.relevance import COVERAGE_WEIGHT, UnrelatedVectors, scale_cosines, term_share
 
 ABOUT = 0.4
 """Relevance from which a passage counts as being about the query."""
 WORDS_ALONE = 2 / 3
 """Relevance of full coverage without a model."""
-MOST_KNOWN = 16
 Cosines = Mapping[str, float]
 """Closeness of chunks to the query, by chunk id, as far as a search has told it."""
 
 
 class Relevance:
-    """Judges passages; remembers for each model what is about nothing."""
+    """Judges passages; keeps the vectors of unrelated sentences."""
 
     def __init__(self) -> None:
-        self._unrelated: dict[str, Matrix] = {}
+        self._unrelated = UnrelatedVectors()
 
     async def judge(
         self, query: str, hits: Sequence[Hit], embedder: Embedder | None, known: Cosines
     ) -> list[float]:
         """Return the relevance of each hit from 0 to 1, by words alone without an embedder; its errors are raised."""
-        covered = measure_coverage(query, hits)
+        covered = [term_share(query, _read(hit)) for hit in hits]
         if embedder is None:
             return [round(WORDS_ALONE * share, 6) for share in covered]
         near = await self._closeness(query, hits, embedder, known)
@@ -49,40 +46,21 @@ class Relevance:
     async def _closeness(
         self, query: str, hits: Sequence[Hit], embedder: Embedder, known: Cosines
     ) -> list[float]:
-        vector = (await embedder.embed([query], "query")).vectors[0]
-        unrelated = await self._nothing(embedder)
+        asked = await embedder.embed([query], "query")
+        vector = asked.vectors[0]
+        unrelated = await self._unrelated.load(embedder, asked.model)
         cosines = dict(known)
         missing = [hit for hit in hits if hit.chunk_id not in cosines]
         if missing:
-            texts = [f"{hit.title}\n{hit.section}\n{hit.text}" for hit in missing]
-            vectors = (await embedder.embed(texts, "document")).vectors
+            vectors = (await embedder.embed([_read(hit) for hit in missing], "document")).vectors
             for hit, cosine in zip(missing, vectors @ vector, strict=True):
                 cosines[hit.chunk_id] = float(cosine)
-        background = float(np.median(unrelated @ vector))
-        scale = max(1.0 - background, 1e-6)
-        return [(cosines[hit.chunk_id] - background) / scale for hit in hits]
-
-    async def _nothing(self, embedder: Embedder) -> Matrix:
-        model = embedder.model.id
-        if model not in self._unrelated:
-            embedded = await embedder.embed(UNRELATED, "document")
-            if len(self._unrelated) >= MOST_KNOWN:
-                self._unrelated.clear()
-            self._unrelated[model] = embedded.vectors
-        return self._unrelated[model]
+        return scale_cosines([cosines[hit.chunk_id] for hit in hits], vector, unrelated)
 
 
-def measure_coverage(query: str, hits: Sequence[Hit]) -> list[float]:
-    """Return the share of the query's terms that each passage or the headings above it hold."""
-    wanted = set(analyze_query(query))
-    if not wanted:
-        return [0.0] * len(hits)
-    return [len(wanted & terms_of(hit)) / len(wanted) for hit in hits]
-
-
-def terms_of(hit: Hit) -> set[str]:
-    """Return all terms of a passage, its title and its headings."""
-    return set(analyze(f"{hit.title}\n{hit.section}\n{hit.text}"))
+def _read(hit: Hit) -> str:
+    """Return a passage with its title and headings."""
+    return f"{hit.title}\n{hit.section}\n{hit.text}"
 
 
 @dataclass(slots=True)
@@ -143,7 +121,7 @@ class GatheredPassages:
         about = self.about
         met = {query for hit in about for query in self.found_by[hit.chunk_id]}
         wanting = [query for query in queries if query not in met]
-        text = "\n".join(f"{hit.title}\n{hit.section}\n{hit.text}" for hit in about)
+        text = "\n".join(map(_read, about))
         if self.topic not in wanting and not set(analyze_query(self.topic)) <= set(analyze_query(text)):
             wanting.insert(0, self.topic)
         return tuple(wanting)

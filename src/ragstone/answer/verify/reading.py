@@ -9,18 +9,24 @@ from itertools import pairwise
 import numpy as np
 
 from ragstone.answer.cite import Quote
-from ragstone.answer.evidence import COVERAGE_WEIGHT, UNRELATED, closeness, coverage
 from ragstone.answer.rows import render_row, rows, select_for_claim, select_words
 from ragstone.answer.sanitize import strip_hidden
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.objections import Findings
 from ragstone.answer.verify.row import check_row, is_stated_by, row_statement
-from ragstone.core.errors import ModelError, ModelMismatch, RemoteError
-from ragstone.core.model_types import Embeddings
+from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Matrix, Vector
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.negation import restate
+from ragstone.language.relevance import (
+    COVERAGE_WEIGHT,
+    UnrelatedVectors,
+    asked_terms,
+    closeness,
+    measure_coverage,
+    require_model,
+)
 from ragstone.language.sentences import sentence_spans
 
 SHORTLIST = 16
@@ -67,7 +73,7 @@ class SentenceReader:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._unrelated: Embeddings | None = None
+        self._unrelated = UnrelatedVectors()
         self._known: dict[tuple[str, str], Vector] = {}
 
     async def read(self, claim: str, hits: Sequence[Hit]) -> tuple[list[SentenceReading], list[str]]:
@@ -75,7 +81,8 @@ class SentenceReader:
         terms = frozenset(analyze_query(claim))
         quotes = select_for_claim(list(find_sentences(hits)), claim, terms)
         read = [select_words(quote, terms) for quote in quotes]
-        covered = coverage(claim, quotes, read)
+        headings = [quote.headings for quote in quotes]
+        covered = measure_coverage(asked_terms(claim), read, headings)
         places = sorted(range(len(quotes)), key=lambda place: -covered[place] - quotes[place].hit.score)
         chosen = places[:SHORTLIST]
         notes: list[str] = []
@@ -87,7 +94,9 @@ class SentenceReader:
         readings = []
         for place, value in zip(chosen, near, strict=True):
             said = restate(claim, read[place])
-            share = covered[place] if said == claim else coverage(said, quotes, read)[place]
+            share = covered[place]
+            if said != claim:
+                share = measure_coverage(asked_terms(said), read, headings)[place]
             readings.append(_read_quote(claim, said, quotes[place], value, share))
         return sorted(readings, key=lambda reading: -reading.strength), notes
 
@@ -95,12 +104,9 @@ class SentenceReader:
         if not read:
             return []
         asked = await self._embedder.embed([claim], "query")
-        if self._unrelated is None or self._unrelated.model != asked.model:
-            self._unrelated = await self._embedder.embed(UNRELATED)
+        unrelated = await self._unrelated.load(self._embedder, asked.model)
         vectors = await self._vectors(asked.model, [strip_hidden(words) for words in read])
-        if asked.model != self._unrelated.model:
-            raise _model_changed()
-        return closeness(asked.vectors[0], vectors, self._unrelated.vectors)
+        return closeness(asked.vectors[0], vectors, unrelated)
 
     async def _vectors(self, model: str, texts: Sequence[str]) -> Matrix:
         """Return vectors, cached: the claims of one article are read beside the same sentences again and again."""
@@ -108,17 +114,12 @@ class SentenceReader:
         missing = [text for text in dict.fromkeys(texts) if text not in known]
         if missing:
             made = await self._embedder.embed(missing)
-            if made.model != model:
-                raise _model_changed()
+            require_model(made.model, model)
             known |= dict(zip(missing, made.vectors, strict=True))
         if len(self._known) > REMEMBERED:
             self._known.clear()
         self._known |= {(model, text): vector for text, vector in known.items()}
         return np.stack([known[text] for text in texts])
-
-
-def _model_changed() -> ModelMismatch:
-    return ModelMismatch("the embedding model changed while sentences were compared")
 
 
 def find_sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
@@ -138,7 +139,7 @@ def find_sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
 
 def _read_quote(claim: str, said: str, quote: Quote, near: float, covered: float) -> SentenceReading:
     """Read a quote beside a claim; `said` is the claim in the figures of the sentence."""
-    headings = f"{quote.hit.title}\n{quote.hit.section}"
+    headings = quote.headings
     if quote.head is None:
         findings = check(claim, quote.text, headings, quote.hit.text)
         return SentenceReading(quote, near, covered, literal_share(said, quote.text), findings)

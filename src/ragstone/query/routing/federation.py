@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +14,8 @@ from ragstone.core.errors import ModelError, RemoteError, SourceError, StoreErro
 from ragstone.core.protocols import RecordFindings, RecordSearch
 from ragstone.core.types import Hit, KnowledgeBase, SearchResult, Stage
 from ragstone.core.web import WebFindings, no_web_search, web_hits
-from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.language.analyzer import analyze_query
+from ragstone.language.relevance import measure_coverage
 from ragstone.query.cache import SearchCache
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest
@@ -139,15 +138,9 @@ def passages_of(found: SearchResult) -> tuple[Hit, ...]:
 
 def rank_results(results: Sequence[Hit], query: str) -> tuple[Hit, ...]:
     """Return the results by relevance times confidence, both added to their scores; ties keep their order."""
-    asked = analyze_query(query)[:MOST_TERMS]
-    inside = [set(analyze(f"{hit.title}\n{hit.section}\n{hit.text}")) for hit in results]
-    frequency = Counter(term for found in inside for term in found)
-    weights = {term: math.log(1 + len(results) / (0.5 + frequency[term])) for term in asked}
-    total = sum(weights.values()) or 1.0
-    ranked = [
-        _with_scores(hit, sum(weight for term, weight in weights.items() if term in found) / total)
-        for hit, found in zip(results, inside, strict=True)
-    ]
+    texts = [f"{hit.title}\n{hit.section}\n{hit.text}" for hit in results]
+    coverage = measure_coverage(analyze_query(query)[:MOST_TERMS], texts)
+    ranked = [_with_scores(hit, share) for hit, share in zip(results, coverage, strict=True)]
     return tuple(sorted(ranked, key=lambda hit: -hit.scores["relevance"] * hit.scores["confidence"]))
 
 
