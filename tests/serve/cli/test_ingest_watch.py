@@ -22,7 +22,7 @@ WATCH = """
 import sys
 from ragstone.testing.fakes import FakeEmbedder
 import ragstone.engine.components
-import ragstone.serve.cli.commands.ingest_watch as watching
+import ragstone.serve.cli.commands.ingest as watching
 from ragstone.serve.cli.main import run
 model = FakeEmbedder()
 ragstone.engine.components.build_embedder = lambda _: model

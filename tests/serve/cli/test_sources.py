@@ -14,7 +14,7 @@ from tests.serve.cli.conftest import watched
 from ragstone.core.errors import InputError
 from ragstone.core.registry import UnknownAdapter
 from ragstone.ingest.sources import KINDS
-from ragstone.serve.cli.commands.source_settings import kinds, read_settings
+from ragstone.serve.cli.source_settings import kinds, read_settings
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli

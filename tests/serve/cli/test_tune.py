@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from ragstone.serve.cli.commands.tune import read_sizes, why_not
+from ragstone.serve.cli.commands.evaluate import read_sizes, why_not
 from ragstone.settings.load import load_settings
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from ragstone.serve.cli.command import command, default_command, help_by_default
 from ragstone.serve.cli.commands.archive import export_archive, import_archive
 from ragstone.serve.cli.commands.ask import ask
 from ragstone.serve.cli.commands.audit import audit
-from ragstone.serve.cli.commands.config import config
 from ragstone.serve.cli.commands.conversations import (
     forget_conversation,
     list_conversations,
@@ -22,10 +21,9 @@ from ragstone.serve.cli.commands.conversations import (
 )
 from ragstone.serve.cli.commands.corpus import build_corpus, show_chunk, show_corpus
 from ragstone.serve.cli.commands.demo import demo
-from ragstone.serve.cli.commands.doctor import doctor
+from ragstone.serve.cli.commands.doctor import config, doctor
 from ragstone.serve.cli.commands.documents import delete_documents, list_documents, show_chunks, show_document
-from ragstone.serve.cli.commands.evaluate import evaluate
-from ragstone.serve.cli.commands.explain import explain
+from ragstone.serve.cli.commands.evaluate import evaluate, tune
 from ragstone.serve.cli.commands.feedback import (
     add_feedback,
     learn_dictionary,
@@ -36,16 +34,14 @@ from ragstone.serve.cli.commands.feedback import (
 )
 from ragstone.serve.cli.commands.golden import add_golden, list_golden, make_golden, remove_golden
 from ragstone.serve.cli.commands.ingest import ingest
-from ragstone.serve.cli.commands.jobs import cancel_jobs, list_jobs, list_notices, retry_jobs, show_job
+from ragstone.serve.cli.commands.jobs import cancel_jobs, list_jobs, list_notices, retry_jobs, show_job, work
 from ragstone.serve.cli.commands.kb import delete_kb, list_collections, list_kbs, reindex_kb, rename_kb, stats
 from ragstone.serve.cli.commands.keys import new_encryption_key, rotate_encryption
 from ragstone.serve.cli.commands.mcp import serve_mcp
 from ragstone.serve.cli.commands.migrate import migrate
 from ragstone.serve.cli.commands.models import list_models, pull_model
 from ragstone.serve.cli.commands.reembed import reembed
-from ragstone.serve.cli.commands.research import research
-from ragstone.serve.cli.commands.search import search
-from ragstone.serve.cli.commands.source_settings import list_kinds
+from ragstone.serve.cli.commands.search import explain, research, search
 from ragstone.serve.cli.commands.sources import (
     add_source,
     list_sources,
@@ -65,10 +61,9 @@ from ragstone.serve.cli.commands.tenants import (
     show_tenant,
     suspend_tenant,
 )
-from ragstone.serve.cli.commands.tune import tune
 from ragstone.serve.cli.commands.verify import verify
-from ragstone.serve.cli.commands.worker import work
 from ragstone.serve.cli.exits import nobody_reads, tell, tell_words
+from ragstone.serve.cli.source_settings import list_kinds
 
 USE, DATA, SETUP = "Use", "Data", "Set-up and checks"
 

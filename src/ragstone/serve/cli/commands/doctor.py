@@ -1,16 +1,16 @@
-"""`ragstone doctor`: is everything here that is needed, and what to type when it is not."""
+"""`ragstone doctor` and `ragstone config`: is everything here that is needed, and which settings are in force."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.health import Check, Finding
 from ragstone.serve.cli.exits import FAILURE, OK
-from ragstone.serve.cli.render.output import text
+from ragstone.serve.cli.render.output import clean, text
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
@@ -97,3 +97,17 @@ def _draw(out: Console, checks: list[Check]) -> None:
 
 def _as_check(finding: Finding) -> Check:
     return Check(f"{finding.store} {finding.what}", finding.state, finding.detail, finding.advice)
+
+
+async def config(session: Session) -> None:
+    """Show all settings and their values. Secrets are masked; the output is YAML that `--config` reads."""
+    from ragstone.schemas.settings import SettingsSchema, mask_secrets
+
+    values = mask_secrets(session.settings().model_dump(mode="json"))
+    session.show(SettingsSchema.of(root=values), lambda out: _draw_settings(out, values))
+
+
+def _draw_settings(out: Console, values: dict[str, Any]) -> None:
+    import yaml
+
+    out.print(clean(yaml.safe_dump(values, sort_keys=False, allow_unicode=True)), end="", soft_wrap=True)

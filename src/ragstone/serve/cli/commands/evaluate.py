@@ -1,22 +1,118 @@
-"""`ragstone eval`: how good search is on labelled queries."""
+"""`ragstone eval` and `ragstone tune`: measure search on labelled queries, and search for better settings."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ragstone.core.errors import InputError
-from ragstone.serve.cli.commands.labelled import Folder, FromFeedback, Golden, Limit, Split, open_experiment
-from ragstone.serve.cli.exits import OK, PARTIAL
+from ragstone.core.remedies import Action, Remedy
+from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
+from ragstone.serve.cli.render.ingest import remarks
+from ragstone.serve.cli.render.output import table, text
+from ragstone.serve.cli.render.progress import ingest_progress, query_progress
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ragstone.core.types import IngestReport
+    from ragstone.engine.experiments import MeasuredWorkspace
+    from ragstone.evaluate.dataset import Dataset
+    from ragstone.evaluate.experiments import Experiment
     from ragstone.evaluate.report import Report
+    from ragstone.evaluate.tune import Tuning
+    from ragstone.ingest.work import OnProgress
+    from ragstone.serve.cli.render.progress import Advance
     from ragstone.settings.tree import Settings
+
+Folder = Annotated[
+    Path | None,
+    typer.Argument(metavar="DIR", help="Folder with corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv."),
+]
+Split = Annotated[str, typer.Option("--split", help="Which judgements to use.")]
+FromFeedback = Annotated[
+    bool, typer.Option("--from-feedback", help="Use the votes on passages of the knowledge base.")
+]
+Golden = Annotated[bool, typer.Option("--golden", help="Use the golden queries of the knowledge base.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Only the first N queries.")]
+
+
+async def open_experiment(
+    session: Session, folder: Path | None, split: str, from_feedback: bool, golden: bool, limit: int | None
+) -> Experiment:
+    """Return an experiment with the labelled queries from the one place that was named."""
+    from ragstone.evaluate.dataset import load_dataset
+    from ragstone.evaluate.experiments import Experiment
+
+    if (folder is not None) + from_feedback + golden != 1:
+        raise InputError(
+            "name one place with labelled queries",
+            hint="a data set folder, or --from-feedback, or --golden",
+        )
+    dataset = load_dataset(folder, split) if folder else await _kept(session, golden)
+    if limit:
+        dataset = replace(dataset, queries=dataset.queries[:limit])
+    uses_own_kb = folder is None
+    return Experiment(
+        dataset,
+        uses_own_kb=uses_own_kb,
+        load_settings=lambda changes: session.settings(**changes),
+        open_subject=lambda settings: _open_subject(session, settings, create=not uses_own_kb),
+        watcher=SessionWatcher(session),
+        kb=session.options.kb,
+    )
+
+
+@asynccontextmanager
+async def _open_subject(
+    session: Session, settings: Settings, *, create: bool
+) -> AsyncIterator[MeasuredWorkspace]:
+    from ragstone.engine.experiments import MeasuredWorkspace
+
+    async with session.engine(settings, create=create) as engine:
+        yield MeasuredWorkspace(engine)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWatcher:
+    """Shows an experiment on the terminal."""
+
+    session: Session
+
+    def watch_ingest(self, total: int) -> AbstractContextManager[OnProgress | None]:
+        """Show how far the documents of a data set are."""
+        return ingest_progress(self.session, total)
+
+    def watch_queries(self, label: str) -> AbstractContextManager[Advance | None]:
+        """Show how many queries a system has answered."""
+        return query_progress(self.session, label)
+
+    def report_ingest(self, report: IngestReport) -> None:
+        """Warn of what could not be taken in."""
+        self.session.warn(remarks(report))
+        self.session.warn(f"{failure.uri}: {failure.error}" for failure in report.failed)
+
+
+async def _kept(session: Session, golden: bool) -> Dataset:
+    async with session.workspace() as workspace:
+        kept = await workspace.feedback.golden_dataset() if golden else await workspace.feedback.judged()
+        kb = workspace.settings.kb
+    if kept is None:
+        raise InputError(
+            f"there are no golden queries of knowledge base '{kb}'"
+            if golden
+            else f"no passage of knowledge base '{kb}' was voted up or used",
+            remedy=Remedy(Action.MAKE_GOLDEN if golden else Action.ADD_FEEDBACK),
+        )
+    return kept
+
 
 ARMS = ("lexical", "dense", "hybrid")
 MODES = ("fast", "balanced", "thorough")
@@ -113,3 +209,88 @@ def _draw(out: Console, report: Report) -> None:
         if not out.is_terminal:
             drawn.box = None
         out.print(drawn)
+
+
+async def tune(
+    session: Session,
+    folder: Folder = None,
+    split: Split = "test",
+    from_feedback: FromFeedback = False,
+    golden: Golden = False,
+    budget_ms: Annotated[
+        float | None,
+        typer.Option("--budget-ms", min=1, help="Maximum p95; by default that of the mode."),
+    ] = None,
+    chunk_sizes: Annotated[
+        str | None,
+        typer.Option("--chunk-sizes", metavar="SIZES", help="Also ingest with these sizes: 200,400,800."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Settings file to write, for --config.")
+    ] = Path("tuned.yaml"),
+    limit: Limit = None,
+) -> int:
+    """Search for better settings and write them to a file.
+
+    They are chosen by half of the labelled queries and judged by the other half. Settings that are not certainly
+    better there, or too slow, are refused: nothing is written.
+    """
+    from ragstone.evaluate.tune import MODE_MS, knobs_for, settings_file
+    from ragstone.evaluate.tune import tune as search
+    from ragstone.schemas.evaluation import TuningSchema
+
+    if output.exists():
+        raise InputError(f"{output} exists already", hint="name another file with --output")
+    experiment = await open_experiment(session, folder, split, from_feedback, golden, limit)
+    settings = experiment.settings()
+    budget = budget_ms or MODE_MS[settings.retrieval.mode]
+    knobs = knobs_for(settings, read_sizes(chunk_sizes))
+    await experiment.ingest(settings)
+    tuning = await search(experiment.try_changes, experiment.dataset, knobs, budget)
+    if tuning.is_better:
+        output.write_text(settings_file(tuning), encoding="utf-8")
+    written = str(output) if tuning.is_better else None
+    session.show(TuningSchema.of(tuning, written=written), lambda out: _draw_tuning(out, tuning, written))
+    return OK if tuning.is_better else FAILURE
+
+
+def read_sizes(sizes: str | None) -> tuple[int, ...]:
+    """Chunk sizes as they were typed after `--chunk-sizes`."""
+    parts = [part.strip() for part in (sizes or "").split(",") if part.strip()]
+    if not all(part.isdecimal() and int(part) >= 8 for part in parts):
+        raise InputError(f"--chunk-sizes {sizes!r:.40} are not sizes", hint="such as --chunk-sizes 200,400")
+    return tuple(int(part) for part in parts)
+
+
+def _draw_tuning(out: Console, tuning: Tuning, written: str | None) -> None:
+    drawn = table("settings", "nDCG@10", "p95 ms", "", right=["nDCG@10", "p95 ms"])
+    for trial in tuning.trials:
+        label = ", ".join(f"{key}={value}" for key, value in trial.changes.items()) or "as set"
+        drawn.add_row(
+            text(label),
+            f"{trial.score:.3f}",
+            f"{trial.p95_ms:.1f}",
+            "" if trial.within_budget else "over budget",
+        )
+    out.print(drawn)
+    interval = tuning.interval
+    out.print(
+        text(
+            f"on {tuning.held_out} held-out queries: {interval.difference:+.3f} "
+            f"({interval.low:+.3f} to {interval.high:+.3f}, {interval.confidence:.0%} confidence)"
+        )
+    )
+    verdict = f"written to {written}" if written else f"{why_not(tuning)}: nothing was written"
+    out.print(text(verdict, "green" if written else "yellow"))
+
+
+def why_not(tuning: Tuning) -> str:
+    """Why what was found is not to be used."""
+    if not tuning.changes:
+        return "no other settings found better than yours"
+    if tuning.interval.low <= 0:
+        return "the best other settings may be no better than yours on queries they were not chosen by"
+    return (
+        f"the best other settings find better but too slowly: p95 {tuning.after.latency_ms(95):.0f} ms "
+        f"of {tuning.budget_ms:.0f} ms that are allowed (--budget-ms)"
+    )

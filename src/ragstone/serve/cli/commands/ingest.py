@@ -1,24 +1,30 @@
-"""`ragstone ingest`: take in files, folders and web pages."""
+"""`ragstone ingest`: take in files, folders and web pages, now, whenever they change, or later by a worker."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ragstone.core.errors import InputError
-from ragstone.serve.cli.commands.ingest_queue import queue_files
-from ragstone.serve.cli.commands.ingest_watch import keep_ingesting
+from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
 from ragstone.serve.cli.options import Common
-from ragstone.serve.cli.render.ingest import draw_counts, draw_report, outcome, remarks
+from ragstone.serve.cli.render.failures import draw_failures
+from ragstone.serve.cli.render.ingest import draw_counts, draw_report, in_words, outcome, remarks
+from ragstone.serve.cli.render.output import console, one_line, table, text, write_json_line
 from ragstone.serve.cli.render.progress import ingest_progress
 from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.signals import until_signal
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.types import IngestReport
+    from ragstone.core.jobs import DocumentStatus
+    from ragstone.core.types import Failure, IngestReport
+    from ragstone.engine.workspace import Workspace
     from ragstone.settings.tree import Settings
 
 Places = Annotated[
@@ -125,3 +131,95 @@ async def _count(session: Session, paths: list[Path]) -> int:
     from ragstone.ingest.sources.files.source import count_files
 
     return await asyncio.to_thread(count_files, paths) if session.shows_progress else 0
+
+
+async def queue_files(session: Session, paths: Sequence[Path]) -> int:
+    """Queue each document; what was queued will not be lost."""
+    from ragstone.core.types import SKIPPED
+    from ragstone.ingest.work import describe_skipped
+
+    async with session.workspace(create=True) as workspace:
+        queued, others = await workspace.documents.queue(*paths)
+    failed = [one for one in others if one.code != SKIPPED]
+    _show(session, queued, failed)
+    session.warn(describe_skipped([one for one in others if one.code == SKIPPED]))
+    if not failed:
+        return OK
+    return PARTIAL if queued else FAILURE
+
+
+def _show(session: Session, queued: Sequence[DocumentStatus], failed: Sequence[Failure]) -> None:
+    from ragstone.schemas.documents import QueuedDocumentsSchema
+
+    shape = QueuedDocumentsSchema.of(queued=queued, failed=failed)
+    session.show(shape, lambda out: _draw_queued(out, queued, failed))
+    if any(_state(status) == "pending" for status in queued):
+        session.remark("next", session.options.command("worker", "--until-idle"))
+
+
+def _draw_queued(out: Console, queued: Sequence[DocumentStatus], failed: Sequence[Failure]) -> None:
+    if queued:
+        # The job comes first, since that is what one asks for next.
+        rows = table("id", "status", "document", "file")
+        for status in queued:
+            job = status.job.id if status.job else "–"
+            rows.add_row(job, _state(status), status.document_id, text(one_line(status.uri)))
+        out.print(rows)
+    if failed:
+        draw_failures(out, failed)
+    if not (queued or failed):
+        out.print("No documents were found there.")
+
+
+def _state(status: DocumentStatus) -> str:
+    """That of the newest version: an earlier one may be live while it waits."""
+    return status.job.state if status.job else status.status
+
+
+QUIET_SECONDS = 1.0
+"""How long files must stay as they are before they are read."""
+
+
+async def keep_ingesting(session: Session, paths: Sequence[Path]) -> int:
+    """Ingest now and after each change, one line per round, until told to stop."""
+    async with session.workspace(create=True) as workspace:
+        await until_signal(_ingest_rounds(session, workspace, paths))
+    return OK
+
+
+async def _ingest_rounds(session: Session, workspace: Workspace, paths: Sequence[Path]) -> None:
+    from ragstone.ingest.sources.files.watch import watch_rounds
+
+    first = True
+    told: set[str] = set()
+    async with aclosing(watch_rounds(paths, QUIET_SECONDS)) as turns:
+        async for _ in turns:
+            try:
+                report = await workspace.documents.ingest(*paths)
+            except InputError as error:
+                if first:
+                    raise
+                session.warn([str(error)])  # it went away in this moment and may come back
+                continue
+            remarks = _tell(session, report, told)
+            told, first = remarks, False
+
+
+def _tell(session: Session, report: IngestReport, told: Set[str]) -> set[str]:
+    """Say what a round did, and of what went wrong what the round before did not say; all of that is given back."""
+    from ragstone.core.clock import now
+
+    if session.options.json:
+        from ragstone.schemas.documents import IngestRoundSchema
+
+        write_json_line(IngestRoundSchema.of(report, at=now()))
+        return set()
+    line = f"{now():%H:%M:%S} UTC  {in_words(report)}; {report.documents:,} documents in all"
+    console().print(line)
+    reasons = {f"{one.uri}: {one.error.removeprefix(f'{one.uri} ')}": one.advice for one in report.failed}
+    session.warn(reason for reason in reasons if reason not in told)
+    for hint in dict.fromkeys(hint for reason, hint in reasons.items() if hint and reason not in told):
+        session.remark("hint", hint)
+    warnings = (*report.warnings, *report.degraded)
+    session.warn(warning for warning in warnings if warning not in told)
+    return {*reasons, *warnings}

@@ -1,7 +1,8 @@
-"""`ragstone jobs`: what is queued, how far it is and how it ended."""
+"""`ragstone jobs` and `ragstone worker`: list, watch and control what is queued, and work on it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,7 @@ from ragstone.serve.cli.render.jobs import (
 )
 from ragstone.serve.cli.render.output import counted, moment, one_line, table, text
 from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.signals import until_signal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -214,3 +216,42 @@ def _draw_notices(out: Console, notices: Sequence[Notice]) -> None:
             "yes" if notice.read else "",
         )
     out.print(rows)
+
+
+async def work(
+    session: Session,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, max=64, help="Number of jobs to process concurrently.")
+    ] = None,
+    until_idle: Annotated[
+        bool, typer.Option("--until-idle", help="Exit when the queue is empty instead of waiting for more.")
+    ] = False,
+) -> int:
+    """Process queued jobs until Ctrl-C or SIGTERM.
+
+    Works for all tenants, or with `--tenant` for one. Unfinished jobs are handed back when it
+    stops and continue with the next worker. Each job that ends is reported on stderr.
+    """
+    settings = session.settings(**{"jobs.workers": workers})
+    ended: Counter[str] = Counter()
+
+    def tell(tenant: str, job: Job) -> None:
+        ended[job.state] += 1
+        session.remark(job.state, _line(job))
+
+    async with session.engine(settings, create=True) as engine:
+        until = "nothing is left" if until_idle else "Ctrl-C"
+        session.remark("worker", f"{counted(settings.jobs.workers, 'job')} at a time, until {until}")
+        worker = engine.worker(only=session.options.tenant, on_end=tell)
+        stopped = await until_signal(worker.run(until_idle=until_idle))
+    from ragstone.schemas.jobs import WorkerSchema
+
+    shape = WorkerSchema.of(stopped=stopped, completed=ended["completed"], failed=ended["failed"])
+    how = "Stopped" if stopped else "Nothing is left to do"
+    session.show(shape, lambda out: out.print(f"{how}: {shape.completed} completed, {shape.failed} failed."))
+    return OK
+
+
+def _line(job: Job) -> str:
+    told = [job.error, *job.progress.remarks] if job.error else job.progress.remarks
+    return one_line(f"{job.uri}: {'; '.join(told)}" if told else job.uri)

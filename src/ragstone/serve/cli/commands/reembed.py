@@ -1,4 +1,4 @@
-"""`ragstone reembed`: move a knowledge base to another embedding model while it is in use."""
+"""`ragstone reembed`: move a knowledge base to another embedding model, or refresh its embeddings."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import typer
 
 from ragstone.core.errors import InputError
 from ragstone.core.model_types import model_name
-from ragstone.serve.cli.commands.refresh import refresh_now, show_status
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
-from ragstone.serve.cli.render.output import counted, moment, table, text
+from ragstone.serve.cli.render.output import counted, moment, one_line, table, text
 from ragstone.serve.cli.render.progress import fill_progress
 from ragstone.serve.cli.session import Session
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 
     from ragstone.core.spaces import SpaceRecord
     from ragstone.engine.embeddings.reembed import ReembedReport
+    from ragstone.engine.embeddings.refresh import RefreshReport
+    from ragstone.engine.embeddings.triggers import RefreshStatus
     from ragstone.evaluate.spaces import SpaceComparison
 
 # The same words as in `ragstone.core`, which costs too much to import for a help page.
@@ -210,3 +211,45 @@ def _draw_spaces(out: Console, found: Sequence[SpaceRecord]) -> None:
             moment(one.keep_until),
         )
     out.print(rows)
+
+
+async def refresh_now(session: Session) -> int:
+    """Refresh the kb here and now."""
+    async with session.workspace() as workspace:
+        with fill_progress(session) as on_progress:
+            report = await workspace.embeddings.refresh(on_progress=on_progress)
+    from ragstone.schemas.embeddings import RefreshSchema
+
+    session.show(RefreshSchema.of(report), lambda out: _draw_refresh(out, report))
+    return FAILURE if report.outcome == "not promoted" else OK
+
+
+async def show_status(session: Session) -> int:
+    """Show when the kb was refreshed and will be."""
+    async with session.workspace() as workspace:
+        status = await workspace.embeddings.status()
+    from ragstone.schemas.embeddings import RefreshStatusSchema
+
+    session.show(RefreshStatusSchema.of(status), lambda out: _draw_status(out, status))
+    return OK
+
+
+def _draw_refresh(out: Console, report: RefreshReport) -> None:
+    looked = report.freshness
+    out.print(text(one_line(f"{report}.")))
+    if looked.lowest is not None:
+        out.print(f"The least alike of them has a cosine of {looked.lowest:.4f}.")
+
+
+def _draw_status(out: Console, status: RefreshStatus) -> None:
+    triggers = ", ".join(status.settings.when) or "nothing else"
+    facts = {
+        "every": f"{status.settings.every}; also on: {triggers}",
+        "next": moment(status.next_at) if status.next_at else "not by itself",
+        "by worker": f"{moment(status.last.created_at)}, {status.last.state}" if status.last else "never",
+        "found": one_line("; ".join(status.last.progress.remarks)) if status.last else "",
+        "error": one_line(status.last.error) if status.last else "",
+    }
+    for name, value in facts.items():
+        if value:
+            out.print(text(f"{name:<10}", "dim").append(value))

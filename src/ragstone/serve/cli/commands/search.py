@@ -1,8 +1,9 @@
-"""`ragstone search`: the passages that matter for a query."""
+"""`ragstone search`, `ragstone explain` and `ragstone research`: passages for a query or a topic, and why."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,13 +19,14 @@ from ragstone.serve.cli.options import (
     Where,
     read_where,
 )
-from ragstone.serve.cli.render.output import one_line, place, table, text
+from ragstone.serve.cli.render.output import counted, one_line, place, table, text
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.types import Hit, SearchResult, Stage
+    from ragstone.core.answers import Finding, Research
+    from ragstone.core.types import Explanation, Hit, SearchResult, Stage
 
 MODEL_WAIT = "preparing the model (the first time takes longer) …"
 Query = Annotated[str, typer.Argument(metavar="QUERY", help="The query, in your own words.")]
@@ -132,3 +134,110 @@ def draw_analysis(out: Console, result: SearchResult) -> None:
         shown = ", ".join(value) if isinstance(value, list) else str(value or "")
         if shown:
             out.print(text(f"{name}: ", "dim").append(one_line(shown)))
+
+
+SHOWN_APART = ("stage", "rank", "score")
+
+
+async def explain(
+    session: Session,
+    query: Query,
+    document: Annotated[
+        str, typer.Option("--document", metavar="ID", help="Id of the document, as `documents` lists it.")
+    ],
+    k: K = None,
+    mode: ModeOption = None,
+    where: Where = None,
+) -> None:
+    """Explain why a query finds a document or does not.
+
+    Shows the document's rank and score at each stage of the search, and the stage at which it was lost.
+    """
+    filters = read_where(where)
+    from ragstone.core.queries import SearchQuery
+
+    asked = SearchQuery(query, k=k, mode=mode, where=filters)
+    async with session.workspace(warm=True) as workspace, session.patience(MODEL_WAIT):
+        explanation = await workspace.explain(asked, document)
+    from ragstone.schemas.search import ExplanationSchema
+
+    session.show(ExplanationSchema.of(explanation), lambda out: draw_explanation(out, explanation))
+
+
+def draw_explanation(out: Console, explanation: Explanation) -> None:
+    """The verdict in a sentence, then a row per stage."""
+    verdict = explanation.reason if explanation.found else f"lost at {explanation.lost_at}"
+    reason = "" if explanation.found else f": {explanation.reason}"
+    out.print(text(one_line(explanation.title), "bold").append(f" – {verdict}{reason}"))
+    out.print()
+    rows = table("stage", "rank", "score", "more", right=("rank", "score"))
+    for stage in explanation.stages:
+        score = stage.get("score")
+        rows.add_row(
+            text(str(stage["stage"])),
+            "–" if stage.get("rank") is None else str(stage["rank"]),
+            "" if score is None else f"{score:.3f}",
+            text(_more(stage)),
+        )
+    out.print(rows)
+
+
+def _more(stage: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{key.replace('_', ' ')}: {' '.join(map(str, value)) if isinstance(value, list) else value}"
+        for key, value in stage.items()
+        if key not in SHOWN_APART and value not in ([], None)
+    )
+
+
+# The same words as in `ragstone.core`, which costs too much to import for a help page.
+Depth = Literal["quick", "medium", "deep"]
+Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic, in your own words.")]
+DepthOption = Annotated[Depth, typer.Option("--depth", help="Keep 5, 15 or 30 passages.")]
+Iterations = Annotated[
+    int, typer.Option("--iterations", min=1, max=5, help="Maximum number of rounds of sub-queries.")
+]
+
+
+async def research(
+    session: Session,
+    topic: Topic,
+    depth: DepthOption = "medium",
+    iterations: Iterations = 1,
+    where: Where = None,
+) -> int:
+    """Collect passages about a topic, grouped by source."""
+    filters = read_where(where)
+    async with session.workspace(warm=True) as workspace, session.patience(MODEL_WAIT):
+        found = await workspace.research(topic, depth=depth, iterations=iterations, where=filters)
+    from ragstone.schemas.research import ResearchSchema
+
+    session.show(ResearchSchema.of(found), lambda out: draw_research(out, found))
+    session.warn(f"degraded: {note}" for note in found.degraded)
+    return OK if found.findings else NOTHING_FOUND
+
+
+def draw_research(out: Console, found: Research) -> None:
+    """The findings under their sources, then what was looked for without finding it."""
+    if not found.findings:
+        out.print("Nothing about this topic was found.")
+    for source, findings in found.by_source.items():
+        out.print(text(source, "bold cyan"))
+        for finding in findings:
+            draw_finding(out, finding)
+    out.print(text(f"{counted(len(found.findings), 'passage')} by {len(found.queries)} searches", "dim"))
+
+
+def draw_finding(out: Console, finding: Finding) -> None:
+    """Relevance and place, the address, and the first words."""
+    from rich.padding import Padding
+
+    from ragstone.serve.cli.render.snippet import snippet
+
+    hit = finding.hit
+    head = text(f"{finding.relevance:.3f}  ", "cyan").append(place(hit.title, hit.section, hit.page), "bold")
+    out.print(Padding(head, (0, 0, 0, 2), expand=False))
+    out.print(Padding(text(one_line(hit.uri), "dim"), (0, 0, 0, 4), expand=False))
+    words = snippet(hit.text, finding.queries[0], heading=hit.section.rpartition(" > ")[2]).text
+    out.print(Padding(text(words), (0, 0, 0, 4), expand=False))
+    out.print()

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ragstone.serve.cli.commands.overlaps import describe_overlaps
-from ragstone.serve.cli.commands.source_settings import read_settings
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.render.failures import draw_failures
 from ragstone.serve.cli.render.output import counted, moment, one_line, table, text
 from ragstone.serve.cli.render.receipts import documents_of, show_receipts
 from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.source_settings import read_settings
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.jobs import SourceRecord
+    from ragstone.ingest.sources.files.overlaps import Overlaps
+    from ragstone.serve.cli.options import Common
 
 COLOURS = {"ok": "green", "failed": "bold red", "failing": "bold red", "partly": "yellow", "paused": "yellow"}
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the source.")]
@@ -197,3 +198,27 @@ def _draw_one(out: Console, source: SourceRecord, options: Common) -> None:
         command = options.command("jobs", "--source", source.name, "--state", "failed", "-n", str(lost.count))
         out.print()
         out.print(f"And {more:,} more; those that came in and failed then: {command}")
+
+
+NAMED = 5
+"""How many documents are named one by one."""
+
+
+def describe_overlaps(overlaps: Overlaps, added: SourceRecord, options: Common) -> list[str]:
+    """Return a warning for each other way by which documents under the folder of a source come."""
+    if overlaps.is_missing:
+        return [f"there is no {overlaps.folder} yet: a sync fails until there is"]
+    remove = options.command("sources", "remove", added.name)
+    warnings = [
+        f"source '{other.name}' reads {other.config['path']} too, so what both read is there twice; "
+        f"to undo this: {remove}"
+        for other in overlaps.sources
+    ]
+    if ids := overlaps.document_ids:
+        named = " ".join(ids) if len(ids) <= NAMED else "ID… (ids: ragstone documents)"
+        warnings.append(
+            f"'ragstone ingest' has brought {counted(len(ids), 'document')} under {overlaps.folder} already, and "
+            f"this source will bring them again; to keep those of the source: ragstone documents delete "
+            f"{named}{options.as_typed()}; to undo this: {remove}"
+        )
+    return warnings
