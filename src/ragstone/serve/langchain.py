@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 def langchain_tools(box: Toolbox) -> list[BaseTool]:
     """The tools of a box. Without async they need a box that stands on a `Ragstone`."""
-    return [_structured(box, tool) for tool in box.tools]
+    return [_build_tool(box, tool) for tool in box.tools]
 
 
 def tool_node(box: Toolbox) -> ToolNode:
@@ -55,20 +55,23 @@ def tool_node(box: Toolbox) -> ToolNode:
 
     def execute(request: Any, run: Callable[[Any], Any]) -> Any:
         if request.tool is None:
-            return _refusal(request.tool_call, box.call_blocking(*_named(request)))
-        return _packaged(run(request))
+            return _refusal(request.tool_call, box.call_blocking(*_read_call(request)))
+        return _package(run(request))
 
     async def aexecute(request: Any, run: Callable[[Any], Awaitable[Any]]) -> Any:
         if request.tool is None:
-            return _refusal(request.tool_call, await box.call(*_named(request)))
-        return _packaged(await run(request))
+            return _refusal(request.tool_call, await box.call(*_read_call(request)))
+        return _package(await run(request))
 
     return ToolNode(
-        langchain_tools(box), wrap_tool_call=execute, awrap_tool_call=aexecute, handle_tool_errors=_told
+        langchain_tools(box),
+        wrap_tool_call=execute,
+        awrap_tool_call=aexecute,
+        handle_tool_errors=_describe_error,
     )
 
 
-def _named(request: Any) -> tuple[str, dict[str, Any]]:
+def _read_call(request: Any) -> tuple[str, dict[str, Any]]:
     return request.tool_call["name"], request.tool_call["args"]
 
 
@@ -77,7 +80,7 @@ def _refusal(call: Any, content: str) -> ToolMessage:
     return ToolMessage(content, name=call["name"], tool_call_id=call["id"], status="error")
 
 
-def _packaged(message: Any) -> Any:
+def _package(message: Any) -> Any:
     if not isinstance(message, ToolMessage) or not isinstance(message.content, str):
         return message
     value = json.loads(message.content)
@@ -86,8 +89,8 @@ def _packaged(message: Any) -> Any:
     return message.model_copy(update={"content": content, "status": status})
 
 
-def _told(error: Exception) -> str:
-    """What the agent reads when a tool could not even be run."""
+def _describe_error(error: Exception) -> str:
+    """Return what the agent reads when a tool could not be run."""
     if isinstance(error, RagstoneError):
         return json.dumps(ErrorSchema.of_error(error).as_json(), ensure_ascii=False)
     logger.error("a tool failed", exc_info=error)
@@ -95,7 +98,7 @@ def _told(error: Exception) -> str:
     return json.dumps(told.as_json())
 
 
-def _structured(box: Toolbox, tool: Tool) -> StructuredTool:
+def _build_tool(box: Toolbox, tool: Tool) -> StructuredTool:
     def call(**arguments: Any) -> str:
         return box.call_blocking(tool.name, arguments)
 
@@ -109,7 +112,7 @@ def _structured(box: Toolbox, tool: Tool) -> StructuredTool:
         func=call,
         coroutine=acall,
         # Arguments that do not fit come back as data, too.
-        handle_validation_error=lambda fault: _told(_misfit(tool, fault)),
+        handle_validation_error=lambda fault: _describe_error(_misfit(tool, fault)),
     )
 
 

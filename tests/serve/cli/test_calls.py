@@ -215,7 +215,7 @@ def test_ctrl_c_in_the_middle_of_an_ingest(tmp_path: Path) -> None:
         "async def slow(self, task):\n"
         "    open('ready', 'w').close()\n"
         "    import asyncio; await asyncio.Event().wait()\n"
-        "p._Run._prepared = slow\n"
+        "p._Run._prepare = slow\n"
         "run(['ingest', 'pages'])"
     )
     process = subprocess.Popen(

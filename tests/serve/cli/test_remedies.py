@@ -39,7 +39,7 @@ def test_the_commands_of_a_remedy_exist_and_take_its_options(action: Action) -> 
         for arguments in (dict.fromkeys(EVERYTHING, "x"), {}):
             if not arguments and "{" in re.sub(r"--[\w-]+ \{\w+\}", "", step.command):
                 continue  # an argument that cannot be left out
-            words = shlex.split(step.fill(arguments, WORKS_ELSEWHERE.typed()))
+            words = shlex.split(step.fill(arguments, WORKS_ELSEWHERE.list_options()))
             _parse(PROGRAM, words[0], words[1:])
             assert words.count("--tenant") == words.count("--data-dir") == 1
 

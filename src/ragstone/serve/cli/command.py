@@ -14,7 +14,7 @@ import typer
 
 from ragstone.core.audit import acting_as
 from ragstone.core.remedies import render_with
-from ragstone.serve.cli.exits import OK, USAGE, nobody_reads, tell
+from ragstone.serve.cli.exits import OK, USAGE, broken_pipe, report_error
 from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.session import Session
 
@@ -90,13 +90,13 @@ def _execute(options: Common, body: Body, arguments: dict[str, Any]) -> int:
             sys.stdout.flush()
             return OK if code is None else code
         except BrokenPipeError:
-            return nobody_reads()
+            return broken_pipe()
         except (Exception, KeyboardInterrupt) as error:
-            return tell(error, as_json=options.json, debug=options.debug)
+            return report_error(error, as_json=options.json, debug=options.debug)
 
 
 def _user() -> str:
-    """Who started the program, as the system knows them: what the environment says, anybody can set."""
+    """Return the user who started the program as the system knows them: the environment could say anything."""
     if not hasattr(os, "getuid"):
         import getpass
 

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and its error as people and as programs read it."""
+"""The end of a command: its exit code, and its error as people and as programs read it."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ def exit_code(error: RagstoneError) -> int:
             return FAILURE
 
 
-def tell(error: BaseException, *, as_json: bool, debug: bool) -> int:
+def report_error(error: BaseException, *, as_json: bool, debug: bool) -> int:
     """Report an error that ended a command, and return the exit code."""
     if debug:
         traceback.print_exception(error)
     match error:
         case RagstoneError():
-            _tell_error(error, as_json=as_json)
+            _report(error, as_json=as_json)
             return exit_code(error)
         case KeyboardInterrupt():
-            tell_words("interrupted", "interrupted", "", as_json=as_json)
+            report_problem("interrupted", "interrupted", "", as_json=as_json)
             return INTERRUPTED
         case OSError():
             where = f"{error.filename}: " if error.filename else ""
-            tell_words("io_failed", f"{where}{error.strerror or error}", "", as_json=as_json)
+            report_problem("io_failed", f"{where}{error.strerror or error}", "", as_json=as_json)
             return FAILURE
         case _:
             message = f"unexpected {type(error).__name__}: {error}".rstrip(": ")
-            tell_words("internal", message, "run it again with --debug to see where", as_json=as_json)
+            report_problem("internal", message, "run it again with --debug to see where", as_json=as_json)
             return FAILURE
 
 
-def nobody_reads() -> int:
-    """The exit code when a pipe was closed; what is still buffered must not fail once more when Python ends."""
+def broken_pipe() -> int:
+    """Return the exit code for a closed pipe; what is still buffered must not fail once more when Python ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())
     return FAILURE
 
 
-def _tell_error(error: RagstoneError, *, as_json: bool) -> None:
+def _report(error: RagstoneError, *, as_json: bool) -> None:
     if not as_json:
-        tell_words(error.code, str(error), error.advice, as_json=False)
+        report_problem(error.code, str(error), error.advice, as_json=False)
         return
     from ragstone.schemas.errors import ErrorSchema
     from ragstone.serve.cli.render.output import write_json
@@ -66,7 +66,7 @@ def _tell_error(error: RagstoneError, *, as_json: bool) -> None:
     write_json(ErrorSchema.of_error(error))
 
 
-def tell_words(code: str, message: str, hint: str, *, as_json: bool) -> None:
+def report_problem(code: str, message: str, hint: str, *, as_json: bool) -> None:
     """Write an error: an object on stdout for programs, a line and a hint on stderr for people."""
     if as_json:
         from ragstone.schemas.errors import ErrorSchema

@@ -62,7 +62,7 @@ from ragstone.serve.cli.commands.tenants import (
     suspend_tenant,
 )
 from ragstone.serve.cli.commands.verify import verify
-from ragstone.serve.cli.exits import nobody_reads, tell, tell_words
+from ragstone.serve.cli.exits import broken_pipe, report_error, report_problem
 from ragstone.serve.cli.source_settings import list_kinds
 
 USE, DATA, SETUP = "Use", "Data", "Set-up and checks"
@@ -209,21 +209,21 @@ def main(arguments: list[str]) -> int:
             stream.reconfigure(errors="replace")  # A file name may hold what no encoding has.
     app.rich_markup_mode = "rich" if sys.stdout.isatty() else None
     try:
-        return _called(arguments)
+        return _call(arguments)
     except BrokenPipeError:
-        return nobody_reads()
+        return broken_pipe()
 
 
-def _called(arguments: list[str]) -> int:
+def _call(arguments: list[str]) -> int:
     as_json, debug = "--json" in arguments, "--debug" in arguments
     try:
-        program = typer.main.get_command(_needed(arguments))
+        program = typer.main.get_command(_select_program(arguments))
         code = program.main(arguments, prog_name="ragstone", standalone_mode=False)
     except typer.TyperException as error:
-        tell_words("usage", error.format_message(), _way_out(error, arguments), as_json=as_json)
+        report_problem("usage", error.format_message(), _way_out(error, arguments), as_json=as_json)
         return error.exit_code
     except typer.Abort as error:
-        return tell(KeyboardInterrupt(str(error)), as_json=as_json, debug=debug)
+        return report_error(KeyboardInterrupt(str(error)), as_json=as_json, debug=debug)
     return code if isinstance(code, int) else 0
 
 
@@ -235,7 +235,7 @@ def _way_out(error: typer.TyperException, arguments: list[str]) -> str:
     return f"{context.command_path} --help" if context else "ragstone --help"
 
 
-def _needed(arguments: list[str]) -> typer.Typer:
+def _select_program(arguments: list[str]) -> typer.Typer:
     """The program with the command or group that is called and no other: making all of them ready takes its time."""
     part = copy.copy(app)
     part.registered_commands = [one for one in app.registered_commands if one.name in arguments[:1]]

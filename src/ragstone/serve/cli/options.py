@@ -94,7 +94,7 @@ class Common:
 
     def as_typed(self) -> str:
         """Return the options that say where to work, as they would be typed again."""
-        return "".join(self.typed().values())
+        return "".join(self.list_options().values())
 
     def command(self, *words: str) -> str:
         """Return a command to type that works where this one did; each word is quoted for the shell."""
@@ -104,9 +104,9 @@ class Common:
         """Return a hint and a remedy as commands that work where this one did."""
         from ragstone.serve.cli.remedies import render_command
 
-        return render_command(hint, remedy, self.typed())
+        return render_command(hint, remedy, self.list_options())
 
-    def typed(self) -> dict[str, str]:
+    def list_options(self) -> dict[str, str]:
         """Return the options that say where to work by their names, each as it would be typed again."""
         given = {
             "data-dir": self.data_dir,

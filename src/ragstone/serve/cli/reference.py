@@ -58,12 +58,12 @@ def remedies() -> str:
 
 
 def _remedy(action: Action) -> str:
-    lines = "\n".join(f"- {_shown(step)}" for step in STEPS[action])
+    lines = "\n".join(f"- {_show_step(step)}" for step in STEPS[action])
     sentence = action.sentence
     return f"## {action.value}\n\n{sentence[0].upper()}{sentence[1:]}.\n\n{lines}\n"
 
 
-def _shown(step: Step) -> str:
+def _show_step(step: Step) -> str:
     words = re.sub(r"\{(\w+)\}", lambda found: f"`{found[1].upper()}`", step.words.replace("{command}", "\0"))
     command = re.sub(r"\{(\w+)\}", lambda found: found[1].upper(), step.command)
     return words.replace("\0", f"`ragstone {command}`")

@@ -1,4 +1,4 @@
-"""What a command works with: its options, the settings they lead to, an engine, and a place to write."""
+"""The session of a command: its options, the settings they lead to, an engine, and a place to write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ragstone.schemas.schema import Schema
     from ragstone.settings.tree import Settings
 
-PATIENCE_SECONDS = 1.0
+SLOW_SECONDS = 1.0
 """How long something may take before a line says what is going on."""
 CATCHING_UP = "bringing the vector store up to date …"
 
@@ -68,7 +68,7 @@ class Session:
             finally:
                 if loading:
                     # A model that cannot be loaded is reported by whatever needs it.
-                    async with self.patience(CATCHING_UP):
+                    async with self.slow_notice(CATCHING_UP):
                         await asyncio.gather(loading, return_exceptions=True)
 
     @asynccontextmanager
@@ -82,11 +82,11 @@ class Session:
 
     @property
     def shows_progress(self) -> bool:
-        """Whether someone is watching who wants to know how it goes."""
+        """Return True when progress is to be shown."""
         return sys.stderr.isatty() and not (self.options.quiet or self.options.json)
 
     @asynccontextmanager
-    async def patience(self, message: str) -> AsyncIterator[None]:
+    async def slow_notice(self, message: str) -> AsyncIterator[None]:
         """Say what is going on when the block takes its time."""
         if not self.shows_progress:
             yield
@@ -118,7 +118,7 @@ class Session:
             say(kind, message)
 
     def confirms(self, question: str, *, yes: bool) -> bool:
-        """Whether to go on: asks on a terminal, unless the answer was given with `--yes`."""
+        """Return True to go on: ask on a terminal, unless the answer was given with `--yes`."""
         if yes:
             return True
         if self.options.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -140,6 +140,6 @@ class Session:
 async def _say_later(message: str) -> None:
     import asyncio
 
-    await asyncio.sleep(PATIENCE_SECONDS)
+    await asyncio.sleep(SLOW_SECONDS)
     with console(stderr=True).status(message):
         await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""What a kind of source can be told, and how it is typed: `KEY=VALUE`."""
+"""Settings of sources, typed as `KEY=VALUE`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def read_settings(kind: str, given: Sequence[str]) -> dict[str, Any]:
             raise InputError(f"{pair!r} is not KEY=VALUE", hint="such as: path=~/notes glob='**/*.md'")
         values.setdefault(key, []).append(_value(value))
     annotations = {name: field.annotation for name, field in fields.items()}
-    return {key: _fitted(several, annotations.get(key)) for key, several in values.items()}
+    return {key: _fit(several, annotations.get(key)) for key, several in values.items()}
 
 
 def _value(typed: str) -> Any:
@@ -92,15 +92,15 @@ def _value(typed: str) -> Any:
         return typed
 
 
-def _fitted(values: list[Any], annotation: Any) -> Any:
+def _fit(values: list[Any], annotation: Any) -> Any:
     takes_many = get_origin(annotation) in (list, tuple, set, frozenset)
     if len(values) == 1 and not (takes_many and isinstance(values[0], str)):
-        return _placed(values[0], annotation)
+        return _resolve(values[0], annotation)
     flat = [inner for value in values for inner in (value if isinstance(value, list) else [value])]
-    return [_placed(value, annotation) for value in flat]
+    return [_resolve(value, annotation) for value in flat]
 
 
-def _placed(value: Any, annotation: Any) -> Any:
+def _resolve(value: Any, annotation: Any) -> Any:
     """A path as it is from here, since a worker may run in another folder; one with a variable is left alone."""
     if not isinstance(value, str) or "${" in value or Path not in (annotation, *get_args(annotation)):
         return value

@@ -58,7 +58,7 @@ PROMPTS: Mapping[str, Prompt] = {
 }
 
 
-async def filled(name: str, arguments: Mapping[str, str]) -> Any:
+async def fill_prompt(name: str, arguments: Mapping[str, str]) -> Any:
     """A prompt with its gap filled."""
     import mcp_types as types
 

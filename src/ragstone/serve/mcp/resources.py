@@ -1,4 +1,4 @@
-"""What an MCP client can read: the list of knowledge bases, and documents by id or by address."""
+"""Resources for MCP clients: the list of knowledge bases, and documents by id or by address."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ BY_URI = "ragstone://documents?uri="
 PAGE = 50
 
 
-class Shelf:
+class ResourceCatalog:
     """Resources of a workspace and the kb of its settings."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    async def listed(self, cursor: str | None) -> Any:
+    async def list_page(self, cursor: str | None) -> Any:
         """The kb list and a page of documents; the cursor is the last document's id."""
         import mcp_types as types
 
@@ -46,7 +46,7 @@ class Shelf:
         return types.ListResourcesResult(resources=resources, next_cursor=following)
 
     def templates(self) -> list[Any]:
-        """How the address of a document is made."""
+        """Return the template for the address of a document."""
         import mcp_types as types
 
         return [

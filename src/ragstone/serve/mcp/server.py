@@ -15,8 +15,8 @@ from ragstone.agents.tools import TOOLS
 from ragstone.core.audit import acting_as
 from ragstone.core.errors import ModelUnavailable, RagstoneError
 from ragstone.core.types import Json
-from ragstone.serve.mcp.prompts import PROMPTS, filled
-from ragstone.serve.mcp.resources import Shelf
+from ragstone.serve.mcp.prompts import PROMPTS, fill_prompt
+from ragstone.serve.mcp.resources import ResourceCatalog
 from ragstone.serve.mcp.sessions import Sessions
 from ragstone.serve.mcp.stdin import stdin_lines
 
@@ -38,7 +38,7 @@ INSTRUCTIONS = (
 def build_server(make_box: Callable[[], Toolbox], workspace: Workspace) -> Server[Any]:
     """A server of the tools in the boxes that `make_box` makes, one per session and invocation."""
     types, server_class = _mcp()
-    sessions, shelf = Sessions(make_box), Shelf(workspace)
+    sessions, catalog = Sessions(make_box), ResourceCatalog(workspace)
     tools = [_tool(types, name) for name in (tool.name for tool in make_box().tools)]
 
     async def list_tools(context: ServerRequestContext[Any], _: Any) -> Any:
@@ -50,20 +50,20 @@ def build_server(make_box: Callable[[], Toolbox], workspace: Workspace) -> Serve
         return _result(types, value)
 
     async def list_resources(context: ServerRequestContext[Any], page: Any) -> Any:
-        return await _told(shelf.listed(page.cursor if page else None))
+        return await _translate_errors(catalog.list_page(page.cursor if page else None))
 
     async def list_templates(context: ServerRequestContext[Any], _: Any) -> Any:
-        return types.ListResourceTemplatesResult(resource_templates=shelf.templates())
+        return types.ListResourceTemplatesResult(resource_templates=catalog.templates())
 
     async def read_resource(context: ServerRequestContext[Any], asked: Any) -> Any:
         with acting_as(ACTOR):
-            return await _told(shelf.read(str(asked.uri)))
+            return await _translate_errors(catalog.read(str(asked.uri)))
 
     async def list_prompts(context: ServerRequestContext[Any], _: Any) -> Any:
         return types.ListPromptsResult(prompts=[prompt.as_mcp() for prompt in PROMPTS.values()])
 
     async def get_prompt(context: ServerRequestContext[Any], asked: Any) -> Any:
-        return await _told(filled(asked.name, asked.arguments or {}))
+        return await _translate_errors(fill_prompt(asked.name, asked.arguments or {}))
 
     server: Server[Any] = server_class(
         "ragstone",
@@ -151,8 +151,8 @@ def _result(types: Any, value: Json) -> Any:
     )
 
 
-async def _told(work: Any) -> Any:
-    """The result, or our error in the protocol's own form."""
+async def _translate_errors(work: Any) -> Any:
+    """Return the result, or raise our error in the form of the protocol."""
     from mcp.shared.exceptions import MCPError
     from mcp_types import INVALID_PARAMS
 

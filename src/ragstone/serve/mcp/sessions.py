@@ -46,7 +46,7 @@ class Sessions:
 
 
 def session_key(context: ServerRequestContext[Any]) -> str:
-    """What tells one client from another: its session's id, its address, or nothing on stdio."""
+    """Return what tells one client from another: its session's id, its address, or nothing on stdio."""
     request = context.request
     if request is None:
         return ONLY

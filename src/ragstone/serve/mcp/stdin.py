@@ -19,7 +19,7 @@ LAST_ANSWERS_SECONDS = 1.0
 
 @contextmanager
 def stdin_lines() -> Iterator[AsyncIterator[str]]:
-    """What comes in; whoever else reads stdin meanwhile, such as a child process, finds it at its end."""
+    """Yield the lines that come in; another reader of stdin, such as a child process, finds it at its end."""
     private = os.dup(STDIN)  # never closed: the thread may sit in it for as long as the process lives
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, STDIN)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.serve.cli.exits import OK, PARTIAL
-from ragstone.serve.cli.render.output import counted, text
+from ragstone.serve.cli.render.output import pluralize, text
 from ragstone.serve.cli.render.progress import move_progress
 from ragstone.serve.cli.session import Session
 
@@ -39,7 +39,7 @@ async def export_archive(
                 file, kbs=_kbs(session), files=files, overwrite=overwrite, on_progress=on_progress
             )
     if report.files and settings.security.key:
-        session.warn([f"{file} holds {counted(report.files, 'original file')} that is not encrypted in it"])
+        session.warn([f"{file} holds {pluralize(report.files, 'original file')} that is not encrypted in it"])
     session.warn(report.remarks)
     from ragstone.schemas.transfer import ExportSchema
 
@@ -77,11 +77,11 @@ def _kbs(session: Session) -> list[str] | None:
 def _draw_export(out: Console, report: ExportReport) -> None:
     held = ", ".join(
         (
-            counted(len(report.kbs), "knowledge base"),
-            counted(report.documents, "document"),
-            counted(report.chunks, "chunk"),
-            counted(report.vectors, "vector"),
-            counted(report.files, "original file"),
+            pluralize(len(report.kbs), "knowledge base"),
+            pluralize(report.documents, "document"),
+            pluralize(report.chunks, "chunk"),
+            pluralize(report.vectors, "vector"),
+            pluralize(report.files, "original file"),
         )
     )
     out.print(text(f"Wrote {report.path} ({report.bytes / MB:.1f} MB): {held}."))
@@ -91,11 +91,13 @@ def _draw_import(out: Console, report: ImportReport) -> None:
     out.print(
         text(
             f"Added {report.added:,}, replaced {report.replaced:,}, left alone {report.unchanged:,} equal ones: "
-            f"{counted(report.chunks, 'chunk')} in {report.seconds:.1f} s."
+            f"{pluralize(report.chunks, 'chunk')} in {report.seconds:.1f} s."
         )
     )
     if report.left:
-        out.print(text(f"{counted(report.left, 'document')} here and different, and not replaced:", "yellow"))
+        out.print(
+            text(f"{pluralize(report.left, 'document')} here and different, and not replaced:", "yellow")
+        )
         for uri in report.differing:
             out.print(text(f"  {uri}"))
         out.print("Replace them with --overwrite.")

@@ -63,9 +63,9 @@ async def ask(
     async with session.workspace(warm=True) as workspace:
         sources = workspace.settings.answer.citation_style != "none"
         if live:
-            answer = await _shown_live(session, workspace.stream(asked), sources=sources)
+            answer = await _show_live(session, workspace.stream(asked), sources=sources)
         else:
-            async with session.patience(MODEL_WAIT):
+            async with session.slow_notice(MODEL_WAIT):
                 answer = await workspace.ask(asked)
         proof = await workspace.receipts.make(answer) if receipt else None
     if not live:
@@ -92,13 +92,13 @@ def check_writable(file: Path) -> None:
         raise InputError(f"{place} cannot be written to", hint="name another file: --receipt FILE")
 
 
-async def _shown_live(session: Session, events: AsyncIterator[AnswerEvent], *, sources: bool) -> Answer:
+async def _show_live(session: Session, events: AsyncIterator[AnswerEvent], *, sources: bool) -> Answer:
     """Write each event as it comes; the answer that they end with."""
     from ragstone.core.answers import AnswerReady, SentenceReady
     from ragstone.schemas.answers import event_schema
 
     out, written = console(), list[str]()
-    async with session.patience(MODEL_WAIT):
+    async with session.slow_notice(MODEL_WAIT):
         event: AnswerEvent = await anext(events)
     while not isinstance(event, AnswerReady):
         if session.options.json:
@@ -122,7 +122,7 @@ def draw_answer(out: Console, answer: Answer, *, sources: bool = True) -> None:
 
 
 def draw_rest(out: Console, answer: Answer, words: str, *, sources: bool = True) -> None:
-    """What is left to say of an answer after its sentences were shown."""
+    """Draw the rest of an answer after its sentences."""
     if words:
         out.print(text(words, "" if answer.citations else "yellow"))
     for part in answer.unanswered:
@@ -148,7 +148,7 @@ def draw_citation(out: Console, citation: Citation) -> None:
 
 
 def draw_contradiction(out: Console, one: Contradiction) -> None:
-    """Who says otherwise, how, and against which sentence."""
+    """Draw a source that contradicts an answer, and the sentence that it contradicts."""
     out.print(text("But ", "yellow").append(place(one.title, one.section, one.page), "bold"))
     _draw_indented(out, one_line(one.uri), "dim")
     _draw_indented(out, f"“{one_line(one.quote)}”", "italic")

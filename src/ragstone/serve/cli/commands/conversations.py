@@ -9,7 +9,7 @@ import typer
 from ragstone.core.errors import NotFoundError
 from ragstone.core.remedies import Action, Remedy
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
-from ragstone.serve.cli.render.output import counted, moment, one_line, table, text
+from ragstone.serve.cli.render.output import moment, one_line, pluralize, table, text
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ async def forget_conversation(session: Session, name: Name) -> None:
         raise NotFoundError(f"no conversation {name!r:.80}", remedy=LIST)
     session.show(
         ForgottenConversationSchema.of(forgotten=name, turns=gone),
-        lambda out: out.print(text(f"Forgot {counted(gone, 'turn')} of '{name}'.")),
+        lambda out: out.print(text(f"Forgot {pluralize(gone, 'turn')} of '{name}'.")),
     )
 
 

@@ -10,7 +10,7 @@ import typer
 
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
-from ragstone.serve.cli.render.output import counted, text
+from ragstone.serve.cli.render.output import pluralize, text
 from ragstone.serve.cli.render.progress import ingest_progress
 from ragstone.serve.cli.session import Session
 
@@ -44,8 +44,8 @@ async def build_corpus(
     """
     from ragstone.core.collections import BuildRequest
 
-    settings = _rooted(session, Path(path), root)
-    request = BuildRequest(_named(path), session.options.kb, overwrite, chunk_size, chunk_overlap, model)
+    settings = _read_settings(session, Path(path), root)
+    request = BuildRequest(_locate(path), session.options.kb, overwrite, chunk_size, chunk_overlap, model)
     async with session.workspace(settings, create=True) as workspace:
         with ingest_progress(session, 1) as on_progress:
             result = await workspace.collections.build(request, on_progress=on_progress)
@@ -85,7 +85,7 @@ async def show_chunk(
     session.show(shape, lambda out: _draw(out, {key: str(value) for key, value in shape.root.items()}))
 
 
-def _rooted(session: Session, path: Path, root: Path | None) -> Settings:
+def _read_settings(session: Session, path: Path, root: Path | None) -> Settings:
     """The settings with the folder that may be read from."""
     if root is not None and not root.is_dir():
         raise InputError(f"there is no folder {root}", hint="--root names the folder that the corpus is in")
@@ -98,14 +98,16 @@ def _rooted(session: Session, path: Path, root: Path | None) -> Settings:
     return settings
 
 
-def _named(path: str) -> str:
+def _locate(path: str) -> str:
     """A path as it is meant here: from where one stands, if it leads somewhere."""
     return str(Path(path).absolute()) if Path(path).exists() else path
 
 
 def _draw_result(out: Console, result: BuildResult) -> None:
     name = result.vector_db_collection
-    out.print(f"Built '{name}': {counted(result.total_chunks, 'chunk')} in {result.duration_seconds:.1f} s.")
+    out.print(
+        f"Built '{name}': {pluralize(result.total_chunks, 'chunk')} in {result.duration_seconds:.1f} s."
+    )
     facts = {
         "model": f"{result.embedding_model}, {result.embedding_dimension} dimensions",
         "tokens": f"{result.statistics['total_tokens']:,}, {result.statistics['avg_chunk_size']} a chunk",

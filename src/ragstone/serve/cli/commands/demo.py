@@ -9,7 +9,7 @@ from ragstone.serve.cli.commands.ask import draw_answer
 from ragstone.serve.cli.commands.search import MODEL_WAIT
 from ragstone.serve.cli.exits import FAILURE, OK
 from ragstone.serve.cli.options import Common
-from ragstone.serve.cli.render.output import console, counted, text
+from ragstone.serve.cli.render.output import console, pluralize, text
 from ragstone.serve.cli.render.progress import ingest_progress
 from ragstone.serve.cli.session import Session
 
@@ -39,7 +39,7 @@ async def demo(session: Session) -> int:
             _draw_start(out, report, settings)
         answers = []
         for question in (*samples.QUESTIONS, samples.UNANSWERABLE):
-            async with session.patience(MODEL_WAIT):
+            async with session.slow_notice(MODEL_WAIT):
                 answers.append(await workspace.ask(question))
             if out:
                 _draw_question(out, question, answers[-1])
@@ -53,10 +53,10 @@ async def demo(session: Session) -> int:
 
 def _draw_start(out: Console, report: IngestReport, settings: Settings) -> None:
     made = report.added + report.updated
-    what = f"Ingested {counted(made, 'document')}" if made else "Everything is ingested already"
+    what = f"Ingested {pluralize(made, 'document')}" if made else "Everything is ingested already"
     out.print(
-        f"{what} in {report.seconds:.1f} s: {counted(report.documents, 'document')}, "
-        f"{counted(report.chunks, 'chunk')} in {settings.data_dir}, knowledge base '{settings.kb}'."
+        f"{what} in {report.seconds:.1f} s: {pluralize(report.documents, 'document')}, "
+        f"{pluralize(report.chunks, 'chunk')} in {settings.data_dir}, knowledge base '{settings.kb}'."
     )
     out.print("Every answer below is made of sentences of these documents, on this machine.")
 

@@ -41,7 +41,7 @@ async def doctor(
     """
     if forget_store and not repair:
         raise InputError("--forget-store changes what is known of a store", hint="give --repair as well")
-    async with session.patience("checking …"):
+    async with session.slow_notice("checking …"):
         checks = [check async for check in _check(session)]
         stores = await _examine_stores(session, repair=repair, forget=forget_store)
     failed = "fail" in {check.state for check in checks} | {finding.state for finding in stores}

@@ -10,7 +10,7 @@ from ragstone.core.errors import NotFoundError
 from ragstone.serve.cli.commands.jobs import draw_job
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK, PARTIAL
 from ragstone.serve.cli.options import Where, read_where
-from ragstone.serve.cli.render.output import counted, one_line, place, table, text
+from ragstone.serve.cli.render.output import one_line, place, pluralize, table, text
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ async def delete_documents(
 
     session.show(
         DeletedDocumentsSchema.of(deleted=deleted, not_found=unknown),
-        lambda out: out.print(f"Deleted {counted(len(deleted), 'document')}."),
+        lambda out: out.print(f"Deleted {pluralize(len(deleted), 'document')}."),
     )
     session.warn(f"no document {document_id}" for document_id in unknown)
     return _outcome(deleted, unknown)
@@ -122,7 +122,7 @@ async def _erase_documents(session: Session, document_ids: Sequence[str]) -> int
     deleted = [receipt.target.name for receipt in receipts]
     unknown = [document_id for document_id in document_ids if document_id not in deleted]
     shape = ErasedDocumentsSchema.of(deleted=deleted, not_found=unknown, receipts=receipts)
-    code = show_receipts(session, shape, f"Deleted {counted(len(deleted), 'document')}.", receipts)
+    code = show_receipts(session, shape, f"Deleted {pluralize(len(deleted), 'document')}.", receipts)
     session.warn(f"no document {document_id}" for document_id in unknown)
     return code or _outcome(deleted, unknown)
 
@@ -180,7 +180,7 @@ def _draw_status(out: Console, status: DocumentStatus) -> None:
 def _draw_document(out: Console, document: Document, whole: str, chunks: Sequence[LiveChunk]) -> None:
     out.print(text(one_line(document.title), "bold"))
     out.print(text(one_line(document.uri), "dim"))
-    facts = f"{document.media_type}, version {document.version}, {counted(document.tokens, 'token')}"
+    facts = f"{document.media_type}, version {document.version}, {pluralize(document.tokens, 'token')}"
     out.print(text(facts if document.embedded else f"{facts}, searchable by word only", "dim"))
     out.print()
     out.print(text(whole))

@@ -56,7 +56,7 @@ async def open_experiment(
             "name one place with labelled queries",
             hint="a data set folder, or --from-feedback, or --golden",
         )
-    dataset = load_dataset(folder, split) if folder else await _kept(session, golden)
+    dataset = load_dataset(folder, split) if folder else await _load_kept(session, golden)
     if limit:
         dataset = replace(dataset, queries=dataset.queries[:limit])
     uses_own_kb = folder is None
@@ -100,7 +100,7 @@ class SessionWatcher:
         self.session.warn(f"{failure.uri}: {failure.error}" for failure in report.failed)
 
 
-async def _kept(session: Session, golden: bool) -> Dataset:
+async def _load_kept(session: Session, golden: bool) -> Dataset:
     async with session.workspace() as workspace:
         kept = await workspace.feedback.golden_dataset() if golden else await workspace.feedback.judged()
         kb = workspace.settings.kb

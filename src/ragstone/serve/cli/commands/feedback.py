@@ -10,7 +10,7 @@ import typer
 from ragstone.core.errors import InputError
 from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
-from ragstone.serve.cli.render.output import counted, moment, one_line, table, text
+from ragstone.serve.cli.render.output import moment, one_line, pluralize, table, text
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ async def add_feedback(
         noted = await workspace.feedback.vote(query, chunk_ids, vote, voter=voter)
     session.show(
         NotedVotesSchema.of(noted=noted, vote=vote),
-        lambda out: out.print(text(f"{counted(noted, 'passage')} noted as {vote}")),
+        lambda out: out.print(text(f"{pluralize(noted, 'passage')} noted as {vote}")),
     )
 
 
@@ -108,7 +108,9 @@ async def learn_dictionary(
     if terms:
         output.write_text(yaml.safe_dump(terms, allow_unicode=True), encoding="utf-8")
     written = (
-        f"{counted(len(terms), 'term')} written to {output}" if terms else "nothing was learnt: vote on more"
+        f"{pluralize(len(terms), 'term')} written to {output}"
+        if terms
+        else "nothing was learnt: vote on more"
     )
     from ragstone.schemas.activity import LearntTermsSchema
 

@@ -9,7 +9,7 @@ import typer
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
-from ragstone.serve.cli.render.output import counted, one_line, table, text
+from ragstone.serve.cli.render.output import one_line, pluralize, table, text
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ async def make_golden(
     """Make golden queries from the documents: written by the configured LLM, or from their own words without one."""
     from ragstone.schemas.activity import MadeGoldenSchema
 
-    async with session.workspace() as workspace, session.patience("Making questions …"):
+    async with session.workspace() as workspace, session.slow_notice("Making questions …"):
         made = await workspace.feedback.make_golden(count)
-        degraded = _unasked(workspace.settings.llm.model, made)
+        degraded = _note_unasked(workspace.settings.llm.model, made)
     session.show(MadeGoldenSchema.of(golden=made, degraded=degraded), lambda out: _draw(out, made))
     session.warn(f"degraded: {note}" for note in degraded)
 
@@ -74,11 +74,11 @@ async def remove_golden(
     from ragstone.schemas.activity import RemovedSchema
 
     shape = RemovedSchema.of(removed=gone)
-    session.show(shape, lambda out: out.print(text(f"{counted(gone, 'question')} removed")))
+    session.show(shape, lambda out: out.print(text(f"{pluralize(gone, 'question')} removed")))
 
 
-def _unasked(model: str | None, made: list[GoldenQuery]) -> list[str]:
-    """That an LLM is set and questions were made without it all the same."""
+def _note_unasked(model: str | None, made: list[GoldenQuery]) -> list[str]:
+    """Return a note when an LLM is set and questions were made without it all the same."""
     own = sum(one.origin == "extractive" for one in made)
     if not (model and own):
         return []

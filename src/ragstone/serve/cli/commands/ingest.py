@@ -68,7 +68,7 @@ async def ingest(
 
 
 def is_url(place: str) -> bool:
-    """Whether a place is an address in the web rather than a path."""
+    """Return True for an address in the web."""
     return place.lower().startswith(("http://", "https://"))
 
 
@@ -104,13 +104,15 @@ async def _ingest(session: Session, paths: list[Path], urls: list[str], *, stage
     from ragstone.schemas.documents import IngestSchema
 
     settings = session.settings()
-    report = await _ingested(session, settings, paths, urls)
+    report = await _run_ingest(session, settings, paths, urls)
     session.show(IngestSchema.of(report), lambda out: draw_report(out, report, settings.kb, stages=stages))
     session.warn(remarks(report))
     return outcome(report)
 
 
-async def _ingested(session: Session, settings: Settings, paths: list[Path], urls: list[str]) -> IngestReport:
+async def _run_ingest(
+    session: Session, settings: Settings, paths: list[Path], urls: list[str]
+) -> IngestReport:
     reports = []
     async with session.workspace(settings, create=True) as workspace:
         if paths:
@@ -172,7 +174,7 @@ def _draw_queued(out: Console, queued: Sequence[DocumentStatus], failed: Sequenc
 
 
 def _state(status: DocumentStatus) -> str:
-    """That of the newest version: an earlier one may be live while it waits."""
+    """Return the state of the newest version: an earlier one may be live while it waits."""
     return status.job.state if status.job else status.status
 
 

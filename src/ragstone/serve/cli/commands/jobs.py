@@ -20,7 +20,7 @@ from ragstone.serve.cli.render.jobs import (
     WAITING,
     job_progress,
 )
-from ragstone.serve.cli.render.output import counted, moment, one_line, table, text
+from ragstone.serve.cli.render.output import moment, one_line, pluralize, table, text
 from ragstone.serve.cli.session import Session
 from ragstone.serve.cli.signals import until_signal
 
@@ -142,7 +142,7 @@ async def _each(
 
     schema = CancelledJobsSchema if done == "cancelled" else RetriedJobsSchema
     shape = schema.of(**{done: acted, f"not_{done}": refused, "not_found": unknown})
-    session.show(shape, lambda out: out.print(f"{counted(len(acted), 'job')} {done}."))
+    session.show(shape, lambda out: out.print(f"{pluralize(len(acted), 'job')} {done}."))
     session.warn(f"job {job_id} was not {done}: {why_not}" for job_id in refused)
     session.warn(f"no job {job_id}" for job_id in unknown)
     if unknown:
@@ -241,7 +241,7 @@ async def work(
 
     async with session.engine(settings, create=True) as engine:
         until = "nothing is left" if until_idle else "Ctrl-C"
-        session.remark("worker", f"{counted(settings.jobs.workers, 'job')} at a time, until {until}")
+        session.remark("worker", f"{pluralize(settings.jobs.workers, 'job')} at a time, until {until}")
         worker = engine.worker(only=session.options.tenant, on_end=tell)
         stopped = await until_signal(worker.run(until_idle=until_idle))
     from ragstone.schemas.jobs import WorkerSchema

@@ -9,7 +9,7 @@ import typer
 from ragstone.core.errors import NotFoundError
 from ragstone.core.remedies import Action, Remedy
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
-from ragstone.serve.cli.render.output import counted, table, text
+from ragstone.serve.cli.render.output import pluralize, table, text
 from ragstone.serve.cli.render.receipts import documents_of, show_receipts
 from ragstone.serve.cli.session import Session
 
@@ -55,7 +55,7 @@ async def delete_kb(
     async with session.workspace() as workspace:
         if name not in {kb.name for kb in await workspace.knowledge_bases.list()}:
             raise NotFoundError(f"there is no knowledge base '{name}'", remedy=Remedy(Action.LIST_KBS))
-        holds = counted((await workspace.knowledge_bases.stats(kb=name)).documents, "document")
+        holds = pluralize((await workspace.knowledge_bases.stats(kb=name)).documents, "document")
         if not session.confirms(f"Delete '{name}' with {holds}?", yes=yes):
             return FAILURE
         receipts = await workspace.erase("kb", name)
@@ -65,7 +65,7 @@ async def delete_kb(
     return show_receipts(
         session,
         DeletedKbSchema.of(deleted=name, documents=documents, receipts=receipts),
-        f"Deleted '{name}' with {counted(documents, 'document')}.",
+        f"Deleted '{name}' with {pluralize(documents, 'document')}.",
         receipts,
     )
 
@@ -89,7 +89,7 @@ async def reindex_kb(session: Session, name: Name) -> int:
 
     Only PostgreSQL's postings and approximate vector indexes need this; other stores maintain theirs.
     """
-    async with session.workspace() as workspace, session.patience("Making the indexes anew …"):
+    async with session.workspace() as workspace, session.slow_notice("Making the indexes anew …"):
         rebuilt = await workspace.knowledge_bases.reindex(kb=name)
     from ragstone.schemas.knowledge_bases import ReindexedKbSchema
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ragstone.serve.cli.exits import OK, PARTIAL
-from ragstone.serve.cli.render.output import counted, text
+from ragstone.serve.cli.render.output import pluralize, text
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ async def rotate_encryption(session: Session) -> int:
 
 def _draw(out: Console, done: dict[str, Renewal]) -> None:
     for tenant, renewal in done.items():
-        files, sources = counted(renewal.files, "file"), counted(renewal.sources, "source")
+        files, sources = pluralize(renewal.files, "file"), pluralize(renewal.sources, "source")
         out.print(text(f"{tenant}: {files} and {sources} brought under the present key"))
         for reason in renewal.failed:
             out.print(text(f"  {reason}", "red"))

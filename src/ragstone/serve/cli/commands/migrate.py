@@ -10,7 +10,7 @@ import typer
 
 from ragstone.core.errors import InputError
 from ragstone.serve.cli.exits import FAILURE, OK
-from ragstone.serve.cli.render.output import counted, text
+from ragstone.serve.cli.render.output import pluralize, text
 from ragstone.serve.cli.render.progress import move_progress
 from ragstone.serve.cli.session import Session
 
@@ -100,7 +100,7 @@ def _option(given: str) -> tuple[str, Any]:
 
 def _draw(out: Console, report: MoveReport) -> None:
     for move in report.tenants:
-        held = f"{counted(move.documents, 'document')}, {counted(move.chunks, 'chunk')}"
+        held = f"{pluralize(move.documents, 'document')}, {pluralize(move.chunks, 'chunk')}"
         out.print(
             text(
                 f"{move.tenant}: {held} compared, {move.written:,} written; "

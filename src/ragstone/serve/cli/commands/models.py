@@ -39,7 +39,7 @@ async def pull_model(
 
     from ragstone.models.weights.hub import pull
 
-    async with session.patience(f"downloading {name} …"):
+    async with session.slow_notice(f"downloading {name} …"):
         folder = await asyncio.to_thread(pull, name, revision=revision)
     from ragstone.schemas.installation import PulledModelSchema
 

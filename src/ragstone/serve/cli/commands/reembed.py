@@ -10,7 +10,7 @@ import typer
 from ragstone.core.errors import InputError
 from ragstone.core.model_types import model_name
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
-from ragstone.serve.cli.render.output import counted, moment, one_line, table, text
+from ragstone.serve.cli.render.output import moment, one_line, pluralize, table, text
 from ragstone.serve.cli.render.progress import fill_progress
 from ragstone.serve.cli.session import Session
 
@@ -154,15 +154,17 @@ async def _clean(session: Session, *, retired: bool, building: bool) -> int:
         gone = await workspace.embeddings.clean(retired=retired, building=building)
     from ragstone.schemas.activity import RemovedSchema
 
-    session.show(RemovedSchema.of(removed=gone), lambda out: out.print(f"Removed {counted(gone, 'space')}."))
+    session.show(
+        RemovedSchema.of(removed=gone), lambda out: out.print(f"Removed {pluralize(gone, 'space')}.")
+    )
     return OK
 
 
 def _draw(out: Console, report: ReembedReport) -> None:
     if report.comparison:
         _draw_comparison(out, report.comparison)
-    done = f"{counted(report.written, 'vector')} written in {report.seconds:.1f} s"
-    refused = f", {counted(report.refused, 'chunk')} refused by the model" if report.refused else ""
+    done = f"{pluralize(report.written, 'vector')} written in {report.seconds:.1f} s"
+    refused = f", {pluralize(report.refused, 'chunk')} refused by the model" if report.refused else ""
     out.print(
         text(f"{report.model}, generation {report.generation}, {ENDED[report.outcome]}: {done}{refused}.")
     )
@@ -182,7 +184,7 @@ def _draw_comparison(out: Console, comparison: SpaceComparison) -> None:
     out.print(rows)
     interval = comparison.interval
     out.print(
-        f"on {counted(comparison.queries, 'question')} ({comparison.dataset}): "
+        f"on {pluralize(comparison.queries, 'question')} ({comparison.dataset}): "
         f"difference {interval.difference:+.3f} ({interval.low:+.3f} to {interval.high:+.3f})"
     )
     for one in comparison.agreements:

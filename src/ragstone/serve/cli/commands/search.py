@@ -19,7 +19,7 @@ from ragstone.serve.cli.options import (
     Where,
     read_where,
 )
-from ragstone.serve.cli.render.output import counted, one_line, place, table, text
+from ragstone.serve.cli.render.output import one_line, place, pluralize, table, text
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ async def search(
     filters = read_where(where)
     settings = session.settings()
     by_meaning = (arms or settings.retrieval.arms) != "lexical"
-    async with session.workspace(settings, warm=by_meaning) as workspace, session.patience(MODEL_WAIT):
+    async with session.workspace(settings, warm=by_meaning) as workspace, session.slow_notice(MODEL_WAIT):
         asked = SearchQuery(
             query,
             k=k,
@@ -125,7 +125,7 @@ def draw_trace(out: Console, stages: tuple[Stage, ...], took_ms: float) -> None:
 
 
 def draw_analysis(out: Console, result: SearchResult) -> None:
-    """What the query was taken for, where that decided who was asked."""
+    """Draw what the query was taken for, where that decided which sources were asked."""
     if result.analysis is None:
         return
     from ragstone.schemas.search import AnalysisSchema
@@ -157,7 +157,7 @@ async def explain(
     from ragstone.core.queries import SearchQuery
 
     asked = SearchQuery(query, k=k, mode=mode, where=filters)
-    async with session.workspace(warm=True) as workspace, session.patience(MODEL_WAIT):
+    async with session.workspace(warm=True) as workspace, session.slow_notice(MODEL_WAIT):
         explanation = await workspace.explain(asked, document)
     from ragstone.schemas.search import ExplanationSchema
 
@@ -208,7 +208,7 @@ async def research(
 ) -> int:
     """Collect passages about a topic, grouped by source."""
     filters = read_where(where)
-    async with session.workspace(warm=True) as workspace, session.patience(MODEL_WAIT):
+    async with session.workspace(warm=True) as workspace, session.slow_notice(MODEL_WAIT):
         found = await workspace.research(topic, depth=depth, iterations=iterations, where=filters)
     from ragstone.schemas.research import ResearchSchema
 
@@ -225,7 +225,7 @@ def draw_research(out: Console, found: Research) -> None:
         out.print(text(source, "bold cyan"))
         for finding in findings:
             draw_finding(out, finding)
-    out.print(text(f"{counted(len(found.findings), 'passage')} by {len(found.queries)} searches", "dim"))
+    out.print(text(f"{pluralize(len(found.findings), 'passage')} by {len(found.queries)} searches", "dim"))
 
 
 def draw_finding(out: Console, finding: Finding) -> None:

@@ -10,7 +10,7 @@ import typer
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.render.failures import draw_failures
-from ragstone.serve.cli.render.output import counted, moment, one_line, table, text
+from ragstone.serve.cli.render.output import moment, one_line, pluralize, table, text
 from ragstone.serve.cli.render.receipts import documents_of, show_receipts
 from ragstone.serve.cli.session import Session
 from ragstone.serve.cli.source_settings import read_settings
@@ -121,7 +121,7 @@ async def remove_source(
     return show_receipts(
         session,
         RemovedSourceSchema.of(removed=name, documents=documents, receipts=receipts),
-        f"Removed source '{name}' with {counted(documents, 'document')}.",
+        f"Removed source '{name}' with {pluralize(documents, 'document')}.",
         receipts,
     )
 
@@ -166,7 +166,7 @@ def _draw(out: Console, sources: Sequence[SourceRecord], options: Common) -> Non
 
 
 def _trouble(source: SourceRecord) -> str:
-    """What ended the last run, or how much could not be taken in and the first reason."""
+    """Return what ended the last run, or how much could not be taken in and the first reason."""
     lost = source.shortfall
     if source.last_error or not lost.count:
         return one_line(source.last_error)
@@ -217,7 +217,7 @@ def describe_overlaps(overlaps: Overlaps, added: SourceRecord, options: Common) 
     if ids := overlaps.document_ids:
         named = " ".join(ids) if len(ids) <= NAMED else "ID… (ids: ragstone documents)"
         warnings.append(
-            f"'ragstone ingest' has brought {counted(len(ids), 'document')} under {overlaps.folder} already, and "
+            f"'ragstone ingest' has brought {pluralize(len(ids), 'document')} under {overlaps.folder} already, and "
             f"this source will bring them again; to keep those of the source: ragstone documents delete "
             f"{named}{options.as_typed()}; to undo this: {remove}"
         )

@@ -108,7 +108,7 @@ def _draw(out: Console, outcomes: Sequence[SyncOutcome], options: Common, kb: st
         failed = text(f"{one.failures:,}", "bold red" if one.failures else "")
         rows.add_row(one.source, *(f"{count:,}" for count in counts), failed)
     out.print(rows)
-    shown = [failure for one in outcomes for failure in _shown(one)]
+    shown = [failure for one in outcomes for failure in _select_failures(one)]
     if shown:
         out.print()
         draw_failures(out, shown)
@@ -119,8 +119,8 @@ def _draw(out: Console, outcomes: Sequence[SyncOutcome], options: Common, kb: st
             out.print(f"And {more:,} more: {there.command('sources', 'show', one.source)}")
 
 
-def _shown(outcome: SyncOutcome) -> list[Failure]:
-    """The first failures of a source; for a look that failed as a whole, the source by its name."""
+def _select_failures(outcome: SyncOutcome) -> list[Failure]:
+    """Return the first failures of a source; for a sync that failed as a whole, the source by its name."""
     if outcome.state == "completed":
         return list(outcome.failed[:MOST_SHOWN])
     return [replace(failure, uri=outcome.source, code=outcome.state) for failure in outcome.failed]

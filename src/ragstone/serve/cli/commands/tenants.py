@@ -11,7 +11,7 @@ from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import QUOTA_NAMES, QuotaName, Quotas, checked_quotas, checked_retention
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
-from ragstone.serve.cli.render.output import counted, moment, table, text
+from ragstone.serve.cli.render.output import moment, pluralize, table, text
 from ragstone.serve.cli.render.receipts import show_receipts
 from ragstone.serve.cli.session import Session
 
@@ -100,13 +100,13 @@ async def delete_tenant(
         documents = 0
         if tenant.state != "deleting":
             documents = (await engine.tenants.usage(name)).stock.documents
-        if not session.confirms(f"Delete tenant '{name}' with {counted(documents, 'document')}?", yes=yes):
+        if not session.confirms(f"Delete tenant '{name}' with {pluralize(documents, 'document')}?", yes=yes):
             return FAILURE
         receipts = [await engine.erase_tenant(name)]
     return show_receipts(
         session,
         DeletedTenantSchema.of(deleted=name, documents=documents, tenant=tenant, receipts=receipts),
-        f"Deleted '{name}' with {counted(documents, 'document')}.",
+        f"Deleted '{name}' with {pluralize(documents, 'document')}.",
         receipts,
     )
 
@@ -140,7 +140,7 @@ async def set_tenant(session: Session, name: Name, changes: Changes) -> None:
         await book.set_quotas(name, quotas)
         await book.set_retention(name, days)
         changed = await book.set_settings(name, settings)
-    _show(session, changed, f"Set {counted(len(given), 'value')} of tenant '{name}'.")
+    _show(session, changed, f"Set {pluralize(len(given), 'value')} of tenant '{name}'.")
 
 
 async def _existing(book: TenantBook, name: str) -> Tenant:
@@ -220,6 +220,6 @@ def _draw_tenant(out: Console, tenant: Tenant, usage: Usage) -> None:
         out.print(text(f"of the bytes {usage.stock.originals:,} are original files", "dim"))
     if usage.queued.documents:
         room = f", for which {usage.queued.bytes:,} bytes are set aside" if usage.queued.bytes else ""
-        out.print(f"{counted(usage.queued.documents, 'document')} in the queue{room}")
+        out.print(f"{pluralize(usage.queued.documents, 'document')} in the queue{room}")
     for key, value in tenant.settings.items():
         out.print(text(f"{key} = {value}"))

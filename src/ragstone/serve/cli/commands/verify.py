@@ -11,7 +11,7 @@ from ragstone.core.errors import InputError
 from ragstone.serve.cli.commands.search import MODEL_WAIT
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK, PARTIAL
 from ragstone.serve.cli.options import ModeOption, Where, read_where
-from ragstone.serve.cli.render.output import counted, one_line, place, text
+from ragstone.serve.cli.render.output import one_line, place, pluralize, text
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ async def verify(
         wrong = "give a claim or a receipt, not both" if receipt else "give a claim or a receipt"
         raise InputError(wrong, hint="ragstone verify CLAIM, or ragstone verify --receipt FILE")
     filters = read_where(where)
-    async with session.workspace(warm=True) as workspace, session.patience(MODEL_WAIT):
+    async with session.workspace(warm=True) as workspace, session.slow_notice(MODEL_WAIT):
         verdict = await workspace.verify(claim, k=k, mode=mode, where=filters)
     from ragstone.schemas.claims import VerdictSchema
 
@@ -123,7 +123,7 @@ async def check_receipt_file(session: Session, path: Path) -> int:
 
 
 def draw_report(out: Console, report: ReceiptReport) -> None:
-    """Whether it holds, each sentence with what became of it, then where its quotes are now."""
+    """Draw whether a receipt holds, each sentence with what became of it, then where its quotes are now."""
     out.print(text(_verdict_on_receipt(report), "bold green" if report.holds else "bold red"))
     out.print(text(f"{one_line(report.question)} ({report.moment})", "dim"))
     for difference in report.differences:
@@ -141,9 +141,9 @@ def draw_report(out: Console, report: ReceiptReport) -> None:
 
 
 def _verdict_on_receipt(report: ReceiptReport) -> str:
-    """Whether the receipt holds and why not, how many sentences do, and whether it is as it was made."""
+    """Say whether the receipt holds and why not, how many sentences do, and whether it was changed."""
     held = sum(sentence.holds for sentence in report.sentences)
-    sentences = f"still holding: {held} of {counted(len(report.sentences), 'sentence')}"
+    sentences = f"still holding: {held} of {pluralize(len(report.sentences), 'sentence')}"
     told = sentences if report.sentences else "it claimed nothing"
     said = f"{told}; the receipt is {'intact' if report.intact else 'NOT as it was made'}"
     if report.holds:

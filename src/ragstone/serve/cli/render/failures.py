@@ -1,4 +1,4 @@
-"""What could not be taken in, for people: what, why, and what to do about it."""
+"""Items that could not be taken in: the reason of each, and what to do about it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ragstone.core.errors import QuotaExceeded
-from ragstone.serve.cli.render.output import counted, one_line, table, text
+from ragstone.serve.cli.render.output import one_line, pluralize, table, text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +20,7 @@ def draw_failures(out: Console, failures: Sequence[Failure]) -> None:
     reasons = table("failed", "code", "reason")
     for group in _by_limit(failures):
         first = group[0]
-        what = first.uri if len(group) == 1 else counted(len(group), "document")
+        what = first.uri if len(group) == 1 else pluralize(len(group), "document")
         why = reason(out, first.uri, first.error)
         reasons.add_row(*(text(one_line(said)) for said in (what, first.code, why)))
     out.print(reasons)

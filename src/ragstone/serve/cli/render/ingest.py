@@ -1,4 +1,4 @@
-"""What an ingest run did, for people: counts, reasons and times."""
+"""Ingest runs: counts, reasons and times."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
 from ragstone.serve.cli.render.failures import draw_failures
-from ragstone.serve.cli.render.output import counted, table, text
+from ragstone.serve.cli.render.output import pluralize, table, text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,10 +26,10 @@ def outcome(report: IngestReport) -> int:
 
 
 def remarks(report: IngestReport) -> list[str]:
-    """What a person should know beside the counts."""
+    """Return what a person should know beside the counts."""
     notes = [*report.warnings, *report.degraded]
     if report.skipped_chunks:
-        notes.append(f"{counted(report.skipped_chunks, 'chunk')} got no vector: the model refused the text")
+        notes.append(f"{pluralize(report.skipped_chunks, 'chunk')} got no vector: the model refused the text")
     if not any((report.added, report.updated, report.unchanged, report.failed, report.removed, report.moved)):
         notes.append("no documents were found there")
     return notes
@@ -49,7 +49,7 @@ def draw_report(out: Console, report: IngestReport, kb: str, *, stages: bool = F
         out.print()
         draw_stages(out, report.stages)
     out.print()
-    holds = f"{counted(report.documents, 'document')} and {counted(report.chunks, 'chunk')}"
+    holds = f"{pluralize(report.documents, 'document')} and {pluralize(report.chunks, 'chunk')}"
     out.print(f"Knowledge base '{kb}' holds {holds}. Took {report.seconds:.1f} s.")
 
 
@@ -66,7 +66,7 @@ def draw_counts(out: Console, report: IngestReport) -> None:
 
 
 def draw_stages(out: Console, stages: Sequence[Stage]) -> None:
-    """How long each stage worked. They overlap, so the sum may exceed what the clock says."""
+    """Draw how long each stage worked. They overlap, so the sum may exceed the time of the run."""
     rows = table("stage", "ms", "in", "out", right=("ms", "in", "out"))
     for stage in stages:
         rows.add_row(stage.stage, f"{stage.ms:,.1f}", f"{stage.entered:,}", f"{stage.left:,}")

@@ -59,7 +59,7 @@ async def _follow(workspace: Workspace, view: QueueBars) -> None:
 
 
 class QueueBars:
-    """What the bars say: how many jobs have ended since it began, and how far those at work are."""
+    """Bars for the jobs that have ended since it began, and for those at work."""
 
     def __init__(self, bars: Progress, before: Mapping[str, int]) -> None:
         self._bars = bars

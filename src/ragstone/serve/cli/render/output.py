@@ -36,15 +36,15 @@ def one_line(text: str) -> str:
 
 def write_json(shape: Schema) -> None:
     """Print a shape as JSON on stdout."""
-    print(_dumped(shape, indent=2))  # noqa: T201
+    print(_dump(shape, indent=2))  # noqa: T201
 
 
 def write_json_line(shape: Schema) -> None:
     """Print a shape as one line of JSON on stdout, at once: its reader may be waiting for it."""
-    print(_dumped(shape, indent=None), flush=True)  # noqa: T201
+    print(_dump(shape, indent=None), flush=True)  # noqa: T201
 
 
-def _dumped(shape: Schema, indent: int | None) -> str:
+def _dump(shape: Schema, indent: int | None) -> str:
     ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     return json.dumps(shape.as_json(), indent=indent, ensure_ascii=ascii_only, default=str)
 
@@ -58,7 +58,7 @@ def say(kind: str, message: str) -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where people read: rich on a terminal, plain unbroken lines elsewhere."""
+    """Return a console: rich on a terminal, plain unbroken lines elsewhere."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -93,7 +93,7 @@ def text(content: str, style: str = "") -> Text:
 
 
 def place(title: str, section: str, page: int | None) -> str:
-    """Where a passage stands: title, section and page, whichever there are."""
+    """Return where a passage stands: title, section and page, as far as they are known."""
     first, _, rest = section.partition(" > ")
     if first and title.startswith(first):
         section = rest  # The first heading is often the title once more.
@@ -101,7 +101,7 @@ def place(title: str, section: str, page: int | None) -> str:
     return " · ".join(one_line(part) for part in parts if part)
 
 
-def counted(count: int, what: str) -> str:
+def pluralize(count: int, what: str) -> str:
     """`1 document`, `2 documents`."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 

@@ -36,7 +36,7 @@ def ingest_progress(session: Session, total: int) -> Iterator[OnProgress | None]
 
 
 class IngestBars:
-    """What the bars say: how many documents are through, and how far the long ones are."""
+    """Bars for the documents that are through, and for the long ones."""
 
     def __init__(self, bars: Bars, total: int) -> None:
         self._bars = bars

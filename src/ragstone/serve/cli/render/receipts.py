@@ -1,4 +1,4 @@
-"""How a deletion is told: what was removed where, and what is left to do."""
+"""Receipts of deletions: what was removed where, and what is left to do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ragstone.serve.cli.exits import OK, PARTIAL
-from ragstone.serve.cli.render.output import counted, text
+from ragstone.serve.cli.render.output import pluralize, text
 from ragstone.serve.cli.session import Session
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def show_receipts(session: Session, shape: Schema, message: str, receipts: Seque
 
 
 def documents_of(receipts: Sequence[Receipt]) -> int:
-    """How many documents went."""
+    """Return how many documents were removed."""
     return sum(receipt.removed.get("ledger", {}).get("documents", 0) for receipt in receipts)
 
 
@@ -39,5 +39,5 @@ def _draw(out: Console, message: str, receipts: Sequence[Receipt]) -> None:
             if any(counts.values())
         ]
         left = sum(sum(counts.values()) for counts in receipt.remaining.values())
-        state = "nothing is left" if receipt.complete else f"{counted(left, 'trace')} left"
+        state = "nothing is left" if receipt.complete else f"{pluralize(left, 'trace')} left"
         out.print(text(f"{receipt.target.name}: removed {'; '.join(parts) or 'nothing'}; {state}", "dim"))

@@ -47,7 +47,7 @@ def _marks(text: str, query: str) -> list[Mark]:
 
 
 def _by_a_letter(word: str, shared: set[str]) -> bool:
-    """Whether an identifier is like another one in single letters only: T-135 is not T-148."""
+    """Return True when an identifier is like another one in single letters only: T-135 is not T-148."""
     return len(word) > 1 and any(char.isdigit() for char in word) and all(len(term) == 1 for term in shared)
 
 
@@ -57,11 +57,11 @@ def _window(text: str, marks: list[Mark], width: int) -> Span:
 
     lead = width // 6
 
-    def held(start: int) -> tuple[int, int]:
+    def count_marks(start: int) -> tuple[int, int]:
         inside = [shared for (begin, end), shared in marks if start <= begin and end < start + width - lead]
         return len(set[str]().union(*inside)), len(inside)
 
-    start = max([0, *(begin for (begin, _), _ in marks)], key=lambda at: (held(at), -at))
+    start = max([0, *(begin for (begin, _), _ in marks)], key=lambda at: (count_marks(at), -at))
     # Some words before the first mark make it readable; both ends are put where a word ends.
     start = max(0, min(start - lead, len(text) - width))
     if start:
