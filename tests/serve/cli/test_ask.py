@@ -150,7 +150,7 @@ def test_a_claim_or_a_receipt(filled: Cli, receipt: Path) -> None:
 def test_a_receipt_that_cannot_be_written_is_refused_before_the_answer(
     filled: Cli, monkeypatch: pytest.MonkeyPatch, place: str, said: str
 ) -> None:
-    monkeypatch.setattr("ragstone.engine.Engine.ask", None)  # it must not come to that
+    monkeypatch.setattr("ragstone.engine.workspace.Workspace.ask", None)  # it must not come to that
     ran = filled("ask", "what does a dog cost", "--receipt", place)
     assert (ran.code, ran.out, ran.err.splitlines()[0]) == (2, "", f"error: {said}")
 
