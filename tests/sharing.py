@@ -10,6 +10,7 @@ import atexit
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,8 @@ _runtimes: dict[tuple[RuntimeName, str, int, Path], Runtime] = {}
 _tokenizers: dict[tuple[str, bytes], ModelTokenizer] = {}
 _children: list[tuple[int, ParserProcess]] = []
 _close_pool = pool.ParserPool.close
-
-
+_starter = ThreadPoolExecutor(1, thread_name_prefix="shared-parsers")
+"""A child ends with the thread that started it, and those of a pool end with the pool."""
 _owner = os.getpid()
 
 
@@ -76,7 +77,7 @@ def _shared_child(memory_mb: int) -> ParserProcess:
             if kept[0] == memory_mb and kept[1].is_fit():
                 _children.remove(kept)
                 return kept[1]
-    return ParserProcess(memory_mb)
+    return _starter.submit(ParserProcess, memory_mb).result()
 
 
 async def _keep_idle_children(closing: pool.ParserPool) -> None:
