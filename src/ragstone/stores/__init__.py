@@ -1,1 +1,1 @@
-"""Where knowledge is kept: the ledger is the truth, indexes are derived from it."""
+"""Stores: the ledger is the truth, and indexes are derived from it."""

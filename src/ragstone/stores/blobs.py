@@ -25,7 +25,7 @@ NAME_CHARACTERS = 32
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """What became of a tenant's files when they were brought under the present key."""
+    """The outcome of encrypting a tenant's files with the present key."""
 
     renewed: int
     current: int
@@ -72,7 +72,7 @@ class Blobs:
         return self._vault.open(stored, self._owner(document_id, name))
 
     def size(self, document_id: str, name: str) -> int:
-        """How many bytes a file takes as it is stored; 0 when there is none."""
+        """Return the stored size of a file in bytes; 0 when there is no such file."""
         if not (_is_ours(document_id) and _is_ours(name)):
             return 0
         place = self._place(document_id, name)
@@ -115,7 +115,7 @@ class Blobs:
         return found
 
     def missing_keys(self) -> Counter[str]:
-        """How many files cannot be opened for want of a key, by the key they need."""
+        """Count the files whose key is missing, by that key."""
         missing: Counter[str] = Counter()
         for document_id in self._documents():
             for name in self.names(document_id):

@@ -78,7 +78,7 @@ Load = Callable[[F, str, Sequence[Any]], None]
 
 
 def behind(connection: Connection, tenant_id: str, following: Following[F]) -> int:
-    """How many changes the resident has not seen."""
+    """Count the changes that the resident has not seen."""
     return max(0, read_sequence(connection, tenant_id) - following.sequence)
 
 

@@ -90,7 +90,7 @@ class Vault:
             raise SettingsError("there is no key to encrypt with", hint="set security.key", remedy=_NEW_KEY)
 
     def seal(self, content: bytes, owner: Owner) -> bytes | bytearray:
-        """What to store for a content."""
+        """Return the bytes to store for a content."""
         if not self._key_id:
             # A plain content that looks sealed, by chance or by malice, must come back as it was.
             return _header(_PLAIN) + content + MARK if _is_marked(content) else content

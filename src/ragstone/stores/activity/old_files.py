@@ -46,7 +46,7 @@ class OldFiles:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing for any tenant."""
+        """Return whether there is nothing for any tenant."""
         return not self._folder.is_dir() and not self._web.exists()
 
     async def take_over(self, tenant_id: str, write: Write, write_log: Write | None = None) -> None:

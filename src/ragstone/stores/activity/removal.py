@@ -1,4 +1,4 @@
-"""What becomes of conversations, votes, golden queries and logged searches when documents and kbs go.
+"""Remove conversations, votes, golden queries and logged searches together with their documents and kbs.
 
 The ledger calls these in the transaction that removes a document. Foreign keys remove most rows; what they cannot do
 is here: emptying answers, passing questions on, and the SQLite log, whose file has no keys into the ledger.

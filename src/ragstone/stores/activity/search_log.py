@@ -87,7 +87,7 @@ def _all_logged(notes: Sequence[Note]) -> list[LoggedSearch]:
 
 
 def logged(note: Note) -> LoggedSearch:
-    """What is remembered of a search; this takes a few milliseconds."""
+    """Return the log entry of a search; this takes a few milliseconds."""
     result, hits = note.result, note.result.hits[:SHOWN]
     similarities = [hit.scores["dense"] for hit in result.hits if "dense" in hit.scores]
     query = result.query[:MOST_QUERY_CHARS]
@@ -133,7 +133,7 @@ def _queried(note: Note) -> list[SourceKind]:
 
 
 def _returned(result: SearchResult) -> list[SourceKind]:
-    """Who had something."""
+    """Return the sources that had results."""
     brought: dict[SourceKind, int] = {
         "documents": len(result.hits),
         "database": len(result.records),

@@ -1,4 +1,4 @@
-"""What tenants use and what is promised to them, as plain functions over a connection.
+"""Usage and reservations of tenants, as functions over a connection.
 
 What is limited by amount is counted in the tenant's own rows; what is limited by time is added up in `usage`.
 """
@@ -25,7 +25,7 @@ SLACK = 1e-9
 
 
 def live_stock(connection: Connection, tenant_id: str) -> Stock:
-    """What can be found of a tenant, from its own rows."""
+    """Count the searchable content of a tenant from its own rows."""
     documents, chunks = connection.execute(
         "SELECT count(*), coalesce(sum(chunk_count), 0) FROM documents WHERE tenant_id = ? AND version > 0",
         (tenant_id,),
@@ -151,7 +151,7 @@ def queries(connection: Connection, tenant_id: str, moment: datetime) -> float:
 
 
 def costs(connection: Connection, tenant_id: str, moment: datetime) -> dict[str, float]:
-    """What the month that runs has cost so far, by kind."""
+    """Return the costs of the current month, by kind."""
     rows = connection.execute(
         "SELECT name, used FROM usage WHERE tenant_id = ? AND substr(name, 1, ?) = ? AND period = ? ORDER BY name",
         (tenant_id, len(COST), COST, moment.strftime(MONTH)),
@@ -160,7 +160,7 @@ def costs(connection: Connection, tenant_id: str, moment: datetime) -> dict[str,
 
 
 def reserved(connection: Connection, tenant_id: str, moment: datetime) -> dict[str, float]:
-    """What is promised and has not lapsed, by name."""
+    """Return the reservations that have not expired, by name."""
     rows = connection.execute(
         "SELECT name, sum(amount) FROM reservations WHERE tenant_id = ? AND expires_at >= ? GROUP BY name",
         (tenant_id, canonical(moment)),

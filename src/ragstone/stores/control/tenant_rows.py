@@ -68,12 +68,12 @@ def existing(connection: Connection, name: str, *, deleting: bool = False) -> Te
 
 
 def unknown(name: str) -> TenantGone:
-    """What is said of a tenant that is not there."""
+    """Return the error for a tenant that does not exist."""
     return TenantGone(f"there is no tenant '{name!s:.80}'", remedy=Remedy(Action.LIST_TENANTS))
 
 
 def leaving(name: str) -> TenantGone:
-    """What is said of a tenant that is being deleted."""
+    """Return the error for a tenant that is being deleted."""
     return TenantGone(
         f"tenant '{name}' is being deleted", remedy=Remedy(Action.FINISH_TENANT_DELETION, tenant=name)
     )

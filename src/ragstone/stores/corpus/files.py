@@ -83,7 +83,7 @@ class FilePair:
 
     @property
     def next_index(self) -> Path:
-        """Where an index waits for its collection to go live."""
+        """Return the path of an index whose collection is not live yet."""
         return self.index.with_name(self.index.name + ASIDE)
 
     @property
@@ -92,7 +92,7 @@ class FilePair:
 
     @property
     def exist(self) -> bool:
-        """Whether there is anything of the two."""
+        """Return whether either file exists."""
         return any(path.exists() for path in self._all())
 
     def origin(self) -> Origin | None:

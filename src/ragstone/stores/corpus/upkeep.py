@@ -1,4 +1,4 @@
-"""What a collection has in the ledger, to hold its files and its vectors against."""
+"""The ledger's content of a collection, compared with its files and vectors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def live_chunk_ids(connection: Connection, tenant_id: str, kb: KnowledgeBase) ->
 
 
 def vector_count(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> int:
-    """How many vectors there are in the live Space."""
+    """Count the vectors of the live Space."""
     if kb.space is None:
         return 0
     row = connection.execute(

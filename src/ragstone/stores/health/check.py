@@ -241,7 +241,7 @@ async def _reservations(stores: Stores, store: str, repair: bool) -> list[Findin
 
 
 async def _leftovers(stores: Stores, store: str, tenants: Sequence[Tenant], repair: bool) -> list[Finding]:
-    """What crashes left: staged versions, and files that nobody needs."""
+    """Check for leftovers of crashes: staged versions and unneeded files."""
     findings = []
     for tenant in tenants:
         staged = len(await stores.ledger.read(tenant.name, staged_leftovers, now()))
@@ -258,7 +258,7 @@ async def _leftovers(stores: Stores, store: str, tenants: Sequence[Tenant], repa
 
 
 async def _originals(stores: Stores, store: str, tenants: Sequence[Tenant], repair: bool) -> list[Finding]:
-    """Whether quotas count original files with the sizes they have."""
+    """Check that quotas count original files with their actual sizes."""
     findings = []
     for tenant in tenants:
         wrong = await stores.ledger.miscounted(tenant.name)

@@ -1,4 +1,4 @@
-"""Who works on what: jobs are taken, and taken back from workers that died."""
+"""Claim jobs, and reclaim those of workers that died."""
 
 from __future__ import annotations
 

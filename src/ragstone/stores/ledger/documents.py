@@ -45,7 +45,7 @@ def existing(connection: Connection, tenant_id: str, document_ids: Sequence[str]
 def live_contents(
     connection: Connection, tenant_id: str, document_ids: Sequence[str]
 ) -> dict[str, LiveContent]:
-    """What the live versions of documents were made from."""
+    """Return the content that the live versions of documents were made from."""
     found: dict[str, LiveContent] = {}
     for part in in_parts(list(dict.fromkeys(document_ids))):
         rows = connection.execute(
@@ -113,7 +113,7 @@ def in_the_way(connection: Connection, tenant_id: str, document_id: str, externa
 
 
 def is_taken(connection: Connection, tenant_id: str, document_id: str, external_id: str) -> bool:
-    """Whether another document is at the place that a document is to move to."""
+    """Return whether another document has the key that a document is to move to."""
     row = connection.execute(
         "SELECT 1 FROM documents WHERE tenant_id = ? AND external_id = ? AND id <> ? "
         "AND (kb_id, source) = (SELECT kb_id, source FROM documents WHERE tenant_id = ? AND id = ?)",
@@ -123,7 +123,7 @@ def is_taken(connection: Connection, tenant_id: str, document_id: str, external_
 
 
 def is_live(connection: Connection, tenant_id: str, document_id: str) -> bool:
-    """Whether a version of it was ever shown."""
+    """Return whether a version of the document was ever live."""
     row = connection.execute(
         "SELECT 1 FROM documents WHERE tenant_id = ? AND id = ? AND version > 0", (tenant_id, document_id)
     ).fetchone()

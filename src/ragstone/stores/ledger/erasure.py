@@ -1,4 +1,4 @@
-"""How many rows there are of what is to be erased, or was."""
+"""Count the rows of something that is to be erased, or was."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ OF_TENANT = (*BY_DOCUMENT, "terms", "vectors", "jobs", "sources", "spaces", "kno
 
 
 def count(connection: Connection, tenant_id: str, traces: Traces) -> dict[str, int]:
-    """How many rows there are of it now."""
+    """Count the rows that exist now."""
     found = {
         table: _count(connection, tenant_id, table, column, traces.document_ids)
         for table, column in BY_DOCUMENT.items()
@@ -229,7 +229,7 @@ def count(connection: Connection, tenant_id: str, traces: Traces) -> dict[str, i
 
 
 def count_tenant(connection: Connection, tenant_id: str) -> dict[str, int]:
-    """How many rows there are of a tenant."""
+    """Count the rows of a tenant."""
     return {
         table: int(
             connection.execute(f"SELECT count(*) FROM {table} WHERE tenant_id = ?", (tenant_id,)).fetchone()[

@@ -11,7 +11,7 @@ from ragstone.stores.ledger.sqlite.file import translated
 
 
 def count_files(folder: Path) -> int:
-    """How many files are under a folder, if it is there."""
+    """Count the files under a folder; 0 when it does not exist."""
     return sum(len(files) for _, _, files in os.walk(folder))
 
 

@@ -216,7 +216,7 @@ def live_among(
 
 
 def count_words(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> int:
-    """How many live chunks there are, with a vector or without."""
+    """Count the live chunks, with a vector or without."""
     row = connection.execute(
         f"SELECT count(*) FROM chunks c {LIVE} WHERE c.tenant_id = ? AND c.kb_id = ?", (tenant_id, kb.id)
     ).fetchone()
@@ -226,7 +226,7 @@ def count_words(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> in
 def count_live(
     connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, where: Filter | None
 ) -> int:
-    """How many live chunks with a vector the filter lets through."""
+    """Count the live chunks with a vector that pass the filter."""
     parameters: list[Any] = [space.id, tenant_id, kb.id]
     filtered = f" AND {connection.dialect.condition(where, parameters)}" if where else ""
     row = connection.execute(f"SELECT count(*) {_WITH_VECTOR}{filtered}", parameters).fetchone()

@@ -1,4 +1,4 @@
-"""What is read of a tenant's queue."""
+"""Read a tenant's queue."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def read_jobs(
 
 
 def count_jobs(connection: Connection, tenant_id: str, source: str | None = None) -> dict[str, int]:
-    """How many jobs, or how many of a source, are in which state."""
+    """Count the jobs of a tenant, or of one source, by state."""
     chosen, given = (" AND source = ?", (source,)) if source is not None else ("", ())
     rows = connection.execute(
         f"SELECT state, count(*) FROM jobs WHERE tenant_id = ?{chosen} GROUP BY state", (tenant_id, *given)
@@ -188,7 +188,7 @@ def warn(
 
 
 def unsent(connection: Connection, tenant_id: str, limit: int) -> list[Notice]:
-    """What the webhook has not been told yet, oldest first."""
+    """Return the ended jobs not yet sent to the webhook, oldest first."""
     rows = connection.execute(f"{NOTICE} AND sent = 0 ORDER BY id LIMIT ?", (tenant_id, limit))
     return [_notice(row) for row in rows]
 

@@ -122,7 +122,7 @@ def complete_held(
 
 
 def holds(connection: Connection, tenant_id: str, ticket: Ticket) -> bool:
-    """Whether the ticket is still good."""
+    """Return whether the ticket is still valid."""
     return ticket in holding(connection, tenant_id, [ticket])
 
 
@@ -298,7 +298,7 @@ def _turn(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob
 
 
 def _same(waiting: Job, job: NewJob, facts: Metadata) -> bool:
-    """Whether both would make the same document, wherever the content lies."""
+    """Return whether both jobs would make the same document, wherever the content is stored."""
     apart: Metadata = {"original": "", "read": ()}
     return waiting.content_hash == job.content_hash and {**waiting.facts, **apart} == {**facts, **apart}
 

@@ -37,7 +37,7 @@ def rename_kb(connection: Connection, tenant_id: str, kb: KnowledgeBase, name: s
 
 
 def name_taken(name: str) -> CollectionExists:
-    """What to raise when there is a kb of that name."""
+    """Return the error for a kb name that is taken."""
     return CollectionExists(
         f"there is a knowledge base '{name}' already",
         hint="choose another name, or",

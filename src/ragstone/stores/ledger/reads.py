@@ -230,7 +230,7 @@ LEFT JOIN spaces s ON s.tenant_id = d.tenant_id AND s.id = k.live_space WHERE d.
 
 
 class _File(NamedTuple):
-    """What a job brought."""
+    """The content that a job brought."""
 
     size: int | None
     path: str

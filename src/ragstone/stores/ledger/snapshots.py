@@ -25,7 +25,7 @@ WITH_VECTOR = "JOIN vectors v ON v.tenant_id = c.tenant_id AND v.chunk_seq = c.s
 
 
 class Key(NamedTuple):
-    """What a document is called in its kb."""
+    """The key of a document in its kb."""
 
     source: str
     external_id: str

@@ -119,7 +119,7 @@ def lacking(
 
 
 def coverage(connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space) -> tuple[int, int]:
-    """How many live chunks have a vector in a Space, and how many there are."""
+    """Count the live chunks that have a vector in a Space, and all live chunks."""
     row = connection.execute(
         f"SELECT count(v.chunk_seq), count(*) {LIVE}", (space.id, tenant_id, kb.id)
     ).fetchone()
@@ -179,7 +179,7 @@ def keep_vectors(
 
 
 def word_only(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> bool:
-    """Whether a live document is found by word only."""
+    """Return whether a live document is found by word only."""
     row = connection.execute(
         "SELECT 1 FROM documents WHERE tenant_id = ? AND kb_id = ? AND version > 0 AND embedded = 0 LIMIT 1",
         (tenant_id, kb.id),

@@ -1,4 +1,4 @@
-"""What a transaction does to kbs and documents, as plain functions over its connection."""
+"""Writes of kbs and documents, as functions over a transaction's connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of the database's own lexical index while another one answers."""
+"""Maintenance of the database's own lexical index while another one answers."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class PostingsMatrix:
 
     @property
     def bytes(self) -> int:
-        """What it takes in memory, ids included."""
+        """Return its size in memory, ids included."""
         return sum(segment.bytes for segment in self._segments) + 250 * len(self._ids)
 
     @classmethod
@@ -115,7 +115,7 @@ class PostingsMatrix:
         return matrix
 
     def packed(self) -> PackedPostings:
-        """What is alive, as plain arrays."""
+        """Return the live rows as plain arrays."""
         if self._segments:
             self._merge()
             self._settle()

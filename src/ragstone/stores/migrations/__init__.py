@@ -27,7 +27,7 @@ ONE_AT_A_TIME = threading.Lock()
 
 
 def is_current(connection: sqlite3.Connection, schema: Schema) -> bool:
-    """Whether the newest migration has been applied."""
+    """Return whether the newest migration has been applied."""
     found = connection.execute(
         "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'alembic_version'"
     ).fetchone()

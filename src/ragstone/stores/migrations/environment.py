@@ -1,4 +1,4 @@
-"""How alembic runs the migrations, on either database."""
+"""Run the migrations with alembic, on either database."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def ensure(dsn: str) -> None:
 
 
 def is_current(connection: psycopg.Connection) -> bool:
-    """Whether the newest migrations have been applied."""
+    """Return whether the newest migrations have been applied."""
     try:
         return connection.execute(APPLIED).fetchone() == (HEADS["control"], HEADS["tenant"])
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):

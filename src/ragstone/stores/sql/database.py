@@ -19,7 +19,7 @@ PER_STATEMENT = 500
 
 
 class Cursor(Protocol):
-    """What a statement gave."""
+    """The result of a statement."""
 
     @property
     def rowcount(self) -> int: ...
@@ -45,7 +45,7 @@ class Connection(Protocol):
 
 
 class Dialect(Protocol):
-    """Where the databases differ."""
+    """The differences between databases."""
 
     @property
     def has_log(self) -> bool:
@@ -93,7 +93,7 @@ class Dialect(Protocol):
         ...
 
     def bytes_used(self, connection: Connection, tenant_id: str) -> int:
-        """What the tenant's rows take on disk, about."""
+        """Return the approximate size of the tenant's rows on disk."""
         ...
 
     def look_around(self, connection: Connection, tenant_id: str) -> None:

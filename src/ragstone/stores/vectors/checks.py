@@ -1,4 +1,4 @@
-"""What every vector provider checks and refuses, in the same words."""
+"""Checks that every vector provider makes, with the same messages."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def real_ids(chunk_ids: Sequence[str]) -> list[str]:
 
 
 def names_reserved(where: Filter) -> bool:
-    """Whether a filter names a field that is Ragstone's own in every payload."""
+    """Return whether a filter names a field that is Ragstone's own in every payload."""
     match where:
         case Equals(field=field) | In(field=field) | Range(field=field):
             return field in RESERVED

@@ -78,7 +78,7 @@ class VectorMatrix:
 
     @property
     def bytes(self) -> int:
-        """What it takes in memory, ids included."""
+        """Return its size in memory, ids included."""
         return self._rows.nbytes + self._numbers.nbytes + 200 * len(self._ids)
 
     def put(self, numbers: Sequence[int], ids: Sequence[str], vectors: Matrix) -> None:

@@ -28,7 +28,7 @@ from ragstone.settings.tree import Adapter
 
 
 class Answer(NamedTuple):
-    """What a service answered; the body is None when there was none."""
+    """A response of a service; the body is None when it was empty."""
 
     status: int
     body: Json
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Account:
-    """How one service is called and what its errors advise."""
+    """The credentials and time limit of a service, and the advice its errors give."""
 
     name: str
     headers: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""What PostgreSQL does its own way."""
+"""The dialect of PostgreSQL."""
 
 from __future__ import annotations
 

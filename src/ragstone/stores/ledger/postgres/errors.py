@@ -44,7 +44,7 @@ PASSING = ("08", "25P03", "28", "3D", "57P")
 
 
 def described(dsn: str) -> str:
-    """Where a connection string leads, without its secrets."""
+    """Return the server and database of a connection string, without its secrets."""
     try:
         parts = conninfo_to_dict(dsn)
     except psycopg.Error:

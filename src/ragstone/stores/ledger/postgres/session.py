@@ -150,7 +150,7 @@ class Session:
 
     @property
     def is_open(self) -> bool:
-        """Whether a transaction is under way that can still be committed."""
+        """Return whether a transaction is open that can still be committed."""
         return self._connection.info.transaction_status == TransactionStatus.INTRANS
 
     def read(self, tenant: str, erased: str = "") -> str:

@@ -33,7 +33,7 @@ def forget_tenant(connection: Connection, tenant_id: str) -> None:
 
 
 def left_of_tenant(connection: Connection, tenant_id: str) -> dict[str, int]:
-    """How many rows there still are of a tenant whose name is gone."""
+    """Count the remaining rows of a tenant whose name is gone."""
     connection.execute("SELECT set_config('ragstone.tenant', ?, true)", (tenant_id,))
     activity = count_tenant_rows(connection, tenant_id) + count_tenant_log(connection, tenant_id)
     return {**count_tenant(connection, tenant_id), "activity": activity}

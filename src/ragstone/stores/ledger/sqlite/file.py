@@ -1,4 +1,4 @@
-"""What SQLite does its own way."""
+"""The dialect of SQLite."""
 
 from __future__ import annotations
 

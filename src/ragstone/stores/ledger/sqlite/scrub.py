@@ -1,4 +1,4 @@
-"""What SQLite keeps of deleted rows, and how it is made to forget.
+"""Overwrite what SQLite keeps of deleted rows.
 
 Pages are overwritten as rows go (`secure_delete`). What is left are the words in the segments of the full-text index,
 until they are merged, and the write-ahead log, until it is emptied.

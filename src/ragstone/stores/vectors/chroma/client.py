@@ -101,7 +101,7 @@ _engine_pid: int | None = None
 
 @dataclass
 class _Held:
-    """What one process has open."""
+    """The client that one process has open."""
 
     opening: threading.Lock = field(default_factory=threading.Lock)
     client: Client = None
@@ -131,7 +131,7 @@ class ChromaClient:
 
     @property
     def address(self) -> str:
-        """Where it is, for messages."""
+        """Return its location, for messages."""
         return self._url or ("memory" if self._in_memory else str(self._folder))
 
     def run(self, work: Callable[[Client], T]) -> T:

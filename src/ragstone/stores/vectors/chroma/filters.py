@@ -48,7 +48,7 @@ def belongs_to(place: Place) -> Where:
 
 
 def can_translate(where: Filter) -> bool:
-    """Whether Chroma can apply it with exactly our meaning."""
+    """Return whether Chroma applies the filter with exactly our meaning."""
     return not names_reserved(where) and _is_exact(where, negated=False) and _values(where) <= MOST_VALUES
 
 

@@ -45,7 +45,7 @@ class Follower:
         """Chunks, by tenant and Space, that were written before they went live and need not be written again."""
 
     async def due(self, tenant: str) -> Due:
-        """What there is to follow."""
+        """Read what there is to follow."""
         return await self._ledger.read(tenant, _due, self._provider.name)
 
     async def prepare(

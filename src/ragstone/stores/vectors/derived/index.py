@@ -106,7 +106,7 @@ class DerivedIndex:
         return None
 
     def can_filter(self, where: Filter | None) -> bool:
-        """Whether the engine applies a filter as the ledger would."""
+        """Return whether the engine applies a filter as the ledger would."""
         if where is None:
             return True
         return not NOT_HELD.intersection(fields_of(where)) and self._provider.can_filter(where)

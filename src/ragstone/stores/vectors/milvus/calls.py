@@ -60,7 +60,7 @@ class EmbeddedMilvus:
 
     @property
     def address(self) -> str:
-        """Where pymilvus reaches it."""
+        """Return the address for pymilvus."""
         return f"unix:{self._socket}"
 
     def close(self) -> None:

@@ -49,7 +49,7 @@ def ranges_of(payload: Mapping[str, Json]) -> dict[str, float | str]:
 
 
 def can_translate(where: Filter) -> bool:
-    """Whether `expression` gives exactly the meaning of `core.filters.matches`."""
+    """Return whether `expression` has exactly the meaning of `core.filters.matches`."""
     return not names_reserved(where) and _can_compare(where) and _values(where) <= MOST_VALUES
 
 

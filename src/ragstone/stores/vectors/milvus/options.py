@@ -1,4 +1,4 @@
-"""What the settings say about Milvus, checked before anything is opened."""
+"""Options of Milvus, checked before anything is opened."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class _Query:
         self._vector = connection.dialect.pack_vector(unit(vector).astype(np.float16))
 
     def leaves_fewer_than(self, count: int) -> bool:
-        """Whether the filter leaves few enough to sort them all."""
+        """Return whether the filter leaves few enough rows to sort them all."""
         if self._where is None or not count:
             return False
         parameters = list(self._scope)
@@ -128,7 +128,7 @@ class _Query:
         return int(row[0]) < count
 
     def by_index(self, k: int, settings: Mapping[str, str]) -> list[Candidate]:
-        """What an approximate index finds; fewer than k when it gives up."""
+        """Search an approximate index; it may give up with fewer than k."""
         self._set({**settings, **dict.fromkeys(ONLY_BY_INDEX, "off")})
         distance = f"v.vector::halfvec({int(self._space.dimension)}) <=> ?"
         parameters = [self._vector, *self._scope]

@@ -53,7 +53,7 @@ class PgVectorOptions:
 
     @property
     def definition(self) -> str:
-        """What the index is made with."""
+        """Return the parameters that the index is made with."""
         return f"lists = {self.lists}" if self.index == "ivfflat" else "m = 16, ef_construction = 100"
 
 

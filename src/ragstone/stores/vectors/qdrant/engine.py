@@ -23,7 +23,7 @@ class CollectionMissing(Exception):
 
 
 class Form(NamedTuple):
-    """What a collection was made for."""
+    """The parameters that a collection was made with."""
 
     dimension: int
     words: bool

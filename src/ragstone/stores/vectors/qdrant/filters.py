@@ -19,7 +19,7 @@ Condition = dict[str, Json]
 
 
 def can_translate(where: Filter) -> bool:
-    """Whether `translate` gives a condition with exactly the meaning of `core.filters.matches`."""
+    """Return whether `translate` gives a condition with exactly the meaning of `core.filters.matches`."""
     match where:
         case Equals(field, value):
             return _can_name(field) and _can_compare(value)

@@ -43,7 +43,7 @@ class Resident(Generic[E]):
         self._inherited: list[object] = []
 
     async def run(self, work: Callable[[E], R]) -> R:
-        """What `work` makes of the engine, in the engine's own thread."""
+        """Run `work` on the engine, in the engine's own thread."""
 
         def guarded() -> R:
             with translated(self.folder):
@@ -102,13 +102,13 @@ class Resident(Generic[E]):
 
 
 def in_use(folder: Path) -> StoreBusy:
-    """What to say to the second process."""
+    """Return the error for a second process."""
     return StoreBusy(f"another process holds the Qdrant folder {folder}", hint=USE_A_SERVER)
 
 
 @contextmanager
 def translated(folder: Path) -> Iterator[None]:
-    """What an engine in this process raises, in Ragstone's words."""
+    """Translate the errors of an engine in this process."""
     try:
         yield
     except (sqlite3.OperationalError, OSError) as error:

@@ -55,7 +55,7 @@ def get_query(
 
 
 def count_query(name: str, *, tenant: str, where: Json) -> str:
-    """How many objects of a class there are."""
+    """Count the objects of a class."""
     return f"{{ Aggregate {{ {name}{_arguments({'where': where}, tenant)} {{ meta {{ count }} }} }} }}"
 
 

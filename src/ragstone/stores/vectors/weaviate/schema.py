@@ -120,7 +120,7 @@ MAX_LACKING = 100
 
 
 def can_translate(where: Filter) -> bool:
-    """Whether the engine can apply it, at a bearable cost."""
+    """Return whether the engine can apply the filter at an acceptable cost."""
     return can_say(where) and most_lacking(condition(where)) <= MAX_LACKING
 
 

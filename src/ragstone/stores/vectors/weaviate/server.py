@@ -80,7 +80,7 @@ class WeaviateServer:
         return there
 
     async def has(self, shelf: Shelf) -> bool:
-        """Whether the class, and the tenant in it, are there."""
+        """Return whether the class, and the tenant in it, exist."""
         if shelf not in self._seen:
             path = f"/tenants/{shelf.tenant}" if shelf.tenant else ""
             answer = await self.service.call(
