@@ -120,7 +120,9 @@ async def test_what_is_cut_short_starts_over_and_takes_nothing_twice(
 
 async def test_two_who_open_a_folder_at_once_take_it_over_once(folder: Path) -> None:
     async with open_engine(_settings(folder)) as first, open_engine(_settings(folder)) as second:
-        await asyncio.gather(*(engine.activity.turns("talk") for engine in (first, second)))
+        await asyncio.gather(
+            *(workspace_of(engine).conversations.turns("talk") for engine in (first, second))
+        )
         await _check(first)
         await _check(second)
 

@@ -21,6 +21,7 @@ from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.clock import now
 from ragstone.core.collections import BuildRequest
 from ragstone.core.errors import InputError, NotFoundError, TenantSuspended
+from ragstone.core.jobs import SourceRecord
 from ragstone.core.queries import SearchQuery
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import Json, SearchResult
@@ -95,6 +96,15 @@ def receipt_of(document_id: str) -> dict[str, Json]:
 
 
 Call = Callable[[Workspace, str], Awaitable[Any]]
+ADDED = SourceRecord(
+    "1", "default", "w", "files", {"path": "."}, "manual", None, False, None, None, "", now()
+)
+
+
+async def do_nothing() -> None:
+    """Stand for the work on queued syncs."""
+
+
 CALLS: dict[str, Call] = {
     "audit.list": lambda acme, _: acme.audit.list(),
     "conversations.list": lambda acme, _: acme.conversations.list(),
@@ -167,6 +177,8 @@ CALLS: dict[str, Call] = {
     "sources.sync_all": lambda acme, _: acme.sources.sync_all(),
     "sources.pause": lambda acme, _: acme.sources.pause("w"),
     "sources.remove": lambda acme, _: acme.sources.remove("w"),
+    "sources.overlaps": lambda acme, _: acme.sources.overlaps(ADDED),
+    "sources.work_and_report": lambda acme, _: acme.sources.work_and_report([], do_nothing),
     "sources.resume": lambda acme, _: acme.sources.resume("w"),
     "knowledge_bases.get": lambda acme, _: acme.knowledge_bases.get(),
     "archive.export": lambda acme, _: acme.archive.export("x.zip"),
@@ -392,8 +404,8 @@ async def test_documents_are_kept_as_long_as_the_tenant_wants(
     (old,) = [one.id for one in await engine.workspace("acme").documents.list() if one.external_id == "old"]
     upkeep = engine._components.maintenance
     with caplog.at_level(logging.INFO, "ragstone"):
-        await upkeep.chores("acme")
-        await upkeep.chores("default")
+        await upkeep.maintain("acme")
+        await upkeep.maintain("default")
     assert await names(engine, "acme") == ["new"]
     assert await names(engine) == ["old"]  # nobody has said how long
     (line,) = [one.getMessage() for one in caplog.records if one.getMessage().startswith("retention:")]

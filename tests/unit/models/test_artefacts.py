@@ -69,7 +69,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
 
 def test_writers_at_once_leave_one_whole_file(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from ragstone.models import artefacts\n"
+        "import sys; from pathlib import Path; from ragstone.models.weights import artefacts\n"
         "for _ in range(20): artefacts.store(Path(sys.argv[1]), sys.argv[2].encode() * 50_000)"
     )
     path = tmp_path / "one.artefact"
