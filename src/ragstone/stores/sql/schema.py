@@ -18,69 +18,8 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SERIAL = BigInteger().with_variant(Integer(), "sqlite")
-
-control = MetaData()
-tenants = Table(
-    "tenants",
-    control,
-    Column("name", String(63), primary_key=True),
-    Column("id", String(32), nullable=False, unique=True),
-    Column("created_at", String(25), nullable=False),
-    Column("bell", Integer, nullable=False, server_default="0"),
-    Column("state", String(16), nullable=False, server_default="active"),
-    Column("quotas", Text, nullable=False, server_default="{}"),
-    Column("retention_days", Integer, nullable=True),
-    Column("settings", Text, nullable=False, server_default="{}"),
-    Column("seed", String(63), nullable=True),
-)
-usage = Table(
-    "usage",
-    control,
-    Column("tenant_id", String(32), ForeignKey("tenants.id", ondelete="CASCADE"), primary_key=True),
-    Column("name", String(63), primary_key=True),
-    Column("period", String(16), primary_key=True),
-    Column("used", Float, nullable=False),
-)
-reservations = Table(
-    "reservations",
-    control,
-    Column("id", String(32), primary_key=True),
-    Column("name", String(63), primary_key=True),
-    Column("tenant_id", String(32), ForeignKey("tenants.id", ondelete="CASCADE"), nullable=False),
-    Column("amount", Float, nullable=False),
-    Column("expires_at", String(25), nullable=False),
-    Index("idx_reservations_tenant", "tenant_id", "name"),
-)
-resting_names = Table(
-    "resting_names",
-    control,
-    Column("name", String(63), primary_key=True),
-    Column("tenant_id", String(32), nullable=False),
-    Column("until", String(25), nullable=False),
-)
-audit = Table(
-    "audit",
-    control,
-    Column("id", SERIAL, primary_key=True),
-    Column("moment", String(25), nullable=False),
-    Column("tenant_id", String(32), nullable=False),
-    Column("tenant", String(63), nullable=False),
-    Column("actor", String(127), nullable=False),
-    Column("action", String(31), nullable=False),
-    Column("outcome", String(16), nullable=False),
-    Column("target", String(255), nullable=False),
-    Column("kb", String(63), nullable=False),
-    Column("count", BigInteger, nullable=False),
-    Column("document_ids", Text, nullable=False),
-    Column("counts", Text, nullable=False),
-    Column("detail", String(255), nullable=False),
-    Column("kind", String(8), nullable=False),
-    Index("idx_audit_tenant", "tenant_id", "id"),
-    Index("idx_audit_kept", "kind", "moment"),
-    sqlite_autoincrement=True,
-)
-"""No key leads to the tenant: the record of its deletion stays."""
+from ragstone.stores.sql.control_schema import SERIAL
+from ragstone.stores.sql.control_schema import control as control
 
 tenant = MetaData()
 knowledge_bases = Table(
