@@ -1,0 +1,59 @@
+"""Remedies as data, and their words on a surface without a shell."""
+
+from __future__ import annotations
+
+import pytest
+
+from ragstone.core.batches import batched
+from ragstone.core.health import Check, Finding
+from ragstone.core.remedies import Action, Remedy, advise, join_advice, render_with
+
+PULL = Remedy(Action.PULL_MODEL, model="bge-small")
+
+
+def test_a_remedy_comes_back_from_json() -> None:
+    assert PULL.to_json() == {"action": "pull_model", "model": "bge-small"}
+    assert Remedy.from_json(PULL.to_json()) == PULL
+
+
+@pytest.mark.parametrize("stored", [None, {}, {"action": "of_a_later_version", "model": "x"}])
+def test_an_unknown_remedy_is_none(stored: dict[str, str] | None) -> None:
+    assert Remedy.from_json(stored) is None
+
+
+def test_without_a_surface_a_remedy_is_a_sentence() -> None:
+    sentence = Action.PULL_MODEL.sentence
+    assert advise("", PULL) == f"{sentence} (model bge-small)"
+    assert advise("wait", Remedy(Action.EXPORT)) == f"wait; {Action.EXPORT.sentence}"
+    assert advise("wait", None) == "wait"
+
+
+def test_a_surface_renders_remedies_in_its_own_words_and_only_inside_its_block() -> None:
+    with render_with(lambda hint, remedy: f"{hint}|{remedy.action.value}"):
+        assert advise("wait", PULL) == "wait|pull_model"
+    assert "|" not in advise("wait", PULL)
+
+
+@pytest.mark.parametrize(
+    ("hint", "bare", "joined"),
+    [
+        ("", False, "type x"),
+        ("wait, or", False, "wait, or type x"),
+        ("list them with", True, "list them with: type x"),
+    ],
+)
+def test_a_hint_and_a_remedy_become_one_text(hint: str, bare: bool, joined: str) -> None:
+    assert join_advice(hint, "type x", bare=bare) == joined
+
+
+def test_a_finding_advises_by_words_and_remedy() -> None:
+    finding = Finding(
+        "ledger", "files", "warn", "two are left", "remove them, or", remedy=Remedy(Action.EXPORT)
+    )
+    assert finding.advice == f"remove them, or {Action.EXPORT.sentence}"
+    assert Check("python", "ok", "3.11").fix == ""
+
+
+def test_batches_hold_everything_in_order() -> None:
+    assert list(batched([1, 2, 3, 4, 5], 2)) == [[1, 2], [3, 4], [5]]
+    assert list(batched([], 2)) == []
