@@ -47,10 +47,10 @@ EXAMPLES = {
 PROGRAM: Any = typer.main.get_command(app)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A user's folder with a few documents, shared by all examples."""
-    place = tmp_path_factory.mktemp("docs")
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A new user's folder with a few documents: no page may depend on another having run."""
+    place = tmp_path / "docs"
     for path, text in {
         "docs/refunds.md": "# Refunds\n\nRefunds take five working days. They are paid to the card that was used.\n",
         "handbook/leave.md": "# Leave\n\nReport sick leave to the office before nine.\n",
@@ -79,7 +79,6 @@ async def _keep_open() -> None:
 def run(
     folder: Path,
     embedder: Embedder,
-    request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> Run:
@@ -87,7 +86,7 @@ def run(
     monkeypatch.chdir(folder)
     monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: embedder)
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("RAGSTONE_DATA_DIR", str(folder / "data" / re.sub(r"\W", "-", request.node.name)))
+    monkeypatch.setenv("RAGSTONE_DATA_DIR", str(folder / "data"))
 
     def run_line(line: str) -> str:
         if not line.startswith("ragstone "):
