@@ -48,14 +48,20 @@ def _printable(name: str) -> str:
     return "".join(character if character.isprintable() else "\ufffd" for character in name[:NAME_CHARS])
 
 
-def actor() -> str:
-    """Under which name things are done now; empty when nobody said."""
-    return _actor.get()
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The name and the request that things are done under; empty where none is given."""
+
+    actor: str = ""
+    request_id: str = ""
 
 
-def request_id() -> str:
-    """Return the id of the request that is being served; empty when there is none."""
-    return _request.get()
+NO_CALLER = Caller()
+
+
+def caller() -> Caller:
+    """Return the name and the request that things are done under now."""
+    return Caller(_actor.get(), _request.get())
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,8 @@ class AuditEntry:
     counts: Mapping[str, int] = field(default_factory=dict)
     """What was removed, by store and kind: `{"ledger.chunks": 12}`."""
     detail: str = ""
+    request_id: str = ""
+    """The request that was served, as the workspace names it; empty where there is none."""
 
     @property
     def kind(self) -> Kind:
@@ -213,11 +221,13 @@ class Auditor:
         """Record what an erasure removed; `tenant_id` is that of a tenant who is gone by now."""
         target, whole = receipt.target, receipt.complete
         counts = {f"{store}.{what}": n for store, own in receipt.removed.items() for what, n in own.items()}
+        who = caller()
         entry = AuditEntry(
             moment=now(),
             tenant_id=tenant_id or await self._identity(receipt.tenant),
             tenant=receipt.tenant,
-            actor=actor(),
+            actor=who.actor,
+            request_id=who.request_id,
             action=f"{target.kind}.erase",
             outcome="done" if whole else "failed",
             target=target.name,
@@ -268,7 +278,12 @@ class Auditor:
         identity = await self._identity(tenant) if self._trail else ""
         if not NAME.fullmatch(facts.get("kb", "")):
             facts["kb"] = ""
-        return AuditEntry(now(), identity, tenant, actor(), action, outcome, **facts) if identity else None
+        if not identity:
+            return None
+        who = caller()
+        return AuditEntry(
+            now(), identity, tenant, who.actor, action, outcome, request_id=who.request_id, **facts
+        )
 
 
 def _done(begun: Sequence[AuditEntry], deed: Deed) -> list[AuditEntry]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.core.audit import NAME_CHARS, acting_as, actor
+from ragstone.core.audit import NAME_CHARS, Caller, acting_as, caller
 
 
 @pytest.mark.parametrize(
@@ -19,5 +19,15 @@ from ragstone.core.audit import NAME_CHARS, acting_as, actor
 def test_a_name_on_record_does_nothing_to_a_terminal(given: str, recorded: str) -> None:
     with acting_as("somebody"):
         with acting_as(given):
-            assert actor() == recorded
-        assert actor() == "somebody"
+            assert caller().actor == recorded
+        assert caller().actor == "somebody"
+
+
+def test_a_name_and_a_request_are_set_apart() -> None:
+    with acting_as("ada", "r1"):
+        with acting_as(None, "r2"):
+            assert caller() == Caller("ada", "r2")
+        with acting_as("bob"):
+            assert caller() == Caller("bob", "r1")
+        assert caller() == Caller("ada", "r1")
+    assert caller() == Caller()

@@ -192,4 +192,5 @@ def _content(path: Path) -> tuple[dict[str, str | None], dict[str, list[tuple[ob
 
 
 def _parts(sql: str) -> list[str]:
-    return [part.strip(" ,\t") for part in re.split(r"\n|,(?![^(]*\))", sql)]
+    within = sql.rstrip().removesuffix(")")
+    return [part.strip(" ,\t") for part in re.split(r"\n|,(?![^(]*\))", within)]

@@ -18,13 +18,16 @@ PIECE = 20_000
 CHANGE_DAYS = 365
 """How long changes and refusals are kept where what is looked at is not recorded at all."""
 KB_CHARS = 63
-COLUMNS = "moment, tenant_id, tenant, actor, action, outcome, target, kb, count, document_ids, counts, detail"
+COLUMNS = (
+    "moment, tenant_id, tenant, actor, action, outcome, target, kb, count, document_ids, counts, detail, "
+    "request_id"
+)
 
 
 def append(connection: Connection, entries: Iterable[AuditEntry]) -> None:
     """Add entries at the end."""
     connection.executemany(
-        f"INSERT INTO audit ({COLUMNS}, kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT INTO audit ({COLUMNS}, kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 canonical(one.moment),
@@ -39,6 +42,7 @@ def append(connection: Connection, entries: Iterable[AuditEntry]) -> None:
                 " ".join(one.document_ids),
                 json.dumps(dict(one.counts)) if one.counts else "",
                 _short(one.detail, DETAIL_CHARS),
+                _short(one.request_id, NAME_CHARS),
                 one.kind,
             )
             for one in entries
@@ -118,7 +122,9 @@ def _short(text: str, most: int) -> str:
 
 
 def _entry(row: Sequence[Any]) -> AuditEntry:
-    moment, tenant_id, tenant, actor, action, outcome, target, kb, count, ids, counts, detail = row
+    moment, tenant_id, tenant, actor, action, outcome, target, kb, count, ids, counts, detail, request_id = (
+        row
+    )
     return AuditEntry(
         moment=datetime.fromisoformat(moment),
         tenant_id=tenant_id,
@@ -132,4 +138,5 @@ def _entry(row: Sequence[Any]) -> AuditEntry:
         document_ids=tuple(ids.split()),
         counts=json.loads(counts) if counts else {},
         detail=detail,
+        request_id=request_id,
     )

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
-from ragstone.core.audit import AuditEntry
+from ragstone.core.audit import NO_CALLER, AuditEntry, Caller
 from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.errors import InputError, TenantGone
 from ragstone.core.ids import check_name, opaque_id
@@ -25,7 +25,7 @@ REST_SECONDS = 600
 """How long a name that was let go is given to nobody: whatever still runs under it must not meet another tenant."""
 
 
-def register(connection: Connection, name: str, moment: datetime, actor: str = "") -> str:
+def register(connection: Connection, name: str, moment: datetime, who: Caller = NO_CALLER) -> str:
     """The id of the tenant of that name, which is made if there is none and the name does not rest."""
     check_name(name, "tenant")
     known = connection.execute("SELECT id FROM tenants WHERE name = ?", (name,)).fetchone()
@@ -43,7 +43,7 @@ def register(connection: Connection, name: str, moment: datetime, actor: str = "
         "INSERT INTO tenants (name, id, created_at, seed) VALUES (?, ?, ?, ?)",
         (name, made, canonical(moment), made if taken else None),
     )
-    audit_rows.append(connection, [AuditEntry(moment, made, name, actor, "tenant.create", target=name)])
+    audit_rows.append(connection, [_creation(moment, made, name, who)])
     return made
 
 
@@ -79,10 +79,18 @@ def leaving(name: str) -> TenantGone:
     )
 
 
-def create(connection: Connection, name: str, quotas: Quotas, moment: datetime, actor: str = "") -> Tenant:
+def _creation(moment: datetime, tenant_id: str, name: str, who: Caller) -> AuditEntry:
+    return AuditEntry(
+        moment, tenant_id, name, who.actor, "tenant.create", target=name, request_id=who.request_id
+    )
+
+
+def create(
+    connection: Connection, name: str, quotas: Quotas, moment: datetime, who: Caller = NO_CALLER
+) -> Tenant:
     check_name(name, "tenant")
     _refuse_taken(connection, name, moment)
-    register(connection, name, moment, actor)
+    register(connection, name, moment, who)
     return change(connection, name, "quotas", packed_quotas(quotas))
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
-from ragstone.core.audit import AuditEntry, Outcome, actor
+from ragstone.core.audit import AuditEntry, Caller, Outcome, caller
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.ids import check_name
@@ -60,7 +60,7 @@ class SqlTenantBook:
         """What each tenant had at which place in its change feed."""
 
     async def create(self, name: str, quotas: Quotas = UNLIMITED) -> Tenant:
-        who = actor()
+        who = caller()
         made = await self._ledger.control_write(
             lambda connection: tenant_rows.create(connection, name, quotas, self._clock(), who)
         )
@@ -250,7 +250,7 @@ class SqlTenantBook:
         self, name: str, action: str, change: Callable[[Connection], Tenant], outcome: Outcome = "done"
     ) -> Tenant:
         """Change a tenant, and record in the same transaction who did."""
-        who = actor()
+        who = caller()
 
         def recorded(connection: Connection) -> Tenant:
             changed = change(connection)
@@ -259,9 +259,16 @@ class SqlTenantBook:
 
         return await self._write(name, recorded)
 
-    def _entry(self, tenant: Tenant, who: str, action: str, outcome: Outcome, name: str) -> AuditEntry:
+    def _entry(self, tenant: Tenant, who: Caller, action: str, outcome: Outcome, name: str) -> AuditEntry:
         return AuditEntry(
-            self._clock(), tenant.id, name, who, f"tenant.{action}", outcome, target=tenant.name
+            self._clock(),
+            tenant.id,
+            name,
+            who.actor,
+            f"tenant.{action}",
+            outcome,
+            target=tenant.name,
+            request_id=who.request_id,
         )
 
     async def _write(self, name: str, work: Callable[[Connection], T]) -> T:
@@ -291,7 +298,7 @@ class SqlTenantBook:
 
     async def _finish(self, tenant: Tenant) -> None:
         """Let go of the name, and record in the same transaction that all else is gone."""
-        entry = self._entry(tenant, actor(), "delete", "done", tenant.name)
+        entry = self._entry(tenant, caller(), "delete", "done", tenant.name)
 
         def finished(connection: Connection) -> None:
             tenant_rows.finish_delete(connection, tenant.id)

@@ -13,6 +13,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    text,
 )
 
 SERIAL = BigInteger().with_variant(Integer(), "sqlite")
@@ -73,6 +74,7 @@ audit = Table(
     Column("counts", Text, nullable=False),
     Column("detail", String(255), nullable=False),
     Column("kind", String(8), nullable=False),
+    Column("request_id", String(127), nullable=False, server_default=text("''")),
     Index("idx_audit_tenant", "tenant_id", "id"),
     Index("idx_audit_kept", "kind", "moment"),
     sqlite_autoincrement=True,

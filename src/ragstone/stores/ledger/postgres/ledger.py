@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from ragstone.core.audit import actor
+from ragstone.core.audit import caller
 from ragstone.core.clock import now
 from ragstone.core.errors import SettingsError
 from ragstone.core.ids import check_name
@@ -114,7 +114,7 @@ class PostgresLedger(SqlLedger):
             if not make:
                 raise
         async with self._writers.lane() as lane:
-            who = actor()
+            who = caller()
             return self._files(await lane.run(lambda lane: register(lane, tenant, self._clock(), who)))
 
     async def bells(self) -> Mapping[str, int]:

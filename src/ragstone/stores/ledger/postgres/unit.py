@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from ragstone.core.audit import actor
+from ragstone.core.audit import Caller, caller
 from ragstone.core.errors import StoreError
 from ragstone.stores.activity.removal import count_tenant_log, count_tenant_rows
 from ragstone.stores.blobs import Blobs
@@ -59,7 +59,7 @@ class PostgresUnit:
         self._blobs = blobs
         self._clock = clock
         self._erased = erased
-        self._actor = actor()
+        self._caller = caller()
         self._session: Session | None = None
         self._asked = False
         self.indexes = indexes
@@ -93,11 +93,11 @@ class PostgresUnit:
         try:
             return lane.begin(lambda session: session.write(self._tenant, self._erased))
         except UnknownTenant:
-            register(lane, self._tenant, self._clock(), self._actor)
+            register(lane, self._tenant, self._clock(), self._caller)
             return lane.begin(lambda session: session.write(self._tenant, self._erased))
 
 
-def register(lane: Lane, tenant: str, moment: datetime, who: str = "") -> str:
+def register(lane: Lane, tenant: str, moment: datetime, who: Caller) -> str:
     """The id of the tenant of that name, which is made with its partitions if there is none."""
     return lane.transact_patiently(
         Session.write_control, lambda session, _: tenant_rows.register(session.rows, tenant, moment, who)

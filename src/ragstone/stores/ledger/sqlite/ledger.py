@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 
-from ragstone.core.audit import actor
+from ragstone.core.audit import caller
 from ragstone.core.clock import now
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.ids import check_name
@@ -252,7 +252,7 @@ class SqliteLedger(SqlLedger):
             raise tenant_rows.leaving(tenant)
 
     async def _register(self, control: SqliteFile, tenant: str) -> str:
-        who = actor()
+        who = caller()
         return await control.transact(lambda db: tenant_rows.register(db, tenant, self._clock(), who))
 
     def _close_idle(self, keep: str) -> None:

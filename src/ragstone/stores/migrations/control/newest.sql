@@ -48,7 +48,7 @@ CREATE TABLE audit (
 	counts TEXT NOT NULL,
 	detail VARCHAR(255) NOT NULL,
 	kind VARCHAR(8) NOT NULL
-);
+, request_id VARCHAR(127) DEFAULT '' NOT NULL);
 CREATE INDEX idx_audit_tenant ON audit (tenant_id, id);
 CREATE INDEX idx_audit_kept ON audit (kind, moment);
-INSERT INTO alembic_version (version_num) VALUES ('0005');
+INSERT INTO alembic_version (version_num) VALUES ('0006');
