@@ -36,12 +36,15 @@ from ragstone.ingest.work import PinnedKb, RunReport, WorkItem
 Made = TypeVar("Made")
 logger = logging.getLogger(__name__)
 WAVE_CHUNKS = 64
-
 """Few enough that progress shows on a slow machine, enough for batches of like length."""
 LONG_CHUNKS = 256
 """From this many chunks on a document is a wave of its own, embedded slice by slice."""
 AHEAD_CHUNKS = 4096
-"""How many chunks may wait for the model."""
+"""Chunks that may wait for the model."""
+SLICE_CHUNKS = 32
+"""Few enough that progress shows on a slow machine."""
+SLICES_AHEAD = 3
+"""Slices that wait behind the one at work: the model's batches are of like length, and it is never idle."""
 
 
 class ChunkQueue:
@@ -110,12 +113,6 @@ class LedgerPartStore:
             await tx.save_part(work.document_id, self.recipe_key, part, data)
 
 
-SLICE_CHUNKS = 32
-"""Few enough that progress shows on a slow machine."""
-SLICES_AHEAD = 3
-"""Slices that wait behind the one at work: the model's batches are of like length, and it is never idle."""
-
-
 @dataclass(frozen=True, slots=True)
 class Embedded:
     """One row per chunk of the wave, and the model that made them; no rows if no model could be reached."""
@@ -137,140 +134,6 @@ class ForeignModel(Exception):
     def __init__(self, model: str) -> None:
         super().__init__(model)
         self.model = model
-
-
-async def embed(
-    ledger: Ledger,
-    embedder: Embedder,
-    tenant: str,
-    kb: KnowledgeBase | None,
-    wave: Sequence[Prepared],
-    report: RunReport,
-) -> Embedded:
-    """Return vectors for a wave. Text that the index already holds is not embedded again."""
-    texts = [chunk.contextual for document in wave for chunk in document.chunks]
-    known = await ledger.known_vectors(tenant, kb, texts) if kb else {}
-    space = kb.space.model if kb and kb.space else ""
-    try:
-        with report.times.measure("embed", len(texts)):
-            if len(wave) == 1 and len(texts) >= LONG_CHUNKS:
-                rows, model = await _embed_long(ledger, embedder, tenant, wave[0], known, space, report)
-            else:
-                rows, model = await _embed_missing(embedder, texts, known, space, report)
-    except (ModelUnavailable, ModelMismatch):
-        raise
-    except ModelError as error:
-        if any(document.work.batch.ticket and not document.work.batch.last_attempt for document in wave):
-            raise ModelBusy(str(error), hint=error.hint, remedy=error.remedy) from error
-        logger.warning("storing documents without vectors: %s", error)
-        report.degraded[f"embedding: {error}"] = None
-        for document in wave:
-            document.work.batch.remarks.append(f"searchable by word only: {error}")
-        return Embedded(None, "")
-    except ForeignModel as problem:
-        report.note_foreign_model(problem.model, space)
-        return Embedded(None, "")
-    return Embedded(np.stack([rows[text] for text in texts]), model)
-
-
-async def _embed_missing(
-    embedder: Embedder, texts: Sequence[str], known: Mapping[str, Vector], space: str, report: RunReport
-) -> tuple[dict[str, Vector], str]:
-    rows = dict(known)
-    missing = [text for text in dict.fromkeys(texts) if text not in known]
-    if not missing:
-        return rows, space
-    embedded = await embedder.embed(missing, "document")
-    if space and embedded.model != space:
-        raise ForeignModel(embedded.model)
-    rows.update(zip(missing, embedded.vectors, strict=True))
-    report.skipped_chunks += len(embedded.failed)
-    return rows, embedded.model
-
-
-async def _embed_long(
-    ledger: Ledger,
-    embedder: Embedder,
-    tenant: str,
-    document: Prepared,
-    known: Mapping[str, Vector],
-    space: str,
-    report: RunReport,
-) -> tuple[dict[str, Vector], str]:
-    """Embed a long document slice by slice; slices that an earlier attempt embedded are read back."""
-    parts = LedgerPartStore(ledger, tenant, document.work, document.recipe_key)
-    total = len(document.chunks)
-    rows = dict(known)
-    model = space
-    done = 0
-    document.work.note_stage("embed", chunks=done, chunks_total=total)
-    slices = (
-        _embed_slice(parts, embedder, number * SLICE_CHUNKS, wanted, space, report)
-        for number, wanted in enumerate(_missing_by_slice(document, known))
-    )
-    async with aclosing(_in_order(slices)) as finished:
-        async for vectors, answered in finished:
-            if model and answered and answered != model:
-                raise ForeignModel(answered)
-            model = model or answered
-            rows.update(vectors)
-            done = min(done + SLICE_CHUNKS, total)
-            document.work.note_stage("embed", chunks=done, chunks_total=total)
-    return rows, model
-
-
-def _missing_by_slice(document: Prepared, known: Mapping[str, Vector]) -> Iterator[list[str]]:
-    """Yield the texts of each slice that neither the index nor an earlier slice has."""
-    seen = set(known)
-    for chunks in batched(document.chunks, SLICE_CHUNKS):
-        texts = dict.fromkeys(chunk.contextual for chunk in chunks)
-        wanted = [text for text in texts if text not in seen]
-        seen.update(wanted)
-        yield wanted
-
-
-async def _embed_slice(
-    parts: LedgerPartStore,
-    embedder: Embedder,
-    first: int,
-    wanted: Sequence[str],
-    space: str,
-    report: RunReport,
-) -> tuple[dict[str, Vector], str]:
-    if not wanted:
-        return {}, ""
-    model = space or embedder.model.id
-    dimension = embedder.model.dimension
-    part = f"vectors:{first}:{len(wanted)}:{model[:32]}"
-    kept = await parts.load(part)
-    if kept is not None and len(kept) == len(wanted) * dimension * 2:
-        vectors = np.frombuffer(kept, np.float16).astype(np.float32).reshape(len(wanted), dimension)
-        return dict(zip(wanted, vectors, strict=True)), model
-    rows, answered = await _embed_missing(embedder, wanted, {}, space, report)
-    made = np.stack([rows[text] for text in wanted])
-    if answered == model and made.shape[1] == dimension:
-        await parts.save(part, made.astype(np.float16).tobytes())
-    return rows, answered
-
-
-async def _in_order(work: Iterable[Coroutine[None, None, Made]]) -> AsyncGenerator[Made]:
-    """Yield results in order, with a few started ahead."""
-    flying: deque[asyncio.Task[Made]] = deque()
-    try:
-        for coroutine in work:
-            flying.append(asyncio.create_task(coroutine))
-            if len(flying) > SLICES_AHEAD:
-                yield await flying.popleft()
-        while flying:
-            yield await flying.popleft()
-    except Exception:
-        # The others save their slices for the next attempt.
-        await asyncio.gather(*flying, return_exceptions=True)
-        raise
-    finally:
-        for task in flying:
-            task.cancel()
-        await asyncio.gather(*flying, return_exceptions=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,11 +180,37 @@ class WaveEmbedder:
     report: RunReport
 
     async def embed(self, wave: Sequence[Prepared]) -> Embedded:
-        """Return vectors for the live Space."""
+        """Return vectors for the live Space. Text that the index already holds is not embedded again."""
         kb, tenant = await self.pinned.current(), self.pinned.tenant
         embedder = await self.choice.embedder(tenant, kb)
         async with self.gate.paying(tenant):
-            return await embed(self.pinned.ledger, embedder, tenant, kb, wave, self.report)
+            return await self._embed_wave(embedder, kb, wave)
+
+    async def _embed_wave(self, embedder: Embedder, kb: KnowledgeBase, wave: Sequence[Prepared]) -> Embedded:
+        texts = [chunk.contextual for document in wave for chunk in document.chunks]
+        known = await self.pinned.ledger.known_vectors(self.pinned.tenant, kb, texts)
+        space = kb.space.model if kb.space else ""
+        try:
+            with self.report.times.measure("embed", len(texts)):
+                if len(wave) == 1 and len(texts) >= LONG_CHUNKS:
+                    rows, model = await self._embed_long(embedder, wave[0], known, space)
+                else:
+                    rows, model = await self._embed_missing(embedder, texts, known, space)
+        except (ModelUnavailable, ModelMismatch):
+            raise
+        except ModelError as error:
+            batches = [document.work.batch for document in wave]
+            if any(batch.ticket and not batch.last_attempt for batch in batches):
+                raise ModelBusy(str(error), hint=error.hint, remedy=error.remedy) from error
+            logger.warning("storing documents without vectors: %s", error)
+            self.report.degraded[f"embedding: {error}"] = None
+            for batch in batches:
+                batch.remarks.append(f"searchable by word only: {error}")
+            return Embedded(None, "")
+        except ForeignModel as problem:
+            self.report.note_foreign_model(problem.model, space)
+            return Embedded(None, "")
+        return Embedded(np.stack([rows[text] for text in texts]), model)
 
     async def ensure_current(self, wave: Sequence[Prepared], embedded: Embedded) -> Embedded:
         """Return the vectors, embedded again if the kb was moved to another model since."""
@@ -334,3 +223,89 @@ class WaveEmbedder:
             # The wave is found by word only, until a process that has the model fills its Space.
             logger.warning("storing documents without vectors: %s", error)
             return embedded
+
+    async def _embed_missing(
+        self, embedder: Embedder, texts: Sequence[str], known: Mapping[str, Vector], space: str
+    ) -> tuple[dict[str, Vector], str]:
+        rows = dict(known)
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        if not missing:
+            return rows, space
+        embedded = await embedder.embed(missing, "document")
+        if space and embedded.model != space:
+            raise ForeignModel(embedded.model)
+        rows.update(zip(missing, embedded.vectors, strict=True))
+        self.report.skipped_chunks += len(embedded.failed)
+        return rows, embedded.model
+
+    async def _embed_long(
+        self, embedder: Embedder, document: Prepared, known: Mapping[str, Vector], space: str
+    ) -> tuple[dict[str, Vector], str]:
+        """Embed a long document slice by slice; slices that an earlier attempt embedded are read back."""
+        work, total = document.work, len(document.chunks)
+        parts = LedgerPartStore(self.pinned.ledger, self.pinned.tenant, work, document.recipe_key)
+        rows = dict(known)
+        model = space
+        done = 0
+        work.note_stage("embed", chunks=done, chunks_total=total)
+        slices = (
+            self._embed_slice(embedder, parts, number * SLICE_CHUNKS, wanted, space)
+            for number, wanted in enumerate(_missing_by_slice(document, known))
+        )
+        async with aclosing(_in_order(slices)) as finished:
+            async for vectors, answered in finished:
+                if model and answered and answered != model:
+                    raise ForeignModel(answered)
+                model = model or answered
+                rows.update(vectors)
+                done = min(done + SLICE_CHUNKS, total)
+                work.note_stage("embed", chunks=done, chunks_total=total)
+        return rows, model
+
+    async def _embed_slice(
+        self, embedder: Embedder, parts: LedgerPartStore, first: int, wanted: Sequence[str], space: str
+    ) -> tuple[dict[str, Vector], str]:
+        if not wanted:
+            return {}, ""
+        model = space or embedder.model.id
+        dimension = embedder.model.dimension
+        part = f"vectors:{first}:{len(wanted)}:{model[:32]}"
+        kept = await parts.load(part)
+        if kept is not None and len(kept) == len(wanted) * dimension * 2:
+            vectors = np.frombuffer(kept, np.float16).astype(np.float32).reshape(len(wanted), dimension)
+            return dict(zip(wanted, vectors, strict=True)), model
+        rows, answered = await self._embed_missing(embedder, wanted, {}, space)
+        made = np.stack([rows[text] for text in wanted])
+        if answered == model and made.shape[1] == dimension:
+            await parts.save(part, made.astype(np.float16).tobytes())
+        return rows, answered
+
+
+def _missing_by_slice(document: Prepared, known: Mapping[str, Vector]) -> Iterator[list[str]]:
+    """Yield the texts of each slice that neither the index nor an earlier slice has."""
+    seen = set(known)
+    for chunks in batched(document.chunks, SLICE_CHUNKS):
+        texts = dict.fromkeys(chunk.contextual for chunk in chunks)
+        wanted = [text for text in texts if text not in seen]
+        seen.update(wanted)
+        yield wanted
+
+
+async def _in_order(work: Iterable[Coroutine[None, None, Made]]) -> AsyncGenerator[Made]:
+    """Yield results in order, with a few started ahead."""
+    flying: deque[asyncio.Task[Made]] = deque()
+    try:
+        for coroutine in work:
+            flying.append(asyncio.create_task(coroutine))
+            if len(flying) > SLICES_AHEAD:
+                yield await flying.popleft()
+        while flying:
+            yield await flying.popleft()
+    except Exception:
+        # The others save their slices for the next attempt.
+        await asyncio.gather(*flying, return_exceptions=True)
+        raise
+    finally:
+        for task in flying:
+            task.cancel()
+        await asyncio.gather(*flying, return_exceptions=True)

@@ -11,7 +11,7 @@ from ragstone.ingest.chunkers.code import CodeChunker
 from ragstone.ingest.chunkers.cutting import ChunkLimits
 from ragstone.ingest.chunkers.email import EmailChunker
 from ragstone.ingest.chunkers.hybrid import HybridChunker
-from ragstone.ingest.chunkers.markdown import MarkdownChunker
+from ragstone.ingest.chunkers.packing import MarkdownChunker
 from ragstone.ingest.chunkers.paper import PaperChunker
 from ragstone.ingest.chunkers.plain import (
     ParagraphChunker,

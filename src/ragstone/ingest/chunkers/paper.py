@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ragstone.core.types import Block, Chunk, Parsed
 from ragstone.ingest.chunkers.cutting import ChunkLimits, trim
-from ragstone.ingest.chunkers.markdown import MarkdownChunker
+from ragstone.ingest.chunkers.packing import MarkdownChunker
 
 _NAMES = """
 abstract, summary, executive summary, keywords, key words, index terms, introduction, background, motivation,
