@@ -115,7 +115,7 @@ class Answerer:
         read = drop_repeats((*hits, *(hit for part in parts for hit in part.hits)))
         against = await find_contradictions(said, read, judge)
         answer = writer.finish(question, list(dict.fromkeys([*notes, *judge.notes])), against)
-        yield AnswerReady(replace(answer, unanswered=tally.unanswered))
+        yield AnswerReady(replace(answer, unanswered=tally.open_questions))
 
     async def _answer_parts(
         self,
@@ -183,7 +183,7 @@ class Answerer:
             return
         if composition.declined:
             return
-        notes.extend(f"llm: {reason}" for reason in composition.dropped)
+        notes.extend(f"llm: {reason}" for reason in composition.omissions)
         if not count:
             notes.append("llm: nothing in its reply is supported by a passage")
 

@@ -166,7 +166,7 @@ class Checker:
         self._left_out: Counter[str] = Counter()
 
     @property
-    def dropped(self) -> list[str]:
+    def omissions(self) -> list[str]:
         """Return how many sentences were left out, by reason."""
         return [f"{count} left out: {reason}" for reason, count in self._left_out.most_common()]
 

@@ -45,9 +45,9 @@ class Composition:
         self.declined = False
 
     @property
-    def dropped(self) -> Sequence[str]:
+    def omissions(self) -> Sequence[str]:
         """Return how many sentences were left out, by reason."""
-        return self._checker.dropped
+        return self._checker.omissions
 
     async def statements(self, question: str, *, streaming: bool = False) -> AsyncGenerator[Statement]:
         """Yield the supported sentences, each once it is checked. Raises `RemoteError`, also when slow."""

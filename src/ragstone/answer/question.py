@@ -45,7 +45,7 @@ class AnsweredParts:
         self._answered: set[str] = set()
 
     @property
-    def unanswered(self) -> tuple[str, ...]:
+    def open_questions(self) -> tuple[str, ...]:
         """Return the parts without an answer; none where the question as a whole has none."""
         open_parts = [part.question for part in self._parts if part.question not in self._answered]
         return tuple(open_parts) if self._answered else ()

@@ -79,17 +79,17 @@ _local = threading.local()
 
 
 def analyze(text: str) -> list[str]:
-    """The terms of a text in order, repeats kept."""
+    """Return the terms of a text in order, repeats kept."""
     return _terms(text) or _terms(text, keep_stop_words=True)
 
 
 def analyze_query(text: str) -> list[str]:
-    """The terms to look for, each once, in order of first use."""
+    """Return the terms to look for, each once, in order of first use."""
     return list(dict.fromkeys(analyze(text)))
 
 
 def fold(text: str) -> str:
-    """The text without compatibility forms, diacritics and invisible marks; case is kept."""
+    """Return the text without compatibility forms, diacritics and invisible marks; case is kept."""
     if text.isascii():
         return text
     plain = LOOKALIKE.sub(lambda match: LOOKALIKES[match.group()], SYMBOL_RUN.sub(" ", text))
@@ -146,7 +146,7 @@ def _pairs(run: str) -> Iterator[str]:
 
 
 def _compound(token: str) -> Iterator[str]:
-    """An identifier: the whole of it, the segments of a path or address, and the words inside."""
+    """Yield the terms of an identifier: the whole of it, the segments of a path or address, and the words inside."""
     if token.casefold().endswith("n't"):
         return
     bare = CONTRACTION.sub("", token)
@@ -159,7 +159,7 @@ def _compound(token: str) -> Iterator[str]:
 
 
 def _atom(atom: str) -> Iterator[str]:
-    """One name between separators: as it is, as a word, and by the words inside."""
+    """Yield the terms of a name between separators: as it is, as a word, and by the words inside."""
     name = ACRONYM_PLURAL.sub("", atom)
     humps = HUMPS.findall(name) if name.isascii() else ()
     if len(humps) > 1 and len(name) <= MAX_TERM:

@@ -123,7 +123,7 @@ def _whole(text: str, match: re.Match[str]) -> re.Match[str] | None:
 def _out_of(text: str, match: re.Match[str], whole: re.Match[str]) -> Quantity:
     before, share = _before(text, match), value_of(match) / number(whole["whole"])
     return Quantity(
-        share, share, "share", _lead(before), _bound(before), words=text[match.start() : whole.end()]
+        share, share, "share", _lead(before), _find_bound(before), words=text[match.start() : whole.end()]
     )
 
 
@@ -142,13 +142,13 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity:
     if move == "by" and not below:
         unit = unit.difference()
     elif move == "unsure":
-        unit = unit.unconverted()
+        unit = unit.as_written()
     return Quantity(
         unit.measure(written),
         written,
         unit.dimension,
         _lead(before),
-        "is" if below else _bound(before),
+        "is" if below else _find_bound(before),
         _per(text, end) or unit.per,
         unit.size,
         last_digit(match) * scale,
@@ -237,7 +237,7 @@ def _lead(before: str) -> str:
     return (_find_counted(words[-1]) or " ".join(words)) if words else ""
 
 
-def _bound(before: str) -> Bound:
+def _find_bound(before: str) -> Bound:
     """Return how the words right before a number qualify it."""
     last: Bound = "is"
     for match in _BEFORE.finditer(before):

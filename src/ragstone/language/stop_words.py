@@ -87,6 +87,6 @@ STEMMERS = {
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """The function words of a language; those of all lists for a language without one."""
+    """Return the function words of a language; those of all lists for a language without one."""
     chosen = [_LISTS[language]] if language in _LISTS else list(_LISTS.values())
     return frozenset(word for words in chosen for word in words.split())

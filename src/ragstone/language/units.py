@@ -79,7 +79,7 @@ class Unit:
         """Return the unit of a rise or a fall: 5 °C more are 9 °F more."""
         return Unit(f"{_HEAT} more", self.size) if self.dimension == _HEAT else self
 
-    def unconverted(self) -> Unit:
+    def as_written(self) -> Unit:
         """Return the unit of a temperature that may be a point or a difference: only the same number equals it."""
         if not self.zero and self.dimension != _HEAT:
             return self

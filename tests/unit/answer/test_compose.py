@@ -74,7 +74,7 @@ async def test_a_supported_sentence_is_kept_with_the_words_it_stands_on(
         ("Each fan draws 40 watts.", ["A fan draws 40 watts."]),
     ]
     assert {statement.support for statement in statements} == {"supported"}
-    assert composition.dropped == []
+    assert composition.omissions == []
 
 
 @pytest.mark.req("R-ANS-04")
@@ -102,7 +102,7 @@ async def test_what_is_not_supported_is_not_said(
 ) -> None:
     composition = composing(Scripted(reply), passages)
     assert await kept(composition) == []
-    assert composition.dropped == [f"1 left out: {reason}"]
+    assert composition.omissions == [f"1 left out: {reason}"]
 
 
 async def test_repeats_and_more_than_asked_for_are_left_out(passages: list[PackedPassage]) -> None:
@@ -146,7 +146,7 @@ async def test_the_model_sees_rules_then_passages_as_data_then_the_question(
 @pytest.mark.req("R-ANS-12")
 async def test_a_model_may_decline(passages: list[PackedPassage]) -> None:
     composition = composing(Scripted("NO ANSWER"), passages)
-    assert (await kept(composition), composition.declined, composition.dropped) == ([], True, [])
+    assert (await kept(composition), composition.declined, composition.omissions) == ([], True, [])
 
 
 @pytest.mark.parametrize("streaming", [False, True])

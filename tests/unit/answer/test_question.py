@@ -64,8 +64,8 @@ def test_a_sentence_said_before_answers_only_what_it_speaks_of() -> None:
     tally = AnsweredParts(parts)
     said = "Acme was founded in 1974 by two sailors."
     assert [tally.is_new(part, said) for part in parts] == [True, False, False]
-    assert tally.unanswered == ("who runs Acme",)
-    assert AnsweredParts(parts).unanswered == ()
+    assert tally.open_questions == ("who runs Acme",)
+    assert AnsweredParts(parts).open_questions == ()
 
 
 async def test_parts_are_answered_in_their_order(embedder: Embedder, make_hit: MakeHit) -> None:

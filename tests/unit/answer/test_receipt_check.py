@@ -47,7 +47,7 @@ async def test_a_sentence_that_answering_would_drop_does_not_hold(
     made = receipt_of([Statement(sentence, "supported", (Quote(hit, 0, len(source)),))])
     report = await checked(made, doc=source)
     assert (report.intact, report.holds) == (True, False)
-    assert answering.dropped == [f"1 left out: {report.sentences[0].reason}"]
+    assert answering.omissions == [f"1 left out: {report.sentences[0].reason}"]
 
 
 async def test_what_the_passage_says_beside_the_quote_counts(make_hit: MakeHit) -> None:

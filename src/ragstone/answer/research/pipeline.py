@@ -143,7 +143,7 @@ class Researcher:
         return [*proposed, *more]
 
     async def _judge(self, task: ResearchTask, gathered: GatheredPassages) -> int:
-        hits = gathered.unjudged
+        hits = gathered.hits_to_judge
         judged = await self._judge_relevance(
             task.topic, hits, task.embedder, gathered.cosines, gathered.degraded
         )
@@ -170,7 +170,7 @@ class Researcher:
         """Return the best of all that was found, whichever query found it."""
         if self._reranker is None or not gathered.about:
             return _rank_by_relevance(task, gathered)
-        head = gathered.ranked[: RERANKED * task.k]
+        head = gathered.by_relevance[: RERANKED * task.k]
         passages = [f"{hit.title}\n{hit.section}\n{hit.text}" for hit in head]
         try:
             scores = await self._reranker.score(task.topic, passages)
@@ -192,7 +192,7 @@ async def _search(task: ResearchTask, gathered: GatheredPassages, query: str) ->
 
 def _rank_by_relevance(task: ResearchTask, gathered: GatheredPassages) -> tuple[Finding, ...]:
     """Return the passages by relevance alone; empty if none is about the topic, since others would mislead."""
-    best = gathered.ranked[: task.k] if gathered.about else []
+    best = gathered.by_relevance[: task.k] if gathered.about else []
     return tuple(_build_finding(gathered, hit, gathered.relevance[hit.chunk_id]) for hit in best)
 
 

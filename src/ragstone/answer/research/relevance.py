@@ -91,7 +91,7 @@ class GatheredPassages:
                 self.cosines.setdefault(chunk_id, hit.scores["dense"])
 
     @property
-    def unjudged(self) -> list[Hit]:
+    def hits_to_judge(self) -> list[Hit]:
         """Return passages whose relevance is not known yet."""
         return [hit for chunk_id, hit in self.hits.items() if chunk_id not in self.relevance]
 
@@ -104,10 +104,10 @@ class GatheredPassages:
     @property
     def about(self) -> list[Hit]:
         """Return the passages that are surely about the topic, most relevant first."""
-        return [hit for hit in self.ranked if self.is_about(hit)]
+        return [hit for hit in self.by_relevance if self.is_about(hit)]
 
     @property
-    def ranked(self) -> list[Hit]:
+    def by_relevance(self) -> list[Hit]:
         """Return all passages that were judged, most relevant first."""
         judged = [hit for chunk_id, hit in self.hits.items() if chunk_id in self.relevance]
         return sorted(judged, key=lambda hit: (-self.relevance[hit.chunk_id], hit.chunk_id))

@@ -142,7 +142,7 @@ class JudgedPart:
         """Return the status: sources that disagree prove nothing, and a failed check prevents VERIFIED."""
         if self.stance != "supported":
             return "UNVERIFIED"
-        sound = [judgement.support for judgement in self.judgements if not judgement.reading.findings.failed]
+        sound = [judgement.support for judgement in self.judgements if not judgement.reading.findings.reasons]
         if max(sound, default=0.0) > VERIFIED:
             return "VERIFIED"
         return "LIKELY" if self.support > LIKELY else "UNVERIFIED"
@@ -213,7 +213,7 @@ def _build_evidence(judgement: SentenceJudgement) -> Evidence:
         stance=judgement.stance,
         support=round(judgement.support, 4),
         refutation=round(judgement.refutation, 4),
-        failed=judgement.reading.findings.failed,
+        failed=judgement.reading.findings.reasons,
         document_id=document_id,
         chunk_id=hit.chunk_id,
         title=hit.title,

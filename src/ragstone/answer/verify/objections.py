@@ -104,7 +104,7 @@ class Findings:
     """The claim states quantities or dates, and the sentence states them all."""
 
     @property
-    def failed(self) -> tuple[str, ...]:
+    def reasons(self) -> tuple[str, ...]:
         """Return all objections in words."""
         return tuple(objection.text for objection in (*self.conflicts, *self.voids, *self.gaps))
 

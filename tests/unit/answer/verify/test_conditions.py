@@ -71,7 +71,7 @@ LOST = [
 
 @pytest.mark.parametrize(("source", "claim"), KEPT)
 def test_a_condition_in_other_words_is_kept(source: str, claim: str) -> None:
-    assert check(claim, source, passage=source).failed == ()
+    assert check(claim, source, passage=source).reasons == ()
     assert find_objection(claim, [source], source) == ""
 
 
@@ -94,4 +94,4 @@ def test_a_sentence_of_nothing_but_conditions_states_nothing() -> None:
     ],
 )
 def test_unless_is_if_not(source: str, claim: str) -> None:
-    assert check(claim, source, passage=source).failed == ()
+    assert check(claim, source, passage=source).reasons == ()

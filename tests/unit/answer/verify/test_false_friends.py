@@ -74,4 +74,4 @@ def test_a_dropped_limit_is_a_gap() -> None:
 
 
 def test_rates_convert() -> None:
-    assert check("The flow is 1 litre per second.", "The flow is 60 litres per minute.").failed == ()
+    assert check("The flow is 1 litre per second.", "The flow is 60 litres per minute.").reasons == ()

@@ -18,7 +18,7 @@ def read(claim: str, sentence: str, passage: str = "") -> SentenceReading:
 @pytest.mark.parametrize("name", ["Update", "Mandate", "Candidate", "Phonenumber"])
 def test_a_name_that_holds_a_word_of_a_message_is_only_a_missing_name(name: str) -> None:
     reading = read(f"The {name} service restarts the pump.", "The service restarts the pump.")
-    assert reading.findings.failed == (f"it does not name {name}",)
+    assert reading.findings.reasons == (f"it does not name {name}",)
     assert bearing_features(reading) == [1.0, 0.5, 0.5, 1.0, 0.0]
     assert against_features(reading) == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
 
