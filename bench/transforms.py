@@ -13,7 +13,7 @@ from bench.data import load, vectors
 from bench.report import Row
 from ragstone import Settings, open_engine
 from ragstone.core.queries import SearchQuery
-from ragstone.core.types import SearchResult
+from ragstone.core.results import SearchResult
 from ragstone.engine.workspace import Workspace
 from ragstone.evaluate.dataset import load_dataset
 from ragstone.evaluate.metrics import paired_bootstrap

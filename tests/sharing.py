@@ -18,8 +18,8 @@ import pytest
 from ragstone.ingest.parsers.sandbox import pool
 from ragstone.ingest.parsers.sandbox.process import ParserProcess
 from ragstone.models.runtime import inference
-from ragstone.models.runtime.encoder import Encoder
-from ragstone.models.runtime.runtime import Runtime, RuntimeName, open_runtime
+from ragstone.models.runtime.encoder import Encoder, Runtime
+from ragstone.models.runtime.runtime import RuntimeName, open_runtime
 from ragstone.models.runtime.tokenizing import ModelTokenizer
 
 MOST_CHILDREN = 4

@@ -15,7 +15,8 @@ from bench.report import Row
 from bench.takaro.labels import Labels, load_labels
 from ragstone import Settings, open_engine
 from ragstone.core.queries import Arm, SearchQuery
-from ragstone.core.types import Failure, Item, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import Failure, Item
 from ragstone.engine.workspace import Workspace
 from ragstone.evaluate.metrics import paired_bootstrap
 from ragstone.evaluate.runner import Row as Scored

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from ragstone.core.collections import BuildRequest
     from ragstone.core.errors import RagstoneError
     from ragstone.core.queries import Question, SearchQuery
-    from ragstone.core.types import Document, Hit, IngestReport, Item, SearchResult
+    from ragstone.core.results import IngestReport, SearchResult
+    from ragstone.core.types import Document, Hit, Item
     from ragstone.engine.engine import Engine, open_engine
     from ragstone.engine.workspace import Workspace
     from ragstone.settings.load import load_settings
@@ -60,8 +61,10 @@ _HOMES = {
     "load_settings": "ragstone.settings.load",
     "RagstoneError": "ragstone.core.errors",
     "Settings": "ragstone.settings.tree",
+    "IngestReport": "ragstone.core.results",
     "Question": "ragstone.core.queries",
     "SearchQuery": "ragstone.core.queries",
+    "SearchResult": "ragstone.core.results",
     "Engine": "ragstone.engine.engine",
     "Workspace": "ragstone.engine.workspace",
     "open_engine": "ragstone.engine.engine",

@@ -20,11 +20,11 @@ from typing import (
 )
 
 from ragstone.core.answers import Answer, AnswerEvent
-from ragstone.core.erasure import Receipt, TargetKind
+from ragstone.core.audit import Receipt, TargetKind
 from ragstone.core.errors import InputError
 from ragstone.core.queries import Question, QuestionOptions, SearchOptions, SearchQuery
+from ragstone.core.results import Explanation, SearchResult
 from ragstone.core.tenants import TenantBook
-from ragstone.core.types import Explanation, SearchResult
 from ragstone.engine.archive import Archive
 from ragstone.engine.audit import Audit
 from ragstone.engine.collections import Collections

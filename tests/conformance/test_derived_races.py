@@ -11,7 +11,7 @@ from tests.conformance.derived import open_derived
 
 from ragstone.core.errors import ModelMismatch, RagstoneError, StoreBusy, StoreError
 from ragstone.core.filters import Filter, parse_filter
-from ragstone.core.notes import listening
+from ragstone.core.notes import collect_notes
 from ragstone.core.types import Candidate, KnowledgeBase, NewVersion, Vector
 from ragstone.core.vectors import Place, Point
 from ragstone.settings.tree import Adapter
@@ -393,11 +393,11 @@ async def test_an_engine_that_is_left_alone_is_named_while_the_ledger_answers(
 
     world.engine.before_upsert = fail
     for _ in range(2):  # it is asked once, and left alone then
-        with listening() as said:
+        with collect_notes() as said:
             assert len(await world.second.search("default", kb, QUERY, 5)) == 1
         assert said == ["memory is left alone, and the ledger answers in its place: the engine is away"]
     world.now += REST_SECONDS
-    with listening() as said:
+    with collect_notes() as said:
         assert len(await world.second.search("default", kb, QUERY, 5)) == 1
     assert said == []
 

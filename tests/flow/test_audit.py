@@ -405,10 +405,10 @@ async def test_a_collection_that_is_replaced_or_renamed_is_recorded(engine: Engi
 
 async def test_what_is_gone_is_not_recorded_as_failed(engine: Engine) -> None:
     async def retire() -> None:
-        async with engine._components.access.audit.carrying_out(
+        async with engine._components.access.audit.record_action(
             "default", "document.retire", ["a", "b"]
         ) as deed:
-            deed.did("a", 1)
+            deed.mark_done("a", 1)
             raise StoreFull("the disk is full")
 
     with pytest.raises(StoreFull):

@@ -14,8 +14,8 @@ from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 
 from ragstone import Ragstone
+from ragstone.core.audit import ErasureTarget, Receipt
 from ragstone.core.clock import canonical, now
-from ragstone.core.erasure import Receipt, Target
 from ragstone.core.errors import NotFoundError, StoreBusy
 from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.types import KnowledgeBase, NewVersion
@@ -111,7 +111,7 @@ async def test_a_document_is_erased_and_nobody_else_s(stores: Stores) -> None:
     kb = await put(stores.ledger, secret, *(document(f"d{n}") for n in range(20)))
     await stores.ledger.keep_originals("default", [(document("d1").document_id, b"of another")])
     assert await found(stores, kb, CANARY, secret) == 4
-    (receipt,) = await Eraser(stores).erase("default", [Target("document", secret.document_id)])
+    (receipt,) = await Eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
     rows = receipt.removed["ledger"]
     assert (rows["documents"], rows["chunks"], rows["vectors"], rows["terms"], rows["postings"]) == (
         1,
@@ -131,8 +131,8 @@ async def test_a_document_is_erased_and_nobody_else_s(stores: Stores) -> None:
 async def test_many_are_erased_together_each_with_its_receipt(stores: Stores) -> None:
     versions = [document(f"d{n}") for n in range(6)]
     kb = await put(stores.ledger, *versions)
-    targets = [Target("document", version.document_id) for version in versions[:4]]
-    receipts = await Eraser(stores).erase("default", [*targets, Target("document", "0" * 32)])
+    targets = [ErasureTarget("document", version.document_id) for version in versions[:4]]
+    receipts = await Eraser(stores).erase("default", [*targets, ErasureTarget("document", "0" * 32)])
     assert [receipt.target for receipt in receipts] == targets
     assert all(receipt.complete and receipt.removed["ledger"]["chunks"] == 3 for receipt in receipts)
     assert (await stores.ledger.stats("default", kb)).documents == 2
@@ -141,7 +141,7 @@ async def test_many_are_erased_together_each_with_its_receipt(stores: Stores) ->
 async def test_a_kb_is_erased(stores: Stores) -> None:
     kept = await put(stores.ledger, document("kept"))
     await put(stores.ledger, document("a", CANARY, kb="old"), document("b", CANARY, kb="old"), kb="old")
-    (receipt,) = await Eraser(stores).erase("default", [Target("kb", "old")])
+    (receipt,) = await Eraser(stores).erase("default", [ErasureTarget("kb", "old")])
     assert receipt.complete
     assert (receipt.removed["ledger"]["documents"], receipt.removed["ledger"]["spaces"]) == (2, 1)
     if stores.mirror:
@@ -153,7 +153,7 @@ async def test_a_kb_is_erased(stores: Stores) -> None:
 async def test_a_source_is_erased_in_its_own_kb_only(stores: Stores) -> None:
     await put(stores.ledger, document("a"), document("b"), document("c", source="other"))
     await put(stores.ledger, document("a", kb="two"), kb="two")
-    (receipt,) = await Eraser(stores).erase("default", [Target("source", "test", "default")])
+    (receipt,) = await Eraser(stores).erase("default", [ErasureTarget("source", "test", "default")])
     assert (receipt.complete, receipt.removed["ledger"]["documents"]) == (True, 2)
     counts = [
         (await stores.ledger.stats("default", kb)).documents for kb in await stores.ledger.kbs("default")
@@ -204,7 +204,11 @@ async def test_a_store_that_was_left_is_told_of(engine: Engine, tmp_path: Path) 
     place = Place(await _tenant_id(before), "s1", 32)
     after = open_kind("sqlite", tmp_path)
     await put(after.ledger, document("later", kb="later"), kb="later")
-    targets = [Target("document", secret.document_id), Target("kb", "old"), Target("kb", "later")]
+    targets = [
+        ErasureTarget("document", secret.document_id),
+        ErasureTarget("kb", "old"),
+        ErasureTarget("kb", "later"),
+    ]
     receipts = await Eraser(after).erase("default", targets)
     said = advise(
         "engine: may still hold it and is not in use any more",
@@ -220,7 +224,7 @@ async def test_a_store_that_was_left_is_told_of(engine: Engine, tmp_path: Path) 
     again = open_kind("elsewhere", tmp_path)
     await examine(again, repair=True)
     assert (await engine.count(place), await engine.count(Place(place.tenant_id, "s2", 32))) == (3, 0)
-    (receipt,) = await Eraser(again).erase("default", [Target("document", kept.document_id)])
+    (receipt,) = await Eraser(again).erase("default", [ErasureTarget("document", kept.document_id)])
     assert receipt.complete
     await again.close()
 
@@ -248,7 +252,7 @@ async def test_an_engine_that_is_down_is_told_of_and_made_up_for(engine: Engine,
     secret = document("secret", CANARY)
     kb = await put(stores.ledger, secret, document("other"))
     engine.trouble = StoreBusy("the engine is down", hint="start it")
-    (receipt,) = await Eraser(stores).erase("default", [Target("document", secret.document_id)])
+    (receipt,) = await Eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
     assert (receipt.complete, receipt.requery, receipt.remaining["engine"]) == (False, 3, {"points": 3})
     assert receipt.unfinished[0].startswith("vectors: the engine is down; start it; the next search")
     assert set(receipt.remaining["ledger"].values()) == {0}
@@ -268,7 +272,9 @@ async def test_who_dies_between_ledger_and_engine_leaves_it_to_the_next(
     stores = open_kind("elsewhere", tmp_path)
     kb = await put(stores.ledger, secret, kb="old")
     place = Place(await _tenant_id(stores), "s1", 32)
-    target = Target("document", secret.document_id) if what == "document" else Target("kb", "old")
+    target = (
+        ErasureTarget("document", secret.document_id) if what == "document" else ErasureTarget("kb", "old")
+    )
     engine.trouble = Killed()
     with pytest.raises(Killed):
         await Eraser(stores).erase("default", [target])
@@ -297,7 +303,7 @@ async def test_who_dies_between_ledger_and_files_leaves_them_to_the_sweep(
         patch.setattr(Blobs, "remove", die)
         patch.setattr(Blobs, "settled", die)
         with pytest.raises(Killed):
-            await Eraser(stores).erase("default", [Target("document", secret.document_id)])
+            await Eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
     _make_old(tmp_path, name)
     await stores.ledger.sweep("default")
     assert _files_with(tmp_path / "documents", CANARY) == []
@@ -309,7 +315,7 @@ async def test_a_file_that_may_be_on_its_way_in_is_kept_and_told_of(tmp_path: Pa
     secret = document("secret", CANARY)
     await put(stores.ledger, secret)
     (name,) = await stores.ledger.keep_originals("default", [(secret.document_id, b"newer bytes")])
-    (receipt,) = await Eraser(stores).erase("default", [Target("document", secret.document_id)])
+    (receipt,) = await Eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
     assert (receipt.complete, receipt.remaining["files"]) == (False, {"originals": 1})
     assert receipt.unfinished[0].endswith(f"a worker, or {Action.REPAIR_STORES.sentence}")
     assert (await stores.ledger.blobs("default")).get(secret.document_id, name) == b"newer bytes"

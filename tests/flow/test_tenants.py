@@ -23,8 +23,9 @@ from ragstone.core.collections import BuildRequest
 from ragstone.core.errors import InputError, NotFoundError, TenantSuspended
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.queries import SearchQuery
+from ragstone.core.results import SearchResult
 from ragstone.core.tenants import Quotas
-from ragstone.core.types import Json, SearchResult
+from ragstone.core.types import Json
 from ragstone.engine.archive import Archive
 from ragstone.engine.audit import Audit
 from ragstone.engine.collections import Collections

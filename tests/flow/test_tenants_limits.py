@@ -14,7 +14,7 @@ from tests.doubles.openai import OpenAIDouble, chat_reply
 
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.errors import ModelError, QuotaExceeded
-from ragstone.core.model_types import Embeddings, spent
+from ragstone.core.model_types import Embeddings, add_cost
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import Role
 from ragstone.testing.fakes import FakeEmbedder
@@ -159,7 +159,7 @@ class PaidEmbedder(FakeEmbedder):
     """A model that costs a quarter of a dollar a call."""
 
     async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-        spent("embedding", 0.25)
+        add_cost("embedding", 0.25)
         return await super().embed(texts, role)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ragstone.core.errors import NotFoundError, QuotaExceeded, TenantGone, TenantSuspended
-from ragstone.core.model_types import spent
+from ragstone.core.model_types import add_cost
 from ragstone.core.tenants import Quotas, Tenant
 from ragstone.engine.access import REMEMBERED, TenantAccess
 from ragstone.settings.tree import Settings
@@ -194,9 +194,9 @@ async def test_who_asked_pays(kit: Kit) -> None:
 
     async def work(tenant: str, usd: float) -> None:
         async with kit.gate.paying(tenant):
-            await asyncio.gather(*(asyncio.to_thread(spent, "embedding", usd / 2) for _ in range(2)))
-            spent("llm", usd)
-            spent("llm", 0.0)
+            await asyncio.gather(*(asyncio.to_thread(add_cost, "embedding", usd / 2) for _ in range(2)))
+            add_cost("llm", usd)
+            add_cost("llm", 0.0)
 
     await asyncio.gather(work("acme", 0.25), work("b", 10.0), work("acme", 0.25))
     assert (await kit.book.usage("acme")).cost_by_kind == {"embedding": 0.5, "llm": 0.5}
@@ -205,7 +205,7 @@ async def test_who_asked_pays(kit: Kit) -> None:
 
     async def failing() -> None:
         async with kit.gate.paying("acme"):
-            spent("llm", 0.5)
+            add_cost("llm", 0.5)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -215,8 +215,8 @@ async def test_who_asked_pays(kit: Kit) -> None:
             await asked
     await kit.gate.read("acme")  # what there is may be looked at and deleted
     async with kit.gate.paying("deleted meanwhile"):
-        spent("llm", 1.0)
-    spent("llm", 1.0)  # nobody's
+        add_cost("llm", 1.0)
+    add_cost("llm", 1.0)  # nobody's
 
 
 @pytest.mark.req("R-EMB-20")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ragstone.core.answers import Verdict, source_of
-from ragstone.core.types import Hit, Json, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import Hit, Json
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.sentences import sentence_spans
 from ragstone.schemas.tools import (

@@ -7,7 +7,8 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ragstone.core.types import Hit, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import Hit
 from ragstone.language.analyzer import STOP_WORDS, analyze, analyze_query
 from ragstone.language.grammar import Token, is_known_verb, tokenize
 from ragstone.language.names import find_first_name

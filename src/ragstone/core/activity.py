@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from ragstone.core.analysis import SourceKind
-from ragstone.core.types import Mode, SearchResult
+from ragstone.core.results import SearchResult, SourceKind
+from ragstone.core.types import Mode
 
 Vote = Literal["up", "down", "used"]
 """`used` is what somebody did with a passage, the others are what somebody said of it."""

@@ -1,4 +1,4 @@
-"""The audit record: who did what, and the one that writes it down."""
+"""The audit record, and the receipts of erasures that it holds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from ragstone.core.clock import now
-from ragstone.core.erasure import Receipt
 from ragstone.core.errors import RagstoneError
 from ragstone.core.ids import NAME
 
@@ -30,7 +29,7 @@ _request: ContextVar[str] = ContextVar("ragstone_request", default="")
 
 @contextmanager
 def acting_as(name: str | None, request_id: str | None = None) -> Iterator[None]:
-    """Have what is done in the block recorded under this name and request; None leaves what an outer block set."""
+    """Record the actions inside the block under this name and request; None keeps those of an outer block."""
     before = _actor.get(), _request.get()
     tokens = (
         _actor.set(before[0] if name is None else _printable(name)),
@@ -71,7 +70,7 @@ class AuditEntry:
     moment: datetime
     tenant_id: str
     tenant: str
-    """What the tenant was called then."""
+    """The tenant's name at that time."""
     actor: str
     action: str
     """Such as `search`, `document.read`, `document.delete` or `tenant.suspend`."""
@@ -83,7 +82,7 @@ class AuditEntry:
     """Passages that were found, or documents that were removed."""
     document_ids: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
-    """What was removed, by store and kind: `{"ledger.chunks": 12}`."""
+    """Removed things by store and kind: `{"ledger.chunks": 12}`."""
     detail: str = ""
     request_id: str = ""
     """The request that was served, as the workspace names it; empty where there is none."""
@@ -96,10 +95,10 @@ class AuditEntry:
 
 
 class AuditTrail(Protocol):
-    """Where entries go. They are added and, when they are old enough, removed; none is ever changed."""
+    """Storage for entries: they are added, and removed by age, but never changed."""
 
     def note(self, entry: AuditEntry) -> None:
-        """Record something that was looked at, a moment later and with others; returns at once."""
+        """Queue a read to be written with others; returns at once."""
         ...
 
     async def record(self, entries: Sequence[AuditEntry]) -> None:
@@ -107,7 +106,7 @@ class AuditTrail(Protocol):
         ...
 
     async def flush(self) -> None:
-        """Write what waits."""
+        """Write the queued entries."""
         ...
 
     async def entries(
@@ -123,39 +122,77 @@ class AuditTrail(Protocol):
         ...
 
 
+TargetKind = Literal["document", "source", "kb", "tenant"]
+Counts = Mapping[str, Mapping[str, int]]
+"""By store, and there by what it is: `{"ledger": {"chunks": 12}, "files": {"originals": 1}}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureTarget:
+    """The thing to erase: a document by its id, others by name. Only a source needs its kb."""
+
+    kind: TargetKind
+    name: str
+    kb: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Counts of an erasure: what was removed, and what a second look at every store found."""
+
+    tenant: str
+    target: ErasureTarget
+    removed: Counts
+    remaining: Counts
+    """Counted afterwards, in the same places."""
+    requery: int | None
+    """Hits of searches for its own words and vectors afterwards; None when these could not run."""
+    scrubbed: bool
+    """True once its bytes are overwritten in the ledger's files. A database server does that in its own time."""
+    unfinished: tuple[str, ...]
+    """Steps that could not be done yet, with reason and remedy. The ledger keeps them until they are done."""
+    moment: datetime
+
+    @property
+    def complete(self) -> bool:
+        """True when nothing is left in any store."""
+        left = sum(sum(counts.values()) for counts in self.remaining.values())
+        return not left and self.requery == 0 and not self.unfinished
+
+
 logger = logging.getLogger(__name__)
 ID = re.compile(r"[0-9A-Za-z]{1,64}")
 NO_ID = "(not an id)"
-"""What somebody typed in place of an id may be anything, also what must not be kept."""
+"""Recorded in place of a malformed id, which may hold anything, also secrets."""
 Identity = Callable[[str], Awaitable[str]]
 """The id of the tenant of a name; empty while there is none."""
 
 
-async def nobody(_: str) -> str:
-    """The identity of tenants where there are none."""
+async def no_identity(_: str) -> str:
+    """Return no id: the identity of tenants where there are none."""
     return ""
 
 
 @dataclass(slots=True)
-class Deed:
-    """What has been done so far of something that cannot be undone, by target."""
+class AuditedAction:
+    """Targets that an irreversible action has completed so far."""
 
     done: dict[str, tuple[int, Mapping[str, int]]] = field(default_factory=dict)
 
-    def did(self, target: str, documents: int = 0, counts: Mapping[str, int] | None = None) -> None:
-        """Say that it is done to a target, with how many documents and what else."""
+    def mark_done(self, target: str, documents: int = 0, counts: Mapping[str, int] | None = None) -> None:
+        """Record that the action is done to a target, with its documents and other counts."""
         self.done[target] = documents, counts or {}
 
 
 class Auditor:
-    """Writes entries for tenants that exist. Looking at something neither waits for this nor fails with it."""
+    """Writes entries for tenants that exist. Reads neither wait for this nor fail with it."""
 
-    def __init__(self, trail: AuditTrail | None = None, identity: Identity = nobody) -> None:
+    def __init__(self, trail: AuditTrail | None = None, identity: Identity = no_identity) -> None:
         """Without a trail nothing is recorded."""
         self._trail = trail
         self._identity = identity
 
-    async def saw(
+    async def record_read(
         self,
         tenant: str,
         action: str,
@@ -166,23 +203,22 @@ class Auditor:
         document_ids: Iterable[str] = (),
         error: Exception | None = None,
     ) -> None:
-        """Note that something was looked at; with an error, that it was tried."""
+        """Queue an entry for a read; with an error, for a failed one."""
         outcome: Outcome = "failed" if error else "done"
         detail = "" if error is None else getattr(error, "code", "internal")
         named = tuple(dict.fromkeys(document_ids))[:MOST_IDS]
         facts = {"target": target, "kb": kb, "count": count, "document_ids": named, "detail": detail}
         await self._note(tenant, action, outcome, **facts)
 
-    async def denied(self, tenant: str, action: str, target: str) -> None:
-        """Note that an id was asked for that the tenant does not have.
+    async def record_denial(self, tenant: str, action: str, target: str) -> None:
+        """Queue an entry for an id that the tenant does not have.
 
-        Whether another tenant has it is not looked up: it is nobody's business here, and the time that it takes
-        would tell who asked.
+        The other tenants are not searched for it: the time that takes would reveal whether one of them has it.
         """
         named = target if ID.fullmatch(target) else NO_ID
         await self._note(tenant, action, "denied", target=named, detail=DENIED)
 
-    async def changed(
+    async def record_change(
         self,
         tenant: str,
         action: str,
@@ -192,24 +228,24 @@ class Auditor:
         count: int = 0,
         outcome: Outcome = "done",
     ) -> None:
-        """Record a change that was made, or begins; when this returns it is on the disk."""
+        """Record a change that was made or begins; it is on the disk when this returns."""
         entry = await self._entry(tenant, action, outcome, target=target, kb=kb, count=count)
         if entry and self._trail:
             await self._trail.record([entry])
 
-    async def came_about(
+    async def record_event(
         self, tenant: str, action: str, target: str = "", *, kb: str = "", count: int = 0
     ) -> None:
-        """Record a change that nothing can take back; if that fails it is logged, for the change stands."""
+        """Record a change that cannot be undone; a failure to record it is only logged."""
         try:
-            await self.changed(tenant, action, target, kb=kb, count=count)
+            await self.record_change(tenant, action, target, kb=kb, count=count)
         except RagstoneError as error:
-            logger.warning("%s of tenant '%s' is not in the audit record: %s", action, tenant, error)
+            logger.warning("cannot record %s of tenant '%s' in the audit record: %s", action, tenant, error)
 
     async def entries(
         self, tenant: str, *, action: str | None = None, since: datetime | None = None, limit: int = 100
     ) -> list[AuditEntry]:
-        """What was done for a tenant that exists, newest first; nothing of one that had its name before."""
+        """Return the entries of a tenant that exists, newest first; none of an earlier one with its name."""
         identity = await self._identity(tenant)
         if not identity or self._trail is None:
             return []
@@ -217,9 +253,9 @@ class Auditor:
             tenant_id=identity, tenant=None, action=action, since=since, limit=limit
         )
 
-    async def erased(self, receipt: Receipt, tenant_id: str = "") -> None:
-        """Record what an erasure removed; `tenant_id` is that of a tenant who is gone by now."""
-        target, whole = receipt.target, receipt.complete
+    async def record_erasure(self, receipt: Receipt, tenant_id: str = "") -> None:
+        """Record an erasure; `tenant_id` is that of a tenant that no longer exists."""
+        target, complete = receipt.target, receipt.complete
         counts = {f"{store}.{what}": n for store, own in receipt.removed.items() for what, n in own.items()}
         who = caller()
         entry = AuditEntry(
@@ -229,40 +265,44 @@ class Auditor:
             actor=who.actor,
             request_id=who.request_id,
             action=f"{target.kind}.erase",
-            outcome="done" if whole else "failed",
+            outcome="done" if complete else "failed",
             target=target.name,
             kb=target.kb,
             count=counts.get("ledger.documents", 0),
             counts=counts,
-            detail="" if whole else "not complete yet",
+            detail="" if complete else "not complete yet",
         )
-        await self._ended([entry])
+        await self._record_end([entry])
 
     @asynccontextmanager
-    async def carrying_out(
+    async def record_action(
         self, tenant: str, action: str, targets: Sequence[str], kb: str = ""
-    ) -> AsyncIterator[Deed]:
-        """Record that something is removed or renamed: before it begins, and once more when it is done or failed."""
-        deed = Deed()
-        begun = [await self._entry(tenant, action, "begun", target=one, kb=kb) for one in targets]
-        made = [entry for entry in begun if entry]
+    ) -> AsyncIterator[AuditedAction]:
+        """Record a removal or renaming when the block begins, and again when it is done or has failed."""
+        audited = AuditedAction()
+        entries = [await self._entry(tenant, action, "begun", target=target, kb=kb) for target in targets]
+        begun = [entry for entry in entries if entry]
         if self._trail:
-            await self._trail.record(made)
+            await self._trail.record(begun)
         try:
-            yield deed
+            yield audited
         except RagstoneError as error:
-            failed = [_ended(one, "failed", deed, error.code) for one in made if one.target not in deed.done]
-            await self._ended([*failed, *_done(made, deed)])
+            failed = [
+                _end_entry(entry, "failed", audited, error.code)
+                for entry in begun
+                if entry.target not in audited.done
+            ]
+            await self._record_end([*failed, *_end_completed(begun, audited)])
             raise
-        await self._ended(_done(made, deed))
+        await self._record_end(_end_completed(begun, audited))
 
-    async def _ended(self, entries: Sequence[AuditEntry]) -> None:
+    async def _record_end(self, entries: Sequence[AuditEntry]) -> None:
         try:
             if self._trail:
                 await self._trail.record(entries)
         except RagstoneError as error:
-            # That it was begun is on the disk. What is done is done, and must not be reported as failed.
-            logger.warning("the audit record does not say how something ended: %s", error)
+            # The begin is on the disk; a completed action must not be reported as failed.
+            logger.warning("cannot record the end of an action in the audit record: %s", error)
 
     async def _note(self, tenant: str, action: str, outcome: Outcome, **facts: Any) -> None:
         if self._trail is None:
@@ -271,10 +311,10 @@ class Auditor:
             if entry := await self._entry(tenant, action, outcome, **facts):
                 self._trail.note(entry)
         except RagstoneError as error:
-            logger.warning("%s of tenant '%s' is not in the audit record: %s", action, tenant, error)
+            logger.warning("cannot record %s of tenant '%s' in the audit record: %s", action, tenant, error)
 
     async def _entry(self, tenant: str, action: str, outcome: Outcome, **facts: Any) -> AuditEntry | None:
-        """None for a tenant that does not exist: nothing is done for it, and asking leaves no trace on the disk."""
+        """Return an entry; None for a tenant that does not exist, so that asking leaves no trace on the disk."""
         identity = await self._identity(tenant) if self._trail else ""
         if not NAME.fullmatch(facts.get("kb", "")):
             facts["kb"] = ""
@@ -286,10 +326,10 @@ class Auditor:
         )
 
 
-def _done(begun: Sequence[AuditEntry], deed: Deed) -> list[AuditEntry]:
-    return [_ended(one, "done", deed) for one in begun if one.target in deed.done]
+def _end_completed(begun: Sequence[AuditEntry], audited: AuditedAction) -> list[AuditEntry]:
+    return [_end_entry(entry, "done", audited) for entry in begun if entry.target in audited.done]
 
 
-def _ended(begun: AuditEntry, outcome: Outcome, deed: Deed, detail: str = "") -> AuditEntry:
-    documents, counts = deed.done.get(begun.target, (0, {}))
+def _end_entry(begun: AuditEntry, outcome: Outcome, audited: AuditedAction, detail: str = "") -> AuditEntry:
+    documents, counts = audited.done.get(begun.target, (0, {}))
     return replace(begun, moment=now(), outcome=outcome, count=documents, counts=counts, detail=detail)

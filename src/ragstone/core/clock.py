@@ -13,7 +13,7 @@ from ragstone.core.ids import opaque_id
 
 
 def now() -> datetime:
-    """The current moment, in UTC."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
@@ -45,30 +45,30 @@ def parse_moment(text: str) -> datetime | None:
         return None
 
 
-class Reading(NamedTuple):
-    """When something was read at its source: of two versions of a document, the one that was read later holds."""
+class ReadTime(NamedTuple):
+    """The time at which a document was read at its source: of two versions, the later read wins."""
 
     boot: str = ""
-    """Of different boots nothing is known but that they differ."""
+    """Times of different boots cannot be compared."""
     seconds: float = 0.0
 
-    def precedes(self, other: Reading) -> bool:
-        """Whether this one is known to be the earlier."""
+    def precedes(self, other: ReadTime) -> bool:
+        """Return whether this read is known to be the earlier one."""
         return self.boot == other.boot and self.seconds < other.seconds
 
 
-def reading_now() -> Reading:
-    return Reading(boot_id(), host_seconds())
+def current_read_time() -> ReadTime:
+    return ReadTime(boot_id(), host_seconds())
 
 
 def host_seconds() -> float:
-    """Seconds on a clock that all processes of this host share and nobody can set."""
+    """Return seconds of a clock that all processes of this host share and that cannot be set."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 @cache
 def boot_id() -> str:
-    """Which boot `host_seconds` counts from; where the system does not say, each process is its own."""
+    """Return the id of the boot that `host_seconds` counts from; one per process where the system has none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Literal, NamedTuple, Protocol
 
-from ragstone.core.clock import Reading
+from ragstone.core.clock import ReadTime
 from ragstone.core.remedies import Remedy, advise
 from ragstone.core.types import Failure, Json, KnowledgeBase, Metadata
 
@@ -59,9 +59,9 @@ class NewJob:
     """Whether somebody wants to hear how it ended."""
 
 
-def read_of(facts: Metadata) -> Reading:
+def read_of(facts: Metadata) -> ReadTime:
     """When an item was read, as its facts tell; those of before this was written down do not."""
-    return Reading(*facts.get("read", ()))
+    return ReadTime(*facts.get("read", ()))
 
 
 class UnderWay(NamedTuple):
@@ -69,7 +69,7 @@ class UnderWay(NamedTuple):
 
     job_id: str = ""
     content_hash: str = ""
-    read: Reading = Reading()
+    read: ReadTime = ReadTime()
 
 
 class Ticket(NamedTuple):
@@ -133,7 +133,7 @@ class Job:
     finished_at: datetime | None
 
     @property
-    def read(self) -> Reading:
+    def read(self) -> ReadTime:
         """When the content that it is to make a document of was read."""
         return read_of(self.facts)
 

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Protocol
 
-from ragstone.core.clock import Reading
+from ragstone.core.clock import ReadTime
 from ragstone.core.documents import ChunkRecord
 from ragstone.core.filters import Filter
 from ragstone.core.jobs import DocumentStatus, Job, JobProgress, NewJob, Ticket, UnderWay
@@ -110,7 +110,7 @@ class Transaction(Protocol):
         """Find the same document under another external id from now on; False when another one is live there."""
         ...
 
-    async def supersede(self, by: Mapping[str, Reading | None]) -> None:
+    async def supersede(self, by: Mapping[str, ReadTime | None]) -> None:
         """Cancel jobs that have not ended, but those that have something that was read later than this."""
         ...
 

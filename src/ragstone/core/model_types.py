@@ -29,12 +29,12 @@ class EmbeddingModel:
 
     @property
     def id(self) -> str:
-        """What is stored with every Space: equal ids mean comparable vectors."""
+        """The id stored with every Space: equal ids mean comparable vectors."""
         return f"{self.name}@{self.revision}" if self.revision else self.name
 
 
 def model_name(model_id: str) -> str:
-    """A model by the name that people know, without the revision that a Space is bound to."""
+    """Return the name in a model id, without the revision."""
     return model_id.partition("@")[0]
 
 
@@ -53,7 +53,7 @@ Relation = Literal["entails", "contradicts", "neutral"]
 
 @dataclass(frozen=True, slots=True)
 class Entailment:
-    """What a premise means for a hypothesis, and how sure the model is of it, from 0 to 1."""
+    """The relation of a premise to a hypothesis, with the model's confidence from 0 to 1."""
 
     relation: Relation
     score: float
@@ -82,22 +82,22 @@ class WordTokenizer:
         return [match.span() for match in WORD.finditer(text)]
 
 
-_bill: ContextVar[dict[str, float] | None] = ContextVar("ragstone_bill", default=None)
+_costs: ContextVar[dict[str, float] | None] = ContextVar("ragstone_costs", default=None)
 
 
 @contextmanager
-def billed() -> Iterator[dict[str, float]]:
-    """Collects what is spent inside the block and in tasks that it starts: US dollars by kind."""
-    bill: dict[str, float] = defaultdict(float)
-    before = _bill.set(bill)
+def collect_costs() -> Iterator[dict[str, float]]:
+    """Collect the costs of the block and of tasks that it starts: US dollars by kind."""
+    costs: dict[str, float] = defaultdict(float)
+    before = _costs.set(costs)
     try:
-        yield bill
+        yield costs
     finally:
-        _bill.reset(before)
+        _costs.reset(before)
 
 
-def spent(kind: str, usd: float) -> None:
-    """Something was paid for."""
-    bill = _bill.get()
-    if bill is not None and usd > 0:
-        bill[kind] += usd
+def add_cost(kind: str, usd: float) -> None:
+    """Add a cost; outside of `collect_costs` it is dropped."""
+    costs = _costs.get()
+    if costs is not None and usd > 0:
+        costs[kind] += usd

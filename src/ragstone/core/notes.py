@@ -1,4 +1,4 @@
-"""What should be known about a result although it came: said where it is noticed, read by whoever reports it."""
+"""Notes about a result, added where something is noticed and collected by the code that reports it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_remarks: ContextVar[list[str] | None] = ContextVar("ragstone_remarks", default=None)
+_notes: ContextVar[list[str] | None] = ContextVar("ragstone_notes", default=None)
 
 
 @contextmanager
-def listening() -> Iterator[list[str]]:
-    """Collects what is said inside the block and in tasks that it starts, each thing once."""
-    said: list[str] = []
-    before = _remarks.set(said)
+def collect_notes() -> Iterator[list[str]]:
+    """Collect the notes of the block and of tasks that it starts, each once."""
+    notes: list[str] = []
+    before = _notes.set(notes)
     try:
-        yield said
+        yield notes
     finally:
-        _remarks.reset(before)
+        _notes.reset(before)
 
 
-def remark(text: str) -> None:
-    """Something worth knowing; nobody may be listening."""
-    said = _remarks.get()
-    if said is not None and text not in said:
-        said.append(text)
+def add_note(text: str) -> None:
+    """Add a note; outside of `collect_notes` it is dropped."""
+    notes = _notes.get()
+    if notes is not None and text not in notes:
+        notes.append(text)

@@ -10,21 +10,10 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ragstone.core.analysis import QueryType
 from ragstone.core.filters import Filter
 from ragstone.core.model_types import EmbeddingModel, Embeddings, Entailment, Message
-from ragstone.core.types import (
-    Candidate,
-    Chunk,
-    Hit,
-    Json,
-    KnowledgeBase,
-    Page,
-    Parsed,
-    Role,
-    SearchResult,
-    Vector,
-)
+from ragstone.core.results import QueryType, SearchResult
+from ragstone.core.types import Candidate, Chunk, Hit, Json, KnowledgeBase, Page, Parsed, Role, Vector
 from ragstone.core.web import KeptResults, WebResult
 
 

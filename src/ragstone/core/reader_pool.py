@@ -1,8 +1,7 @@
 """Threads that read one file or database.
 
-A thread cannot be stopped: who gives up waiting for a read leaves its thread behind.
-
-When all of them are left behind, nobody is kept waiting any more: a read is refused at once, until one comes back.
+A thread cannot be stopped: a cancelled read leaves its thread behind. While all threads are left behind, reads are
+refused at once.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
-class Readers:
-    """So many threads; who finds none free waits for one, unless none can be expected."""
+class ReaderPool:
+    """A fixed number of threads; a read waits for a free one unless all hang."""
 
     def __init__(self, threads: int, file: str) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ragstone-reader")
@@ -32,11 +31,11 @@ class Readers:
 
     @property
     def left_behind(self) -> int:
-        """How many reads run on that nobody waits for."""
+        """The number of cancelled reads that still run."""
         return self._left_behind
 
     async def run(self, work: Callable[[], T]) -> T:
-        """What the work gives. Raises `StoreBusy` while every thread hangs, `StoreError` once they are closed."""
+        """Return the result of the work. Raises `StoreBusy` while every thread hangs, `StoreError` once closed."""
         if self._left_behind >= self._threads:
             raise StoreBusy(
                 f"{self._left_behind} reads of {self._file} have not come back",
@@ -45,30 +44,30 @@ class Readers:
         try:
             future = self._pool.submit(work)
         except RuntimeError as error:
-            raise closed(self._file) from error
+            raise closed_error(self._file) from error
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            # What has not begun never will; what has begun keeps its thread.
+            # A read that has begun keeps its thread.
             if not future.cancel():
                 self._leave(future)
             raise
 
-    def later(self, work: Callable[[], object]) -> None:
-        """Have it done while the caller goes on; once they are closed, nobody will want it."""
+    def run_later(self, work: Callable[[], object]) -> None:
+        """Run the work in the background; it is dropped once the pool is closed."""
         try:
             future = self._pool.submit(work)
         except RuntimeError:
             return
-        future.add_done_callback(self._note)
+        future.add_done_callback(self._log_failure)
 
     def close(self) -> None:
-        """Wait for what runs."""
+        """Wait for running reads."""
         self._pool.shutdown()
 
-    def _note(self, done: Future[object]) -> None:
+    def _log_failure(self, done: Future[object]) -> None:
         if not done.cancelled() and (error := done.exception()) is not None:
-            logger.warning("%s could not be read ahead: %s", self._file, error)
+            logger.warning("cannot read ahead in %s: %s", self._file, error)
 
     def _leave(self, future: Future[T]) -> None:
         with self._guard:
@@ -80,6 +79,6 @@ class Readers:
             self._left_behind -= 1
 
 
-def closed(file: str) -> StoreError:
-    """What to raise for a file or a database that is no longer open."""
+def closed_error(file: str) -> StoreError:
+    """Return the error for a file or database that is no longer open."""
     return StoreError(f"{file} is closed", hint="open the engine again")

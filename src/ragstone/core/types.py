@@ -1,4 +1,4 @@
-"""What travels between the stages: frozen, typed, free of behaviour."""
+"""Frozen values that travel between the stages."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ragstone.core.clock import Reading
+from ragstone.core.clock import ReadTime
 from ragstone.core.errors import RagstoneError
 from ragstone.core.remedies import Remedy, advise
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from ragstone.core.analysis import QueryAnalysis
-    from ragstone.core.web import WebResult
 
     Vector = NDArray[np.float32]
     Matrix = NDArray[np.float32]
@@ -111,7 +108,7 @@ class Item:
     modified_at: datetime | None = None
     media_type: str = ""
     """What its origin says it is; empty when the name and the bytes must tell."""
-    read: Reading | None = field(default=None, compare=False)
+    read: ReadTime | None = field(default=None, compare=False)
     """When its content was about to be read; None until somebody takes it in."""
 
 
@@ -160,7 +157,7 @@ class LiveContent(NamedTuple):
     """What the live version of a document was made from."""
 
     content_hash: str
-    read: Reading
+    read: ReadTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +186,7 @@ class NewVersion:
     """By which near duplicates are known."""
     bands: tuple[int, ...] = ()
     """Parts of the signature; documents that share one are compared."""
-    read: Reading = field(default_factory=Reading)
+    read: ReadTime = field(default_factory=ReadTime)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,51 +277,6 @@ class Hit:
     """Of the table that the passage begins in the middle of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """What one stage of a search did. `skipped` says what it did not do and why; empty when it did all."""
-
-    stage: str
-    ms: float
-    entered: int
-    left: int
-    skipped: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchResult:
-    """Hits, best first, and how they were found."""
-
-    query: str
-    rewritten_query: str
-    mode: Mode
-    hits: tuple[Hit, ...]
-    trace: tuple[Stage, ...]
-    degraded: tuple[str, ...]
-    took_ms: float
-    route: RouteKind = "retrieve"
-    """Where it was looked for: nowhere, in the kb, or on the web as well."""
-    web: tuple[WebResult, ...] = ()
-    """What the web has to say, where it was asked."""
-    records: tuple[Hit, ...] = ()
-    """Rows of databases as they are now, where these were asked."""
-    analysis: QueryAnalysis | None = None
-    """What the query was taken for, where that decided who was asked."""
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Where one document stood at each stage of a search, and where it was lost."""
-
-    query: str
-    document_id: str
-    title: str
-    found: bool
-    lost_at: str
-    reason: str
-    stages: tuple[Mapping[str, Json], ...]
-
-
 SKIPPED = "skipped"
 """The code of what is no failure: nobody asked for it by name, or there is nothing in it."""
 
@@ -345,31 +297,6 @@ class Failure:
     def advice(self) -> str:
         """Return what to do about it, in the words of the surface that is in use."""
         return advise(self.hint, self.remedy)
-
-
-@dataclass(frozen=True, slots=True)
-class IngestReport:
-    """What an ingest run did."""
-
-    added: int
-    updated: int
-    unchanged: int
-    failed: tuple[Failure, ...]
-    documents: int
-    chunks: int
-    seconds: float
-    warnings: tuple[str, ...] = ()
-    skipped_chunks: int = 0
-    """Chunks stored without a vector because the model refused them."""
-    degraded: tuple[str, ...] = ()
-    removed: int = 0
-    """Documents that their source no longer has."""
-    moved: int = 0
-    duplicates: int = 0
-    """Documents left out because they are nearly the same as another."""
-    stages: tuple[Stage, ...] = ()
-    skipped: int = 0
-    """Pictures that nobody asked for by name, or without words."""
 
 
 @dataclass(frozen=True, slots=True)

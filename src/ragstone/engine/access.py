@@ -12,7 +12,7 @@ from typing import Any
 
 from ragstone.core.audit import Auditor, AuditTrail
 from ragstone.core.errors import NotFoundError, TenantGone, TenantSuspended
-from ragstone.core.model_types import billed
+from ragstone.core.model_types import collect_costs
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import QuotaName, Reservation, Tenant, TenantBook
 from ragstone.settings.tenants import PROFILE, applied, is_on
@@ -112,7 +112,7 @@ class TenantAccess:
 
     @asynccontextmanager
     async def paying(self, tenant: str) -> AsyncIterator[None]:
-        with billed() as bill:
+        with collect_costs() as bill:
             try:
                 yield
             finally:

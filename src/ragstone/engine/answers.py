@@ -19,7 +19,8 @@ from ragstone.core.answers import (
     Verdict,
 )
 from ragstone.core.queries import Question, SearchQuery
-from ragstone.core.types import Hit, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import Hit
 from ragstone.engine.scope import TenantScope
 from ragstone.engine.search import Search, Talk
 from ragstone.query.request import checked_choice, checked_count, checked_query
@@ -92,7 +93,7 @@ class Answers:
         """Send an answer for which nothing was searched, and record that it was given."""
         named = [citation.document_id for citation in answer.citations if not citation.site]
         audit, tenant, name = self._access.audit, self._scope.tenant, self._scope.kb_name(kb)
-        await audit.saw(tenant, "ask", kb=name, count=len(named), document_ids=named)
+        await audit.record_read(tenant, "ask", kb=name, count=len(named), document_ids=named)
         for event in self._components.answerer.replay(await self._keep_turn(talk, answer, (), kb)):
             send(event)
 
@@ -189,9 +190,9 @@ class Answers:
         try:
             yield named
         except Exception as error:
-            await audit.saw(tenant, action, kb=name, error=error)
+            await audit.record_read(tenant, action, kb=name, error=error)
             raise
-        await audit.saw(tenant, action, kb=name, count=len(named), document_ids=named)
+        await audit.record_read(tenant, action, kb=name, count=len(named), document_ids=named)
 
 
 def _checked(question: Question) -> Question:

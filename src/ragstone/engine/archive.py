@@ -33,7 +33,7 @@ class Archive:
         from ragstone.transfer.archive.write import export_archive
 
         tenant, components = await self._scope.admit(), self._scope.components
-        await components.audit.changed(tenant, "tenant.export", outcome="begun")
+        await components.audit.record_change(tenant, "tenant.export", outcome="begun")
         report = await export_archive(
             components.stores,
             tenant,
@@ -44,7 +44,7 @@ class Archive:
             secret_keys=secret_keys,
             on_progress=on_progress,
         )
-        await components.audit.changed(tenant, "tenant.export", count=report.documents)
+        await components.audit.record_change(tenant, "tenant.export", count=report.documents)
         return report
 
     async def restore(
@@ -70,5 +70,5 @@ class Archive:
             secret_keys=secret_keys,
             on_progress=on_progress,
         )
-        await components.audit.changed(tenant, "tenant.import", count=report.added)
+        await components.audit.record_change(tenant, "tenant.import", count=report.added)
         return report

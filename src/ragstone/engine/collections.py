@@ -36,7 +36,8 @@ from ragstone.core.errors import (
     StoreError,
 )
 from ragstone.core.model_types import model_name
-from ragstone.core.types import Document, IngestReport, KnowledgeBase
+from ragstone.core.results import IngestReport
+from ragstone.core.types import Document, KnowledgeBase
 from ragstone.engine.scope import TenantScope, bound
 
 if TYPE_CHECKING:
@@ -104,9 +105,9 @@ class Collections:
         kb = await self._ledger.kb(tenant, _name(collection))
         found = (await self._ledger.chunks(tenant, kb, [chunk_id])).get(chunk_id) if kb else None
         if kb is None or found is None:
-            await audit.denied(tenant, READ, chunk_id)
+            await audit.record_denial(tenant, READ, chunk_id)
             return None
-        await audit.saw(tenant, READ, target=found.document_id, kb=kb.name)
+        await audit.record_read(tenant, READ, target=found.document_id, kb=kb.name)
         return ChunkMetadata.of(found)
 
     @property
@@ -172,7 +173,7 @@ class Collections:
         """Give the collection's name to the kb that was built, and remove what had it."""
         replaces = overwrite and await self._ledger.kb(tenant, name) is not None
         try:
-            async with self._access.audit.carrying_out(
+            async with self._access.audit.record_action(
                 tenant, "kb.delete", [name] * replaces, name
             ) as removal:
                 async with self._ledger.transaction(tenant) as tx:
@@ -180,7 +181,7 @@ class Collections:
                         live, gone = await tx.replace_kb(name, draft)
                     else:
                         live, gone = await tx.rename_kb(draft, name), 0
-                removal.did(name, gone)
+                removal.mark_done(name, gone)
         except CollectionExists as error:
             raise CollectionExists(EXISTS, hint=OVERWRITE) from error
         except NotFoundError as error:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from ragstone.answer.cache import AnswerCache
 from ragstone.core.protocols import LLM, Embedder, Entailer, Reranker, Source
-from ragstone.core.reader_pool import closed
+from ragstone.core.reader_pool import closed_error
 from ragstone.engine.access import TenantAccess
 from ragstone.engine.scope import TenantScope
 from ragstone.models import build_embedder, build_llm, build_llm_reranker, build_reranker, tokenizer_of
-from ragstone.models.embedders.pool import EmbedderShelf
+from ragstone.models.embedders.pool import EmbedderPool
 from ragstone.query.cache import SearchCache
 from ragstone.query.compress import CompressStage
 from ragstone.query.deadline import FirstReads
@@ -63,7 +63,7 @@ class Components:
         then = settings.reranking.then
         self.second_reranker = _reranker(settings, then) if then.kind != "none" else None
         self.llm: LLM | None = build_llm(settings.llm)
-        self.embedders = EmbedderShelf(self.embedder, lambda name: build_embedder(_named(settings, name)))
+        self.embedders = EmbedderPool(self.embedder, lambda name: build_embedder(_named(settings, name)))
         models = [model.close for model in (self.reranker, self.second_reranker, self.llm) if model]
         self._closing: list[Close] = [
             self.stores.audit.close,
@@ -94,7 +94,7 @@ class Components:
     def require_open(self) -> None:
         """Raise `StoreError` once the engine is closed: files would be opened again and stay open."""
         if self._closed:
-            raise closed("the engine")
+            raise closed_error("the engine")
 
     async def close(self) -> None:
         """Close models, child processes and files; one that fails to close keeps none of the others open."""
@@ -107,7 +107,7 @@ class Components:
     def preparer(self) -> Preparer:
         from ragstone.engine.prepare import make_preparer
 
-        preparer, close = make_preparer(self.settings, self.embedder, self.llm, self.embedders.configured)
+        preparer, close = make_preparer(self.settings, self.embedder, self.llm, self.embedders.default_id)
         self._closing.append(close)
         return preparer
 
@@ -124,9 +124,9 @@ class Components:
 
         async def chosen(tenant: str) -> Embedder | None:
             name = (await self.access.settings_for(tenant)).embedding.model
-            return None if name == self.settings.embedding.model else await self.embedders.named(name)
+            return None if name == self.settings.embedding.model else await self.embedders.get(name)
 
-        own, of = self.embedders.own, self.embedders.of
+        own, of = self.embedders.default, self.embedders.for_space
         return IngestPipeline(
             self.ledger,
             self.preparer,
@@ -162,7 +162,7 @@ class Components:
         webhook = Webhook(self.settings.jobs, self.settings.fetch) if self.settings.jobs.webhook else None
         if webhook:
             self._closing.append(webhook.close)
-        filler = SpaceFiller(self.stores.spaces, self.embedders.of)
+        filler = SpaceFiller(self.stores.spaces, self.embedders.for_space)
         return Maintenance(
             self.ledger,
             self.stores.queue,
@@ -190,7 +190,7 @@ class Components:
             self.ledger,
             self.stores.vectors,
             self.stores.lexical,
-            self.embedders.of,
+            self.embedders.for_space,
             None,
             self.settings.retrieval,
             self.settings.reranking,
@@ -276,7 +276,7 @@ class Components:
         return Researcher(self.llm, self.reranker, self.settings.answer.research_seconds)
 
     def _search_pipeline(self, retrieval: RetrievalSettings) -> SearchPipeline:
-        settings, of = self.settings, self.embedders.of
+        settings, of = self.settings, self.embedders.for_space
         return SearchPipeline(
             self.ledger,
             self.stores.vectors,

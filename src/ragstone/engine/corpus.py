@@ -165,8 +165,8 @@ async def open_build_pipeline(
 async def _embedder(components: Components, name: str) -> tuple[Embedder, str]:
     embedders = components.embedders
     if name == components.settings.embedding.model:
-        return embedders.own, embedders.configured
-    embedder = await embedders.named(name)
+        return embedders.default, embedders.default_id
+    embedder = await embedders.get(name)
     return embedder, embedder.model.id
 
 

@@ -14,16 +14,8 @@ from ragstone.core.filters import parse_filter
 from ragstone.core.ids import content_hash
 from ragstone.core.jobs import DocumentStatus, Priority, UnderWay
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.types import (
-    Document,
-    Failure,
-    IngestReport,
-    Item,
-    KnowledgeBase,
-    LiveChunk,
-    Metadata,
-    failure_of,
-)
+from ragstone.core.results import IngestReport
+from ragstone.core.types import Document, Failure, Item, KnowledgeBase, LiveChunk, Metadata, failure_of
 from ragstone.engine.scope import TenantScope, bound
 from ragstone.query.request import checked_count
 
@@ -138,7 +130,7 @@ class Documents:
         tenant, name = self._scope.tenant, self._scope.kb_name(kb)
         report = await self._components.pipeline.run(tenant, name, items, on_progress, listings=listings)
         if report.removed:
-            await self._access.audit.came_about(tenant, "document.gone", kb=name, count=report.removed)
+            await self._access.audit.record_event(tenant, "document.gone", kb=name, count=report.removed)
         return report
 
     async def ingest_urls(
@@ -195,9 +187,9 @@ class Documents:
         tenant = await self._scope.admit()
         found = await self._ledger.document(tenant, document_id)
         if found is None:
-            await self._access.audit.denied(tenant, READ, document_id)
+            await self._access.audit.record_denial(tenant, READ, document_id)
             raise _no_document(document_id)
-        await self._access.audit.saw(tenant, READ, target=document_id, kb=found.kb)
+        await self._access.audit.record_read(tenant, READ, target=document_id, kb=found.kb)
         return found
 
     async def text(self, document_id: str) -> str:
@@ -206,9 +198,9 @@ class Documents:
         try:
             text = await self._ledger.text(tenant, document_id)
         except NotFoundError:
-            await audit.denied(tenant, READ, document_id)
+            await audit.record_denial(tenant, READ, document_id)
             raise
-        await audit.saw(tenant, READ, target=document_id)
+        await audit.record_read(tenant, READ, target=document_id)
         return text
 
     async def chunks(self, document_id: str) -> Sequence[LiveChunk]:
@@ -230,7 +222,7 @@ class Documents:
         tenant = await self._scope.admit()
         found = await self._ledger.status(tenant, document_id)
         if found is None:
-            await self._access.audit.denied(tenant, READ, document_id)
+            await self._access.audit.record_denial(tenant, READ, document_id)
             raise _no_document(document_id)
         return found
 
@@ -238,12 +230,12 @@ class Documents:
         """Remove a document with everything derived from it; False when there is none."""
         tenant, audit = await self._scope.admit(), self._access.audit
         if await self._ledger.status(tenant, document_id) is None:
-            await audit.denied(tenant, "document.delete", document_id)
+            await audit.record_denial(tenant, "document.delete", document_id)
             return False
-        async with audit.carrying_out(tenant, "document.delete", [document_id]) as removal:
+        async with audit.record_action(tenant, "document.delete", [document_id]) as removal:
             async with self._ledger.transaction(tenant) as tx:
                 gone = await tx.delete(document_id)
-            removal.did(document_id, int(gone))
+            removal.mark_done(document_id, int(gone))
             await self._components.file_upkeep.refresh(tenant)
         return gone
 
@@ -300,9 +292,9 @@ class Documents:
     async def _record_read(self, tenant: str, document_id: str, found: bool) -> None:
         """Record that a document was read, or asked for and not there: one may also have no chunks yet."""
         if found or await self._ledger.status(tenant, document_id) is not None:
-            await self._access.audit.saw(tenant, READ, target=document_id)
+            await self._access.audit.record_read(tenant, READ, target=document_id)
         else:
-            await self._access.audit.denied(tenant, READ, document_id)
+            await self._access.audit.record_denial(tenant, READ, document_id)
 
 
 def _no_document(document_id: str) -> NotFoundError:

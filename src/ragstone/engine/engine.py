@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from ragstone.core.erasure import Receipt
+from ragstone.core.audit import Receipt
 from ragstone.core.errors import RagstoneError
 from ragstone.core.tenants import TenantBook
 from ragstone.engine.components import Components, secret_keys

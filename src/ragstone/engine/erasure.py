@@ -14,9 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ragstone.core.audit import Auditor
+from ragstone.core.audit import Auditor, ErasureTarget, Receipt
 from ragstone.core.clock import now
-from ragstone.core.erasure import Receipt, Target
 from ragstone.core.errors import NotFoundError, RagstoneError
 from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.types import Candidate, KnowledgeBase
@@ -47,7 +46,7 @@ WORDS = 12
 class _Case:
     """One target, from before it goes until nothing is left of it."""
 
-    target: Target
+    target: ErasureTarget
     chunk_ids: Collection[str] | None = None
     """None when all of a place goes."""
     places: list[Place] = field(default_factory=list)
@@ -93,7 +92,7 @@ class Eraser:
         self._tenants = stores.tenants
         self._audit = Auditor(stores.audit, self._tenant_id)
 
-    async def erase(self, tenant: str, targets: Sequence[Target]) -> list[Receipt]:
+    async def erase(self, tenant: str, targets: Sequence[ErasureTarget]) -> list[Receipt]:
         """Erase documents, sources or kbs of a tenant; receipts of those that there were."""
         cases = [case for target in targets if (case := await self._remove(tenant, target))]
         if cases:
@@ -102,7 +101,7 @@ class Eraser:
         for case in cases:
             await self._verify(tenant, case)
             receipts.append(case.receipt(tenant))
-            await self._audit.erased(receipts[-1])
+            await self._audit.record_erasure(receipts[-1])
         return receipts
 
     async def erase_tenant(self, name: str) -> Receipt:
@@ -110,7 +109,7 @@ class Eraser:
         tenant = await self._tenants.get(name)
         if tenant is None:
             raise NotFoundError(f"there is no tenant '{name}'", remedy=Remedy(Action.LIST_TENANTS))
-        case, samples = _Case(Target("tenant", name)), []
+        case, samples = _Case(ErasureTarget("tenant", name)), []
         if tenant.state != "deleting":
             case.before[LEDGER] = await self._ledger.read(name, erasure.count_tenant)
             samples = await self._ledger.read(name, erasure.tenant_samples)
@@ -135,10 +134,10 @@ class Eraser:
         case.after[LEDGER] = left
         await self._look_elsewhere(name, case, samples)
         receipt = case.receipt(name)
-        await self._audit.erased(receipt, tenant.id)
+        await self._audit.record_erasure(receipt, tenant.id)
         return receipt
 
-    async def _remove(self, tenant: str, target: Target) -> _Case | None:
+    async def _remove(self, tenant: str, target: ErasureTarget) -> _Case | None:
         """Take it out of the ledger, after a look at what there is of it elsewhere."""
         action = f"{target.kind}.erase"
         try:
@@ -147,7 +146,7 @@ class Eraser:
             return None
         if traces is None:
             if target.kind == "document":
-                await self._audit.denied(tenant, action, target.name)
+                await self._audit.record_denial(tenant, action, target.name)
             return None
         case = _Case(target, None if traces.whole_kb else traces.chunk_ids)
         if traces.space_ids:
@@ -165,7 +164,7 @@ class Eraser:
         logged: int | None = None
         with suppress(RagstoneError):  # said when it is counted again
             logged = await self._count_logged(tenant, traces)
-        await self._audit.changed(tenant, action, target.name, kb=target.kb, outcome="begun")
+        await self._audit.record_change(tenant, action, target.name, kb=target.kb, outcome="begun")
         async with self._ledger.transaction(tenant) as tx:
             erased = await tx.erase(target)
         if erased is None:

@@ -7,17 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragstone.core.queries import Arm, SearchQuery
-from ragstone.core.types import (
-    Document,
-    Failure,
-    IngestReport,
-    Item,
-    KnowledgeBase,
-    LiveChunk,
-    Mode,
-    SearchResult,
-    Stats,
-)
+from ragstone.core.results import IngestReport, SearchResult
+from ragstone.core.types import Document, Failure, Item, KnowledgeBase, LiveChunk, Mode, Stats
 from ragstone.engine.engine import Engine
 from ragstone.engine.workspace import Workspace
 

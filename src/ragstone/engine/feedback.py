@@ -65,7 +65,7 @@ class Feedback:
         live = await self._ledger.chunks(tenant, found, possible)
         unknown = next((chunk_id for chunk_id in chunk_ids if chunk_id not in live), None)
         if unknown is not None:
-            await self._access.audit.denied(tenant, "feedback", unknown)
+            await self._access.audit.record_denial(tenant, "feedback", unknown)
             raise NotFoundError(
                 f"no passage {unknown!r:.80} in knowledge base '{found.name}'",
                 remedy=Remedy(Action.LIST_PASSAGES),
@@ -193,7 +193,7 @@ class Feedback:
             possible = identity and _is_id(document_id)
             document = await self._ledger.document(tenant, document_id) if possible else None
             if document is None or document.kb != name:
-                await self._access.audit.denied(tenant, "golden", document_id)
+                await self._access.audit.record_denial(tenant, "golden", document_id)
                 raise NotFoundError(
                     f"no document {document_id!r:.80} in knowledge base '{name}'",
                     remedy=Remedy(Action.LIST_DOCUMENTS),

@@ -29,7 +29,7 @@ class Jobs:
         tenant = await self._scope.admit()
         found = await self._queue.job(tenant, job_id)
         if found is None:
-            await self._scope.components.audit.denied(tenant, "job.read", job_id)
+            await self._scope.components.audit.record_denial(tenant, "job.read", job_id)
             raise NotFoundError(f"no job {job_id}", remedy=Remedy(Action.LIST_JOBS))
         return found
 

@@ -52,10 +52,10 @@ class KnowledgeBases:
         tenant = await self._scope.admit()
         if await self._ledger.kb(tenant, kb) is None:
             return 0
-        async with self._audit.carrying_out(tenant, "kb.delete", [kb], kb) as removal:
+        async with self._audit.record_action(tenant, "kb.delete", [kb], kb) as removal:
             async with self._ledger.transaction(tenant) as tx:
                 gone = await tx.delete_kb(kb)
-            removal.did(kb, gone)
+            removal.mark_done(kb, gone)
             await self._components.file_upkeep.refresh(tenant)
         return gone
 
@@ -73,18 +73,18 @@ class KnowledgeBases:
             if taken is None or not await self._was_cut_short(tenant, kb, name):
                 raise unknown_kb(kb, tenant)
             await self._components.file_upkeep.refresh(tenant)
-            await self._audit.came_about(tenant, RENAME, name, kb=kb)
+            await self._audit.record_event(tenant, RENAME, name, kb=kb)
             return taken
         if kb == name:
             return found
         if taken:
             raise name_taken(name)
-        async with self._audit.carrying_out(tenant, RENAME, [name], kb) as deed:
+        async with self._audit.record_action(tenant, RENAME, [name], kb) as deed:
             await self._components.search_log.flush()  # searches on their way know the kb by its name
             async with self._ledger.transaction(tenant) as tx:
                 renamed = await tx.rename_kb(found, name)
             await self._components.file_upkeep.refresh(tenant)
-            deed.did(name)
+            deed.mark_done(name)
         return renamed
 
     async def _was_cut_short(self, tenant: str, old: str, new: str) -> bool:

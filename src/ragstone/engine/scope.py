@@ -62,7 +62,7 @@ class TenantScope:
         if kb.space is None:
             return None
         try:
-            return await self.components.embedders.of(kb.space.model)
+            return await self.components.embedders.for_space(kb.space.model)
         except ModelError:
             return None
 

@@ -11,7 +11,8 @@ from functools import partial
 from ragstone.core.activity import Turn
 from ragstone.core.errors import NotFoundError, RagstoneError
 from ragstone.core.queries import Question, SearchQuery
-from ragstone.core.types import Explanation, Hit, KnowledgeBase, SearchResult
+from ragstone.core.results import Explanation, SearchResult
+from ragstone.core.types import Hit, KnowledgeBase
 from ragstone.core.web import MOST_WEB_RESULTS, WebFindings, no_web_search
 from ragstone.engine.scope import TenantScope
 from ragstone.query.request import (
@@ -95,7 +96,7 @@ class Search:
                 ms = round((time.perf_counter() - started) * 1000, 3)
                 nothing = SearchResult(talk.query, request.query, request.mode, (), (), (), ms)
                 await log(nothing, error=str(error) or type(error).__name__)
-            await audit.saw(tenant, action, kb=name, error=error)
+            await audit.record_read(tenant, action, kb=name, error=error)
             raise
         if talk.name:
             found = replace(found, query=talk.query)
@@ -103,7 +104,9 @@ class Search:
             await log(found)
         results = (*found.hits, *found.records)
         named = (hit.document_id for hit in found.hits)
-        await audit.saw(tenant, action, kb=name, count=len(results) + len(found.web), document_ids=named)
+        await audit.record_read(
+            tenant, action, kb=name, count=len(results) + len(found.web), document_ids=named
+        )
         return found
 
     async def _log(self, kb: str, conversation: str, result: SearchResult, error: str = "") -> None:
@@ -152,7 +155,7 @@ class Search:
         wanted = None if k is None else checked_count("k", k, most=MOST_WEB_RESULTS)
         await self._access.query(tenant)
         found = await web.find(tenant, words, wanted)
-        await self._access.audit.saw(tenant, "web", count=len(found.results))
+        await self._access.audit.record_read(tenant, "web", count=len(found.results))
         return found
 
     def session(self, kb: str | None = None) -> SearchSession:
@@ -188,7 +191,7 @@ class Search:
                     components.ledger, pipeline, tenant, scope, request, document_id, analysis
                 )
             except NotFoundError:
-                await self._access.audit.denied(tenant, "explain", document_id)
+                await self._access.audit.record_denial(tenant, "explain", document_id)
                 raise
-        await self._access.audit.saw(tenant, "explain", target=document_id, kb=scope.name)
+        await self._access.audit.record_read(tenant, "explain", target=document_id, kb=scope.name)
         return told

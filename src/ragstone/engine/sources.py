@@ -110,13 +110,13 @@ class Sources:
         audit = self._components.audit
         if found and not keep_documents:
             gone = sum(bool(hashed) for _, hashed in there.values())
-            async with audit.carrying_out(tenant, "source.delete", [name], scope) as removal:
+            async with audit.record_action(tenant, "source.delete", [name], scope) as removal:
                 async with self._ledger.transaction(tenant) as tx:
                     await tx.delete_source(found, name)
-                removal.did(name, gone)
+                removal.mark_done(name, gone)
             return gone
         await self._book.remove(tenant, record.id)
-        await audit.changed(tenant, "source.remove", name, kb=scope)
+        await audit.record_change(tenant, "source.remove", name, kb=scope)
         for identity in [identity for identity, hashed in there.values() if not hashed]:
             async with self._ledger.transaction(tenant) as tx:
                 if not await tx.is_live(identity):

@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ragstone.core.answers import Answer, AnswerEvent, Depth, Research, Verdict
-from ragstone.core.erasure import Receipt, Target
+from ragstone.core.audit import ErasureTarget, Receipt
 from ragstone.core.queries import Question, SearchQuery
+from ragstone.core.results import Explanation, SearchResult
 from ragstone.core.tenants import Usage
-from ragstone.core.types import Explanation, Mode, SearchResult
+from ragstone.core.types import Mode
 from ragstone.core.web import WebFindings
 from ragstone.engine.scope import TenantScope, bound
 from ragstone.engine.search import Search
@@ -120,7 +121,9 @@ class Workspace:
         tenant = await self._scope.admit()
         await components.search_log.flush()  # what is still on its way to the disk is to go, too
         name = self._scope.kb_name(kb) if kind == "source" else ""
-        receipts = await components.eraser.erase(tenant, [Target(kind, target, name) for target in names])
+        receipts = await components.eraser.erase(
+            tenant, [ErasureTarget(kind, target, name) for target in names]
+        )
         await components.file_upkeep.refresh(tenant)
         return receipts
 

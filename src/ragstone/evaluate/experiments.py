@@ -13,17 +13,8 @@ from itertools import pairwise
 from typing import Any, Literal, Protocol
 
 from ragstone.core.errors import InputError
-from ragstone.core.types import (
-    Document,
-    Failure,
-    IngestReport,
-    Item,
-    KnowledgeBase,
-    LiveChunk,
-    Mode,
-    SearchResult,
-    Stats,
-)
+from ragstone.core.results import IngestReport, SearchResult
+from ragstone.core.types import Document, Failure, Item, KnowledgeBase, LiveChunk, Mode, Stats
 from ragstone.evaluate.dataset import SOURCE, Dataset, documents_as_items
 from ragstone.evaluate.report import (
     Comparison,

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ragstone.core.types import IngestReport, Json
+from ragstone.core.results import IngestReport
+from ragstone.core.types import Json
 from ragstone.evaluate.metrics import Interval, paired_bootstrap
 from ragstone.evaluate.runner import Row
 from ragstone.settings.targets import Target

@@ -10,7 +10,8 @@ import numpy as np
 
 from ragstone.core.filters import canonical_text
 from ragstone.core.protocols import Retriever
-from ragstone.core.types import Hit, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import Hit
 from ragstone.evaluate.dataset import Dataset
 from ragstone.evaluate.metrics import REPORTED, deepest, score
 

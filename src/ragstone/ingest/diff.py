@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
 
-from ragstone.core.clock import Reading, reading_now
+from ragstone.core.clock import ReadTime, current_read_time
 from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import content_hash, document_id
 from ragstone.core.jobs import Ticket, UnderWay
@@ -43,7 +43,7 @@ Live = Mapping[str, LiveContent]
 
 def with_read_time(item: Item) -> Item:
     """Return the item, read just now unless it says when."""
-    return item if item.read else replace(item, read=reading_now())
+    return item if item.read else replace(item, read=current_read_time())
 
 
 def related_ids(work: WorkItem) -> list[str]:
@@ -64,7 +64,7 @@ def overtaken_failure(work: WorkItem) -> Failure:
     return Failure(uri, "overtaken", f"{uri} was read again since, and that is what is live")
 
 
-def outdated_jobs(late: Iterable[WorkItem]) -> dict[str, Reading | None]:
+def outdated_jobs(late: Iterable[WorkItem]) -> dict[str, ReadTime | None]:
     """Return the jobs of documents that were read again since; members of an archive leave its job alone."""
     tickets = [work.batch.ticket for work in late if not work.parent_id]
     return {ticket.job_id: None for ticket in tickets if ticket}
@@ -75,7 +75,7 @@ def is_later(work: WorkItem, live: Live) -> bool:
     return work.document_id in live and live[work.document_id].read.precedes(work.read)
 
 
-def _is_other_since(live: LiveContent | None, content_hash: str, read: Reading) -> bool:
+def _is_other_since(live: LiveContent | None, content_hash: str, read: ReadTime) -> bool:
     return live is not None and live.content_hash != content_hash and read.precedes(live.read)
 
 
@@ -93,7 +93,7 @@ class SourceListing:
     """The listing covers only documents whose external id begins with this."""
     is_there: Callable[[str], bool] = lambda _: False
     """Tells whether a file that is not listed exists all the same, only of a kind that is never listed."""
-    read: Reading = field(default_factory=reading_now)
+    read: ReadTime = field(default_factory=current_read_time)
     """The time just before the listing began."""
 
 
@@ -101,7 +101,7 @@ class _Missing(NamedTuple):
     """A document that a listing does not have."""
 
     identity: str
-    listed: Reading
+    listed: ReadTime
 
     async def is_back(self, tx: Transaction) -> bool:
         """Return whether it was read again after it was found missing."""
@@ -143,7 +143,7 @@ class SourceDiff:
 
     async def expect_removals(self, source: str, external_ids: Sequence[str]) -> None:
         """Note which documents are about to be removed: they may have moved and turn up among later items."""
-        read = reading_now()
+        read = current_read_time()
         leaving = await self.ledger.find(self.tenant, self.kb, source, external_ids)
         for external_id, document in leaving.items():
             self._missing[source, external_id] = _Missing(document.id, read)

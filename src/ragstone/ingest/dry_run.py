@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from ragstone.core.errors import RagstoneError
 from ragstone.core.ledger import Ledger
-from ragstone.core.types import Failure, IngestReport, Item, KnowledgeBase, Stats, failure_of
+from ragstone.core.results import IngestReport
+from ragstone.core.types import Failure, Item, KnowledgeBase, Stats, failure_of
 from ragstone.ingest.diff import SourceDiff, SourceListing, WorkEntry, expand_items, next_batch
 from ragstone.ingest.outcomes import NearDuplicates, excuse_picture, is_emptied
 from ragstone.ingest.prepare import Prepared, Preparer, attachment_items, defect_failure, find_unusable

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from ragstone.core.clock import Reading
+from ragstone.core.clock import ReadTime
 from ragstone.core.errors import NotFoundError, QuotaExceeded, RagstoneError
 from ragstone.core.jobs import JobProgress, Ticket
 from ragstone.core.ledger import Ledger, Transaction
@@ -129,7 +129,7 @@ def _count(
         report.add_failure(Failure(uri, "gone", reason))
 
 
-def _find_outdated_jobs(stored: Sequence[Prepared], late: Sequence[Prepared]) -> dict[str, Reading | None]:
+def _find_outdated_jobs(stored: Sequence[Prepared], late: Sequence[Prepared]) -> dict[str, ReadTime | None]:
     """Return the jobs that would bring back older content of a document."""
     work_items = [document.work for document in stored]
     waiting = {work.waiting_job: work.read for work in work_items if work.waiting_job}

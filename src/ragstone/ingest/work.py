@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from ragstone.core.clock import Reading
+from ragstone.core.clock import ReadTime
 from ragstone.core.errors import kb_gone
 from ragstone.core.jobs import STAGES, JobProgress, Ticket
 from ragstone.core.ledger import Ledger
-from ragstone.core.types import SKIPPED, Chunk, Failure, IngestReport, Item, KnowledgeBase, Stage, Stats
+from ragstone.core.results import IngestReport, Stage
+from ragstone.core.types import SKIPPED, Chunk, Failure, Item, KnowledgeBase, Stats
 from ragstone.settings.tree import LimitSettings
 
 MOST_REMARKS = 20
@@ -100,9 +101,9 @@ class WorkItem:
     """Its parent, and itself if it brings attachments."""
 
     @property
-    def read(self) -> Reading:
+    def read(self) -> ReadTime:
         """Return when its content was read."""
-        return self.item.read or Reading()
+        return self.item.read or ReadTime()
 
     def note_stage(self, stage: str, **counts: int) -> None:
         """Record its progress: for the next heartbeat of its job, or for `watch` at once when it has no job."""

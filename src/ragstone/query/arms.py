@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError, StoreBusy, StoreError
 from ragstone.core.ledger import Ledger
-from ragstone.core.notes import listening
+from ragstone.core.notes import collect_notes
 from ragstone.core.protocols import Embedder, LexicalIndex, VectorIndex
 from ragstone.core.types import Candidate, Vector
 from ragstone.query.context import RankedChunk, SearchContext, Variants
@@ -57,7 +57,7 @@ class Arms:
             return None
         try:
             vectors = await self._embed(search, kb.space.model, texts)
-            with record.stage("dense", len(vectors)) as span, listening() as remarks:
+            with record.stage("dense", len(vectors)) as span, collect_notes() as remarks:
                 with self._deadline(search, "dense") as seconds:
                     async with asyncio.timeout(seconds):
                         lists = await asyncio.gather(
@@ -117,7 +117,7 @@ class Arms:
     async def _by_word(self, search: SearchContext, texts: Sequence[str], k: int) -> list[Candidate] | None:
         record, kb, where = search.record, search.kb, search.request.where
         try:
-            with record.stage("lexical", len(texts)) as span, listening() as remarks:
+            with record.stage("lexical", len(texts)) as span, collect_notes() as remarks:
                 with self._deadline(search, "lexical") as seconds:
                     async with asyncio.timeout(seconds):
                         lists = await asyncio.gather(

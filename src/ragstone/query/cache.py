@@ -18,7 +18,8 @@ from typing import Protocol
 
 from ragstone.core.errors import StoreBusy
 from ragstone.core.ids import content_hash
-from ragstone.core.types import KnowledgeBase, SearchResult, Stage
+from ragstone.core.results import SearchResult, Stage
+from ragstone.core.types import KnowledgeBase
 from ragstone.query.request import SearchRequest
 from ragstone.settings.retrieval import RetrievalSettings
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ragstone.core.types import KnowledgeBase, LiveChunk, Mode, Stage
+from ragstone.core.results import Stage
+from ragstone.core.types import KnowledgeBase, LiveChunk, Mode
 from ragstone.query.fusion import Fused
 from ragstone.query.request import SearchRequest
 

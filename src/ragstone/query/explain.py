@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ragstone.core.analysis import QueryAnalysis
 from ragstone.core.clock import canonical
 from ragstone.core.errors import NotFoundError
 from ragstone.core.filters import matches
 from ragstone.core.ledger import Ledger
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.types import Candidate, Document, Explanation, Json, KnowledgeBase, LiveChunk
+from ragstone.core.results import Explanation, QueryAnalysis
+from ragstone.core.types import Candidate, Document, Json, KnowledgeBase, LiveChunk
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.query.context import Recorder, SearchContext
 from ragstone.query.pipeline import SearchPipeline, StageResults

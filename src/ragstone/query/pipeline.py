@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex, Reranker, VectorIndex
-from ragstone.core.types import Candidate, Hit, KnowledgeBase, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import Candidate, Hit, KnowledgeBase
 from ragstone.query.arms import Arms, EmbedderFor, read_back
 from ragstone.query.compress import CompressStage
 from ragstone.query.context import RankedChunk, Recorder, SearchContext, Variants

@@ -9,7 +9,8 @@ from ragstone.core.errors import InputError, SearchFailed
 from ragstone.core.filters import Filter, parse_filter
 from ragstone.core.queries import Arm, SearchQuery
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.types import Mode, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import Mode
 from ragstone.settings.retrieval import Fusion, Transform
 from ragstone.settings.tree import Settings
 

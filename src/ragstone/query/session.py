@@ -9,7 +9,8 @@ from functools import partial
 
 from ragstone.core.errors import InputError
 from ragstone.core.queries import SearchQuery
-from ragstone.core.types import KnowledgeBase, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import KnowledgeBase
 from ragstone.query.cache import PackedResult
 from ragstone.settings.retrieval import RetrievalSettings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ragstone.core.erasure import TargetKind
+from ragstone.core.audit import TargetKind
 from ragstone.schemas.documents import DeletedDocumentsSchema
 from ragstone.schemas.schema import Moment, Schema
 from ragstone.schemas.tenants import TenantSchema

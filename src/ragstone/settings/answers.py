@@ -7,13 +7,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 CitationStyle = Literal["index", "inline", "footnote", "endnote", "none"]
 """`[1]` after a sentence; `[Source: Title]` in it; `[1]` and a list below; only the list; neither."""
 
 
-class AnswerSettings(Section):
+class AnswerSettings(SettingsModel):
     max_sentences: int = Field(default=4, ge=1, le=50)
     passages: int = Field(default=6, ge=1, le=100)
     max_context_tokens: int = Field(default=4000, ge=100)
@@ -28,7 +28,7 @@ class AnswerSettings(Section):
     """What becomes of a sentence whose source does not say it: left out, or kept and labelled as unsupported."""
 
 
-class EntailmentSettings(Section):
+class EntailmentSettings(SettingsModel):
     """Who judges whether a passage says what a claim or a sentence says."""
 
     kind: Literal["none", "nli", "llm"] = "none"

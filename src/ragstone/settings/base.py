@@ -1,11 +1,11 @@
-"""What every part of the settings has in common."""
+"""The base of every part of the settings."""
 
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
 
-class Section(BaseModel):
-    """A part of the tree: unknown keys are errors, and nothing changes after it is built."""
+class SettingsModel(BaseModel):
+    """A frozen part of the settings tree; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 
-class IngestionSettings(Section):
+class IngestionSettings(SettingsModel):
     """`data` at the start of a path is the data folder, as in the design that these keys are from."""
 
     corpus_root: str | None = None

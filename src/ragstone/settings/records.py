@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import Field
 
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 
-class RecordSettings(Section):
+class RecordSettings(SettingsModel):
     """Rows of databases, such as products with their price and stock: read anew for each query, never stored."""
 
     k: int = Field(default=5, ge=1, le=100)

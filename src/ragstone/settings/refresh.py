@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 RefreshTrigger = Literal["model", "quality"]
 
 
-class RefreshSettings(Section):
+class RefreshSettings(SettingsModel):
     """What makes a worker refresh a kb by itself. Changed content is embedded anew in any case."""
 
     every: str = "manual"

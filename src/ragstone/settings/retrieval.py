@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ragstone.core.types import Mode
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 Fusion = Literal["zscore", "rrf", "weighted", "weighted_rrf"]
 Transform = Literal[
@@ -30,14 +30,14 @@ Name = Annotated[str, Field(min_length=2, max_length=80)]
 CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 
 
-class VocabularySettings(Section):
+class VocabularySettings(SettingsModel):
     """What a tenant calls what it sells and what it does: a query that names one is about products or services."""
 
     product: tuple[Name, ...] = Field(default=(), max_length=1000)
     service: tuple[Name, ...] = Field(default=(), max_length=1000)
 
 
-class RetrievalSettings(Section):
+class RetrievalSettings(SettingsModel):
     mode: Mode = "balanced"
     k: int = Field(default=10, ge=1, le=1000)
     arms: Literal["hybrid", "dense", "lexical"] = "hybrid"
@@ -76,7 +76,7 @@ class RetrievalSettings(Section):
     """Names by which routing tells products and services."""
 
 
-class RerankingStage(Section):
+class RerankingStage(SettingsModel):
     kind: Literal["none", "cross_encoder", "llm"] = "none"
     model: str | None = None
     """By default cross-encoder/ms-marco-MiniLM-L-6-v2 for a cross-encoder and `llm.model` for an LLM."""

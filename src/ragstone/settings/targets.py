@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 
-class Target(Section):
+class Target(SettingsModel):
     """A bound on one measured figure, such as `recall@10` or `fast.p95_ms`."""
 
     above: float | None = None

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 
 from ragstone.core.vectors import Isolation
 from ragstone.settings.answers import AnswerSettings, EntailmentSettings
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 from ragstone.settings.ingestion import IngestionSettings
 from ragstone.settings.records import RecordSettings
 from ragstone.settings.refresh import RefreshSettings
@@ -27,7 +27,7 @@ LIVES_IN = {"sqlite": "sqlite", "pgvector": "postgres", "postgres": "postgres", 
 ProfileName = Literal["default", "ghostwriter", "takaro", "tulia", "kosmos", "rpg"]
 
 
-class Adapter(Section):
+class Adapter(SettingsModel):
     """Which adapter to use; the long form of a plain string. The embedded store takes no address."""
 
     kind: str = ""
@@ -45,7 +45,7 @@ def _short_form(value: object) -> object:
 AdapterChoice = Annotated[Adapter, BeforeValidator(_short_form)]
 
 
-class StoreSettings(Section):
+class StoreSettings(SettingsModel):
     ledger: AdapterChoice = Adapter(kind="sqlite")
     vectors: AdapterChoice = Adapter(kind="")
     """Which index finds by meaning; by default the one in the ledger's own database."""
@@ -79,7 +79,7 @@ class StoreSettings(Section):
         return self
 
 
-class SecuritySettings(Section):
+class SecuritySettings(SettingsModel):
     key: SecretStr | None = None
     """Encrypts original files and stored secrets: base64 of 32 bytes, or `file:PATH`. None leaves them as they are."""
     old_keys: tuple[SecretStr, ...] = ()
@@ -102,7 +102,7 @@ Strategy = Literal[
 ]
 
 
-class ChunkingSettings(Section):
+class ChunkingSettings(SettingsModel):
     strategy: Strategy = "markdown"
     unit: Literal["tokens", "chars"] = "tokens"
     size: int = Field(default=400, ge=8)
@@ -121,7 +121,7 @@ class ChunkingSettings(Section):
         return self
 
 
-class RemoteModel(Section):
+class RemoteModel(SettingsModel):
     """A model behind an OpenAI-compatible address."""
 
     base_url: str | None = None
@@ -130,7 +130,7 @@ class RemoteModel(Section):
     retries: int = Field(default=3, ge=0, le=10)
 
 
-class EmbeddingSettings(Section):
+class EmbeddingSettings(SettingsModel):
     model: str = "granite-embedding-30m-english"
     path: Path | None = None
     """A local folder with the model's safetensors, config.json and tokenizer.json."""
@@ -163,7 +163,7 @@ def _suffix(kind: str) -> str:
     return kind.strip().lower().lstrip(".")
 
 
-class LimitSettings(Section):
+class LimitSettings(SettingsModel):
     file_mb: int = Field(default=100, ge=1)
     upload_types: tuple[Annotated[str, AfterValidator(_suffix)], ...] = ()
     """Which kinds of file may be uploaded, as their names end; empty for all that can be read."""
@@ -181,7 +181,7 @@ class LimitSettings(Section):
     """A chunk with more tokens is reported; 0 reports none."""
 
 
-class FetchSettings(Section):
+class FetchSettings(SettingsModel):
     """What may be fetched from addresses that users and documents give."""
 
     allow: tuple[str, ...] = ()
@@ -196,7 +196,7 @@ class FetchSettings(Section):
     user_agent: str = "ragstone"
 
 
-class ExtractSettings(Section):
+class ExtractSettings(SettingsModel):
     ocr: Literal["auto", "off"] = "auto"
     """Read images and scanned pages when an OCR engine is installed."""
     tables: Literal["auto", "off"] = "auto"
@@ -205,7 +205,7 @@ class ExtractSettings(Section):
     """A malware scanner that gets the file's path as its last argument; a non-zero exit refuses the file."""
 
 
-class EnrichSettings(Section):
+class EnrichSettings(SettingsModel):
     language: bool = True
     keywords: int = Field(default=8, ge=0, le=50)
     entities: int = Field(default=20, ge=0, le=200)
@@ -215,7 +215,7 @@ class EnrichSettings(Section):
     near_duplicates: Literal["off", "report", "skip"] = "report"
 
 
-class JobSettings(Section):
+class JobSettings(SettingsModel):
     workers: int = Field(default=1, ge=1, le=64)
     lease_seconds: float = Field(default=30.0, gt=0)
     attempts: int = Field(default=3, ge=1)
@@ -227,14 +227,14 @@ class JobSettings(Section):
     """Signs the webhook's body: `X-Ragstone-Signature: sha256=…`."""
 
 
-class ActivitySettings(Section):
+class ActivitySettings(SettingsModel):
     searches: bool = True
     """Remember what was asked and found, for `ragstone feedback report` and `ragstone gaps`."""
     days: int = Field(default=90, ge=1, le=3650)
     """How long that is kept."""
 
 
-class Settings(Section):
+class Settings(SettingsModel):
     """Everything that can be set."""
 
     profile: ProfileName = "default"

@@ -8,10 +8,10 @@ from typing import Literal
 from pydantic import Field, SecretStr, model_validator
 
 from ragstone.core.web import MOST_WEB_RESULTS
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 
-class WebSettings(Section):
+class WebSettings(SettingsModel):
     """A web search engine, and how much it is asked."""
 
     kind: Literal["none", "searxng", "brave", "tavily", "google", "fixture"] = "none"
@@ -44,7 +44,7 @@ class WebSettings(Section):
         return self
 
 
-class CacheSettings(Section):
+class CacheSettings(SettingsModel):
     """What is remembered of searches and answers; each tenant's own, and only while the kb has not changed."""
 
     search_seconds: float = Field(default=60.0, ge=0, le=600)

@@ -171,7 +171,7 @@ async def rotate_keys(stores: Stores) -> dict[str, Renewal]:
     done = {}
     for tenant in await stores.ledger.bells():
         done[tenant] = await renew_encryption(stores, tenant)
-        await audit.changed(tenant, "keys.rotate", count=done[tenant].files)
+        await audit.record_change(tenant, "keys.rotate", count=done[tenant].files)
     return done
 
 

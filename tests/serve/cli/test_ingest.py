@@ -13,7 +13,8 @@ from tests.doubles.web import Reply, WebDouble, html
 
 from ragstone.core.errors import ModelError
 from ragstone.core.jobs import STAGES
-from ragstone.core.types import Failure, IngestReport, Stage
+from ragstone.core.results import IngestReport, Stage
+from ragstone.core.types import Failure
 from ragstone.ingest.work import Progress, merge_reports
 from ragstone.serve.cli.render.progress import IngestBars
 from ragstone.testing.fakes import FakeEmbedder

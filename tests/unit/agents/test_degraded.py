@@ -11,7 +11,8 @@ import pytest
 from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import TOOLS
 from ragstone.core.errors import StoreBusy
-from ragstone.core.types import KnowledgeBase, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import KnowledgeBase
 from ragstone.engine.engine import Engine
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest

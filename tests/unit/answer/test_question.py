@@ -9,7 +9,8 @@ import pytest
 from ragstone.answer import Answerer
 from ragstone.answer.question import AnsweredParts, Part, look_up, split_question
 from ragstone.core.protocols import Embedder
-from ragstone.core.types import Hit, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import Hit
 from ragstone.settings.answers import AnswerSettings
 
 MakeHit = Callable[..., Hit]

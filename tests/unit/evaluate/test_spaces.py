@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from ragstone.core.types import Hit, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import Hit
 from ragstone.evaluate.golden import known_items
 from ragstone.evaluate.metrics import Interval
 from ragstone.evaluate.spaces import (

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from ragstone.core.types import Failure, IngestReport
+from ragstone.core.results import IngestReport
+from ragstone.core.types import Failure
 from ragstone.evaluate.report import Judgement, figures_of_ingest, figures_of_rows, judgements, readable_share
 from ragstone.evaluate.runner import Row
 from ragstone.settings.load import load_settings

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Embedder
-from ragstone.core.types import Document, Failure, IngestReport, Item, KnowledgeBase, Parsed
+from ragstone.core.results import IngestReport
+from ragstone.core.types import Document, Failure, Item, KnowledgeBase, Parsed
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.diff import SourceListing
 from ragstone.ingest.parsers.dispatch import parse

@@ -17,7 +17,7 @@ from ragstone.core.types import Role
 from ragstone.engine.embeddings.reembed import Reembedder, ReembedReport
 from ragstone.ingest.backfill import SpaceFiller
 from ragstone.ingest.embed import ModelChoice
-from ragstone.models.embedders.pool import EmbedderShelf
+from ragstone.models.embedders.pool import EmbedderPool
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 from ragstone.stores.index_cache import Residents
@@ -81,20 +81,20 @@ class MoveKit(Kit):
             "fake": self.embedder,
             "other": FakeEmbedder(name="other", dimension=32),
         }
-        self.shelf = EmbedderShelf(self.embedder, lambda name: self.models[name])
+        self.pool = EmbedderPool(self.embedder, lambda name: self.models[name])
         self.book = SqlSpaceBook(self.ledger)
-        self.filler = SpaceFiller(self.book, self.shelf.of)
+        self.filler = SpaceFiller(self.book, self.pool.for_space)
         self.vectors = SqliteVectorIndex(self.ledger, Residents(16))
         search = SearchPipeline(
             self.ledger,
             self.vectors,
             SqliteLexicalIndex(self.ledger, Residents(16)),
-            self.shelf.of,
+            self.pool.for_space,
             None,
             RetrievalSettings(),
             RerankingSettings(),
         )
-        self.reembedder = Reembedder(self.ledger, self.book, self.shelf, search)
+        self.reembedder = Reembedder(self.ledger, self.book, self.pool, search)
 
     async def reembed(self, model: str | None = "other", **options: Any) -> ReembedReport:
         given = {"mode": None, "queries": None, "force": False, "grace_days": GRACE_DAYS, "on_progress": None}
@@ -105,7 +105,7 @@ class MoveKit(Kit):
 
     def following(self, embedder: Embedder) -> ModelChoice:
         """The choice of a process that was started with this model."""
-        return ModelChoice(embedder.model.id, embedder, self.book, self.shelf.of)
+        return ModelChoice(embedder.model.id, embedder, self.book, self.pool.for_space)
 
     async def spaces(self) -> list[SpaceRecord]:
         return await self.book.all("t", await self.kb())
@@ -121,6 +121,6 @@ class MoveKit(Kit):
         """Documents found by meaning with the model of the live Space."""
         kb = await self.kb()
         assert kb.space is not None
-        vector = (await (await self.shelf.of(kb.space.model)).embed([query], "query")).vectors[0]
+        vector = (await (await self.pool.for_space(kb.space.model)).embed([query], "query")).vectors[0]
         found = await self.vectors.search("t", kb, vector, 50)
         return await self._owners([one.chunk_id for one in found])

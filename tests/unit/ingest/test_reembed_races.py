@@ -12,7 +12,8 @@ from tests.unit.ingest.move_kit import Interrupted, MoveKit
 
 from ragstone.core.errors import ModelUnavailable, NotFoundError, StoreBusy
 from ragstone.core.protocols import Embedder
-from ragstone.core.types import IngestReport, Item
+from ragstone.core.results import IngestReport
+from ragstone.core.types import Item
 from ragstone.ingest.backfill import FillResult
 from ragstone.ingest.embed import ModelChoice
 from ragstone.ingest.pipeline import IngestPipeline

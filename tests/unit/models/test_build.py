@@ -112,7 +112,7 @@ def test_the_runtime_that_is_there(
     monkeypatch: pytest.MonkeyPatch, wanted: runtime.RuntimeName, installed: set[str], chosen: list[str]
 ) -> None:
     monkeypatch.setattr(runtime, "find_spec", lambda name: name in installed)
-    assert runtime._installed(wanted) == chosen
+    assert runtime._list_installed(wanted) == chosen
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_no_runtime_says_what_to_install(
 ) -> None:
     monkeypatch.setattr(runtime, "find_spec", lambda name: name in installed)
     with pytest.raises(ModelUnavailable) as caught:
-        runtime._installed(wanted)
+        runtime._list_installed(wanted)
     assert caught.value.hint == hint
 
 

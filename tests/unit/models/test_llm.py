@@ -8,7 +8,7 @@ import pytest
 from tests.doubles.openai import OpenAIDouble, Reply, chat_reply, json_reply, stream_reply
 
 from ragstone.core.errors import RemoteError
-from ragstone.core.model_types import Message, billed
+from ragstone.core.model_types import Message, collect_costs
 from ragstone.models.llm.client import OpenAILLM
 from ragstone.settings.tree import LLMSettings, RemoteModel
 
@@ -157,7 +157,7 @@ async def test_what_a_reply_costs_is_on_the_bill(service: OpenAIDouble, dear: Op
     service.script.extend(
         [chat_reply("Because.", usage=(100, 20)), stream_reply("Be", "cause.", usage=(50, 10))]
     )
-    with billed() as bill:
+    with collect_costs() as bill:
         await dear.complete(TALK, max_tokens=50, seconds=5)
         assert bill == {"llm": pytest.approx(400e-6)}
         async for _ in dear.stream(TALK, max_tokens=50, seconds=5):
@@ -173,7 +173,7 @@ async def test_a_service_that_does_not_count_is_paid_by_estimate(
     service: OpenAIDouble, dear: OpenAILLM, streamed: bool
 ) -> None:
     service.script.append(stream_reply("Be", "cause", ".") if streamed else chat_reply("Because."))
-    with billed() as bill:
+    with collect_costs() as bill:
         if streamed:
             assert [part async for part in dear.stream(TALK, max_tokens=50, seconds=5)]
         else:
@@ -189,7 +189,7 @@ async def test_a_service_that_does_not_count_is_paid_by_estimate(
 )
 async def test_a_reply_of_no_use_is_paid_for(service: OpenAIDouble, dear: OpenAILLM, fault: Reply) -> None:
     service.script.append(fault)
-    with billed() as bill, pytest.raises(RemoteError):
+    with collect_costs() as bill, pytest.raises(RemoteError):
         await dear.complete(TALK, max_tokens=50, seconds=5)
     assert bill == {"llm": pytest.approx(518e-6)}
     await dear.close()
@@ -198,7 +198,7 @@ async def test_a_reply_of_no_use_is_paid_for(service: OpenAIDouble, dear: OpenAI
 @pytest.mark.req("R-TEN-12")
 async def test_a_stream_that_is_left_early_is_paid_for(service: OpenAIDouble, dear: OpenAILLM) -> None:
     service.script.append(stream_reply("Be", "cause", "."))
-    with billed() as bill:
+    with collect_costs() as bill:
         stream = dear.stream(TALK, max_tokens=50, seconds=5)
         await anext(stream)
         await stream.aclose()
@@ -208,7 +208,7 @@ async def test_a_stream_that_is_left_early_is_paid_for(service: OpenAIDouble, de
 
 async def test_a_model_without_a_price_costs_nothing(service: OpenAIDouble, llm: OpenAILLM) -> None:
     service.script.append(chat_reply("Because.", usage=(100, 20)))
-    with billed() as bill:
+    with collect_costs() as bill:
         await llm.complete(TALK, max_tokens=50, seconds=5)
     assert bill == {}
     await llm.close()

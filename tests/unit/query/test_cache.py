@@ -8,7 +8,8 @@ import pytest
 
 from ragstone.core.errors import StoreBusy
 from ragstone.core.filters import parse_filter
-from ragstone.core.types import Hit, KnowledgeBase, SearchResult, Space, Stage
+from ragstone.core.results import SearchResult, Stage
+from ragstone.core.types import Hit, KnowledgeBase, Space
 from ragstone.query import cache as cache_module
 from ragstone.query.cache import SearchCache
 from ragstone.query.request import SearchRequest

@@ -21,7 +21,8 @@ from tests.unit.query.doubles import (
 
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Embeddings
-from ragstone.core.types import KnowledgeBase, Role, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import KnowledgeBase, Role
 from ragstone.query import context as trace_module
 from ragstone.query.compress import MOST_SENT, CompressStage, filter_by_llm, filter_by_meaning, measure_shares
 from ragstone.query.explain import explain

@@ -10,7 +10,7 @@ from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, f
 from ragstone.core.errors import ModelUnavailable, NotFoundError
 from ragstone.core.filters import parse_filter
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.types import Explanation
+from ragstone.core.results import Explanation
 from ragstone.query.explain import explain
 from ragstone.query.request import SearchRequest
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings

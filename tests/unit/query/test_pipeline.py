@@ -27,7 +27,7 @@ from ragstone.core.errors import (
     StoreBusy,
     StoreError,
 )
-from ragstone.core.notes import remark
+from ragstone.core.notes import add_note
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.query import arms as arms_module
 from ragstone.query import context as trace_module
@@ -165,7 +165,7 @@ async def test_without_the_vector_store_words_still_answer(
 
 class Bridged(Index):
     async def search(self, *asked: Any, **options: Any) -> list[Candidate]:
-        remark("qdrant is away, the ledger answers")
+        add_note("qdrant is away, the ledger answers")
         return await super().search(*asked, **options)
 
 

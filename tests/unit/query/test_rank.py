@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ragstone.core.types import Hit, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import Hit
 from ragstone.core.web import WebResult
 from ragstone.query.routing.federation import passages_of, rank_results, source_kind
 

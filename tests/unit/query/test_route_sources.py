@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from ragstone.core.analysis import QueryType
 from ragstone.core.errors import InputError, RagstoneError, SourceError, StoreError
 from ragstone.core.filters import parse_filter
 from ragstone.core.protocols import RecordFindings
-from ragstone.core.types import Hit, KnowledgeBase, SearchResult, Stage
+from ragstone.core.results import QueryType, SearchResult, Stage
+from ragstone.core.types import Hit, KnowledgeBase
 from ragstone.core.web import WebFindings, WebResult
 from ragstone.query.cache import SearchCache
 from ragstone.query.request import SearchRequest

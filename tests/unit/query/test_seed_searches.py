@@ -10,7 +10,8 @@ import pytest
 from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.queries import Arm, SearchQuery
-from ragstone.core.types import Candidate, Hit, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import Candidate, Hit
 from ragstone.query.fusion import fuse
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import search_request

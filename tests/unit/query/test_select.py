@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.unit.query.doubles import KB, Index, Shelf, ask, candidates, make_pipeline
 
-from ragstone.core.types import Chunk, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import Chunk
 from ragstone.query.select import LONGEST, join_chunks
 from ragstone.settings.retrieval import RetrievalSettings
 

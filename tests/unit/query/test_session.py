@@ -8,7 +8,8 @@ import pytest
 
 from ragstone.core.errors import InputError, StoreBusy, TenantSuspended
 from ragstone.core.queries import SearchQuery
-from ragstone.core.types import Hit, KnowledgeBase, SearchResult
+from ragstone.core.results import SearchResult
+from ragstone.core.types import Hit, KnowledgeBase
 from ragstone.query import session as session_module
 from ragstone.query.session import KbSnapshot, SearchSession
 from ragstone.settings.retrieval import RetrievalSettings

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from ragstone.core.activity import Conversation, Feedback, Gap, GoldenQuery, LoggedSearch, SearchReport, Turn
-from ragstone.core.analysis import QueryAnalysis
 from ragstone.core.answers import (
     Answer,
     AnswerReady,
@@ -25,26 +24,13 @@ from ragstone.core.answers import (
     SentenceReady,
     Verdict,
 )
-from ragstone.core.audit import AuditEntry
+from ragstone.core.audit import AuditEntry, ErasureTarget, Receipt
 from ragstone.core.documents import ChunkRecord
-from ragstone.core.erasure import Receipt, Target
 from ragstone.core.errors import NotFoundError, QuotaExceeded
 from ragstone.core.jobs import DocumentStatus, Job, JobProgress, Notice, Shortfall, SourceRecord
+from ragstone.core.results import Explanation, IngestReport, QueryAnalysis, SearchResult, Stage
 from ragstone.core.tenants import Quotas, Stock, Tenant, Usage
-from ragstone.core.types import (
-    Chunk,
-    Document,
-    Explanation,
-    Failure,
-    Hit,
-    IngestReport,
-    KnowledgeBase,
-    LiveChunk,
-    SearchResult,
-    Space,
-    Stage,
-    Stats,
-)
+from ragstone.core.types import Chunk, Document, Failure, Hit, KnowledgeBase, LiveChunk, Space, Stats
 from ragstone.core.web import WebFindings, WebResult
 
 MOMENT = datetime(2026, 1, 31, 9, 30, 15, 250000, tzinfo=UTC)
@@ -147,10 +133,10 @@ TENANT = Tenant(
 )  # fmt: skip
 USAGE = Usage(Stock(1, 2, 3, 4), Stock(5, 6, 7, 8), 9, 1.25, {"llm": 1.25}, {"documents": 2.0})
 RECEIPTS = (
-    Receipt("acme", Target("source", "wiki", "demo"), {"ledger": {"documents": 2}},
+    Receipt("acme", ErasureTarget("source", "wiki", "demo"), {"ledger": {"documents": 2}},
     {"ledger": {"documents": 0}}, 0, True,
             (), MOMENT),
-    Receipt("acme", Target("document", "d1"), {}, {"files": {"originals": 1}}, None, False,
+    Receipt("acme", ErasureTarget("document", "d1"), {}, {"files": {"originals": 1}}, None, False,
     ("a file is open",), MOMENT),
 )  # fmt: skip
 ENTRY = AuditEntry(

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from ragstone.core.audit import ErasureTarget
 from ragstone.core.clock import now
-from ragstone.core.erasure import Target
 from ragstone.core.errors import StoreBusy
 from ragstone.core.jobs import NewJob, Priority
 from ragstone.core.types import NewVersion
@@ -123,7 +123,7 @@ async def test_a_document_goes_with_every_row_of_it_and_of_what_came_with_it(led
         await tx.enqueue(kb, job)
         await tx.save_part(secret(1).document_id, "x", "y", b"z")
     async with ledger.transaction("default") as tx:
-        erased = await tx.erase(Target("document", secret(1).document_id))
+        erased = await tx.erase(ErasureTarget("document", secret(1).document_id))
     assert erased is not None
     expected = {"documents": 2, "versions": 2, "chunks": 6, "terms": 6, "vectors": 6, "postings": 6}
     assert {name: erased.rows[name] for name in expected} == expected
@@ -140,7 +140,7 @@ async def test_a_source_goes_at_once_with_its_jobs_and_notices(ledger: SqliteLed
     async with ledger.transaction("default") as tx:
         await tx.enqueue(kb, NewJob("sync", "test", "test", "source:test", Priority.SYNC, notify=True))
     async with ledger.transaction("default") as tx:
-        erased = await tx.erase(Target("source", "test", "default"))
+        erased = await tx.erase(ErasureTarget("source", "test", "default"))
     assert erased is not None
     assert (erased.rows["documents"], erased.rows["jobs"], erased.rows["sources"]) == (2, 1, 1)
     assert set((await ledger.read("default", erasure_counts.count, erased.traces)).values()) == {0}
@@ -151,16 +151,16 @@ async def test_a_source_goes_at_once_with_its_jobs_and_notices(ledger: SqliteLed
 @pytest.mark.parametrize(
     "target",
     [
-        Target("document", "0" * 32),
-        Target("document", "../../etc/passwd"),
-        Target("document", ""),
-        Target("source", "nobody", "default"),
-        Target("source", "", "default"),
-        Target("kb", "nobody"),
-        Target("kb", "'; DROP TABLE documents; --"),
+        ErasureTarget("document", "0" * 32),
+        ErasureTarget("document", "../../etc/passwd"),
+        ErasureTarget("document", ""),
+        ErasureTarget("source", "nobody", "default"),
+        ErasureTarget("source", "", "default"),
+        ErasureTarget("kb", "nobody"),
+        ErasureTarget("kb", "'; DROP TABLE documents; --"),
     ],
 )
-async def test_what_is_not_there_takes_nothing_along(ledger: SqliteLedger, target: Target) -> None:
+async def test_what_is_not_there_takes_nothing_along(ledger: SqliteLedger, target: ErasureTarget) -> None:
     kb = await put(ledger, ordinary(1))
     async with ledger.transaction("default") as tx:
         assert await tx.erase(target) is None
@@ -171,7 +171,7 @@ async def test_a_kb_goes_with_its_spaces_and_no_other_kb_s(ledger: SqliteLedger)
     await put(ledger, secret(1), kb="gone")
     await put(ledger, make_version("b", kb="kept"), kb="kept")
     async with ledger.transaction("default") as tx:
-        erased = await tx.erase(Target("kb", "gone"))
+        erased = await tx.erase(ErasureTarget("kb", "gone"))
     assert erased is not None
     assert (erased.rows["knowledge_bases"], erased.rows["spaces"], erased.rows["chunks"]) == (1, 1, 3)
     assert erased.traces.chunk_ids == frozenset()
@@ -253,7 +253,7 @@ async def test_only_files_of_what_is_named_are_swept(ledger: SqliteLedger, tmp_p
 
 async def test_samples_are_what_somebody_might_search_for(ledger: SqliteLedger) -> None:
     await put(ledger, secret(chunks=50))
-    traces = await ledger.read("default", erasure.survey, Target("document", secret().document_id))
+    traces = await ledger.read("default", erasure.survey, ErasureTarget("document", secret().document_id))
     assert traces is not None
     assert len(traces.samples) == 3
     assert all(sample.text.startswith(CANARY) and sample.vector is not None for sample in traces.samples)

@@ -10,7 +10,7 @@ from tests.conformance import postgres_server
 
 from ragstone.core.errors import SettingsError, StoreBusy
 from ragstone.core.filters import parse_filter
-from ragstone.core.notes import listening
+from ragstone.core.notes import collect_notes
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place, Words
@@ -46,7 +46,7 @@ async def place(stores: Stores, kb: KnowledgeBase) -> Place:
 
 async def found(stores: Stores, kb: KnowledgeBase, query: str, **options: Any) -> list[str]:
     """Titles of what is found by Qdrant: the ledger may not answer in its place."""
-    with listening() as said:
+    with collect_notes() as said:
         hits = await stores.lexical.search("default", kb, query, options.pop("k", 10), **options)
     assert said == []
     live = await stores.ledger.chunks("default", kb, [one.chunk_id for one in hits])
@@ -122,7 +122,7 @@ async def test_what_was_made_without_words_is_built_anew_by_doctor(tmp_path: Pat
     await before.close()
     for lexical in ("qdrant", "sqlite", "qdrant"):
         stores = opened(tmp_path, lexical=lexical)
-        with listening() as said:
+        with collect_notes() as said:
             assert len(await stores.lexical.search("default", kb, "harbour", 5)) == 3
             assert len(await stores.vectors.search("default", kb, unit_vectors(1)[0], 5)) == 3
         assert "with words" in "".join(said) or "without words" in "".join(said)
@@ -176,7 +176,7 @@ async def test_while_the_engine_is_away_the_ledger_finds_words(
         raise StoreBusy("Qdrant at q cannot be reached")
 
     monkeypatch.setattr(QdrantProvider, "search_words", down)
-    with listening() as said:
+    with collect_notes() as said:
         assert len(await stores.lexical.search("default", kb, "harbour", 5)) == 1
     assert said == [
         "qdrant could not be asked, and the ledger answers in its place: Qdrant at q cannot be reached"
@@ -289,7 +289,7 @@ async def test_words_of_a_postgres_ledger_are_found_in_qdrant(
     assert await found(stores, kb, "harbour") == ["both"]
     monkeypatch.undo()
     monkeypatch.setattr(QdrantProvider, "search_words", _down)
-    with listening() as said:
+    with collect_notes() as said:
         assert len(await stores.lexical.search("default", kb, "harbour", 5)) == 1
     assert "the ledger answers in its place" in said[0]
     await stores.close()

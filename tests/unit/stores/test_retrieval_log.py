@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from ragstone.core.activity import Feedback, LoggedSearch
-from ragstone.core.analysis import QueryAnalysis
-from ragstone.core.types import Hit, SearchResult, Stage
+from ragstone.core.results import QueryAnalysis, SearchResult, Stage
+from ragstone.core.types import Hit
 from ragstone.core.web import WebResult
 from ragstone.stores import batch_writer as batched
 from ragstone.stores.activity import feedback, retrieval_log

@@ -21,7 +21,7 @@ from ragstone.core.ids import content_hash
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json
 from ragstone.settings.answers import CitationStyle
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 _SPEECHLESS = frozenset(string.punctuation + " ")
 
@@ -81,7 +81,7 @@ _NOT_ONE = "this is not a receipt of an answer"
 _MAKE_ONE = Remedy(Action.CREATE_RECEIPT)
 
 
-class _Citation(Section):
+class _Citation(SettingsModel):
     n: int
     document_id: str
     chunk_id: str
@@ -96,18 +96,18 @@ class _Citation(Section):
     hash: str
 
 
-class _Sentence(Section):
+class _Sentence(SettingsModel):
     text: str = Field(max_length=MOST_CHARS)
     support: Support
     citations: tuple[int, ...] = Field(max_length=MOST_CITED)
 
 
-class _Wording(Section):
+class _Wording(SettingsModel):
     style: CitationStyle = "index"
     format: str = Field(default=DEFAULT_FORMAT, max_length=100)
 
 
-class _Receipt(Section):
+class _Receipt(SettingsModel):
     receipt: Literal[1]
     engine: str
     moment: str

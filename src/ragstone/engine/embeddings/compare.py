@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ledger import Ledger
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.types import KnowledgeBase, SearchResult, Space
+from ragstone.core.results import SearchResult
+from ragstone.core.types import KnowledgeBase, Space
 from ragstone.evaluate.dataset import Dataset
 from ragstone.evaluate.golden import known_items
 from ragstone.evaluate.spaces import SpaceComparison, compare_spaces, label_of, labels

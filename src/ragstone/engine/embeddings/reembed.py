@@ -24,7 +24,7 @@ from ragstone.engine.embeddings.compare import SpaceComparer
 from ragstone.evaluate.dataset import load_queries
 from ragstone.evaluate.spaces import SpaceComparison
 from ragstone.ingest.backfill import FillResult, OnFill, SpaceFiller
-from ragstone.models.embedders.pool import EmbedderShelf
+from ragstone.models.embedders.pool import EmbedderPool
 from ragstone.query.pipeline import SearchPipeline
 
 MOST_GRACE_DAYS = 3650
@@ -59,13 +59,13 @@ class Reembedder:
     """Moves kbs from model to model."""
 
     def __init__(
-        self, ledger: Ledger, book: SpaceBook, embedders: EmbedderShelf, search: SearchPipeline
+        self, ledger: Ledger, book: SpaceBook, embedders: EmbedderPool, search: SearchPipeline
     ) -> None:
         self._ledger = ledger
         self._book = book
         self._embedders = embedders
         self._comparer = SpaceComparer(ledger, search)
-        self._filler = SpaceFiller(book, embedders.of)
+        self._filler = SpaceFiller(book, embedders.for_space)
 
     async def run(
         self,
@@ -87,7 +87,7 @@ class Reembedder:
         _check_days(grace_days)
         labelled = await asyncio.to_thread(load_queries, queries) if queries else None
         kb = await self._kb(tenant, kb_name)
-        embedder = await self._embedders.named(model_name(model)) if model else self._embedders.own
+        embedder = await self._embedders.get(model_name(model)) if model else self._embedders.default
         wanted, dimension = await _identity(embedder)
         chosen = mode or ("incremental" if kb.space and kb.space.model == wanted else "full")
         filled = FillResult()

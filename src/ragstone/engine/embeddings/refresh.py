@@ -23,7 +23,7 @@ from ragstone.core.types import KnowledgeBase, Space
 from ragstone.engine.access import TenantAccess
 from ragstone.engine.embeddings.reembed import Reembedder, ReembedReport
 from ragstone.ingest.backfill import FillProgress, FillResult, OnFill, SpaceFiller
-from ragstone.models.embedders.pool import EmbedderShelf
+from ragstone.models.embedders.pool import EmbedderPool
 
 Reread = Callable[[str, str], Awaitable[int]]
 """Queues a look from the beginning at all sources of a tenant's kb; how many."""
@@ -82,7 +82,7 @@ class Refresher:
         self,
         ledger: Ledger,
         book: SpaceBook,
-        embedders: EmbedderShelf,
+        embedders: EmbedderPool,
         reembedder: Reembedder,
         access: TenantAccess,
     ) -> None:
@@ -91,7 +91,7 @@ class Refresher:
         self._embedders = embedders
         self._reembedder = reembedder
         self._access = access
-        self._filler = SpaceFiller(book, embedders.of)
+        self._filler = SpaceFiller(book, embedders.for_space)
 
     async def run(
         self, tenant: str, kb_name: str, *, sample: int, on_progress: OnFill | None = None
@@ -105,7 +105,7 @@ class Refresher:
         filled = FillResult()
         await self._filler.fill(tenant, kb, kb.space, filled, on_progress=on_progress)
         await self._book.note_embedded(tenant, kb, filled.refused)
-        embedder = await self._embedders.of(kb.space.model)
+        embedder = await self._embedders.for_space(kb.space.model)
         looked = await freshness(self._book, embedder, tenant, kb, kb.space, sample)
         anew = await self._anew(tenant, kb, on_progress) if looked.is_stale else None
         outcome: Outcome = "filled" if filled.written else "fresh"
@@ -118,7 +118,7 @@ class Refresher:
     async def _anew(self, tenant: str, kb: KnowledgeBase, on_progress: OnFill | None) -> ReembedReport:
         assert kb.space is not None
         # By the name of its own model: what the settings name may be another one by now.
-        own = kb.space.model in (self._embedders.configured, self._embedders.own.model.id)
+        own = kb.space.model in (self._embedders.default_id, self._embedders.default.model.id)
         model = None if own else kb.space.model
         return await self._reembedder.run(tenant, kb.name, model, mode="full", on_progress=on_progress)
 
@@ -140,7 +140,7 @@ class Refresher:
             async with self._access.paying(tenant):
                 if model := str(job.facts["model"]):
                     # Who queued it may have had other settings than this worker.
-                    named = None if job.facts["model_id"] == self._embedders.configured else model
+                    named = None if job.facts["model_id"] == self._embedders.default_id else model
                     moved = await self._reembedder.run(tenant, job.kb, named, on_progress=on_progress)
                     said.append(described(moved))
                 else:

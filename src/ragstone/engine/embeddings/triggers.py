@@ -22,7 +22,7 @@ from ragstone.core.spaces import SpaceBook
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.engine.access import TenantAccess
 from ragstone.ingest.jobs.schedule import next_run
-from ragstone.models.embedders.pool import EmbedderShelf
+from ragstone.models.embedders.pool import EmbedderPool
 from ragstone.settings.refresh import RefreshSettings
 from ragstone.settings.targets import Target
 from ragstone.settings.tree import Settings
@@ -72,7 +72,7 @@ class Triggers:
         ledger: Ledger,
         queue: Queue,
         book: SpaceBook,
-        embedders: EmbedderShelf,
+        embedders: EmbedderPool,
         access: TenantAccess,
         report: Report,
         settings: Settings,
@@ -169,7 +169,7 @@ class Triggers:
         except (ModelError, SettingsError) as error:
             logger.warning("'%s' is not moved to the configured model: %s", kb.name, error)
             return None
-        if live.model in (wanted, self._embedders.own.model.id):
+        if live.model in (wanted, self._embedders.default.model.id):
             return None  # a fallback that has taken its model's place is as good
         if wanted in {space.model for space, _ in await self._book.outline(tenant, kb) if space != live}:
             return None  # somebody has built it already, or has gone back from it
@@ -180,8 +180,8 @@ class Triggers:
         """The name and the id of the model that a tenant's settings ask for."""
         name = (await self._access.settings_for(tenant)).embedding.model
         if name == self._settings.embedding.model:
-            return name, self._embedders.configured
-        return name, (await self._embedders.named(name)).model.id
+            return name, self._embedders.default_id
+        return name, (await self._embedders.get(name)).model.id
 
     async def _poor(self, tenant: str, kb: KnowledgeBase) -> Due | None:
         report = await self._report(tenant, kb.name, QUALITY_DAYS)

@@ -85,7 +85,7 @@ class Maintenance:
             await self._book.ran(tenant, record.id, str(error), following, broken)
             raise
         if report.removed:
-            await self._audit.came_about(
+            await self._audit.record_event(
                 tenant, "document.gone", record.name, kb=job.kb, count=report.removed
             )
         await self._book.ran(tenant, record.id, "", following, report.shortfall)
@@ -144,11 +144,11 @@ class Maintenance:
             return
         before = now() - timedelta(days=found.retention_days)
         while old := await self._tenants.expired(tenant, before):
-            async with self._audit.carrying_out(tenant, "document.retire", old) as removal:
+            async with self._audit.record_action(tenant, "document.retire", old) as removal:
                 for document_id in old:
                     async with self._ledger.transaction(tenant) as tx:
                         gone = await tx.delete(document_id)
-                    removal.did(document_id, int(gone))
+                    removal.mark_done(document_id, int(gone))
                     logger.info(
                         "retention: document %s of tenant '%s' was not updated for %d days and is deleted",
                         *(document_id, tenant, found.retention_days),

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ragstone.core.clock import canonical, parse_moment, reading_now
+from ragstone.core.clock import canonical, current_read_time, parse_moment
 from ragstone.core.errors import LeaseLost, SourceError
 from ragstone.core.ids import content_hash
 from ragstone.core.jobs import (
@@ -275,7 +275,7 @@ def _new_job(
             "original": original,
             "text": isinstance(item.content, str),
             "keep": keep,
-            "read": item.read or reading_now(),
+            "read": item.read or current_read_time(),
         },
         notify=notify,
     )

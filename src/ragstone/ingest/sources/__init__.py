@@ -18,7 +18,7 @@ from ragstone.core.registry import Registry
 from ragstone.ingest.sources.config_errors import explain_config_error
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.secrets import MaskedSource, SecretMask
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 KINDS = {
     "files": "ragstone.ingest.sources.files.source:FilesSource",
@@ -93,11 +93,11 @@ def check_without_variables(kind: str, name: str, config: Mapping[str, Any]) -> 
             raise explain_config_error(sure, name, configured, config, mask) from error
 
 
-def config_class(made: type) -> type[Section]:
+def config_class(made: type) -> type[SettingsModel]:
     """Return the class that a source's constructor is configured by."""
     parameter = inspect.signature(made).parameters["config"].annotation
     found = getattr(sys.modules[made.__module__], parameter) if isinstance(parameter, str) else parameter
-    return cast("type[Section]", found)
+    return cast("type[SettingsModel]", found)
 
 
 def _expand(key: str, value: Any, env: Mapping[str, str], mask: SecretMask) -> Any:

@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 from ragstone.core.errors import SettingsError
 from ragstone.core.registry import nearest
 from ragstone.ingest.sources.secrets import SecretMask
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 LONGEST = 80
 EXPECTED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
@@ -33,7 +33,7 @@ EXPECTED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 def explain_config_error(
     problems: Sequence[ErrorDetails],
     name: str,
-    configured: type[Section],
+    configured: type[SettingsModel],
     given: Mapping[str, Any],
     mask: SecretMask,
 ) -> SettingsError:
@@ -51,7 +51,9 @@ def explain_config_error(
     return SettingsError(f"source '{name}', setting '{key}': {said}", hint=hint)
 
 
-def _describe_problem(problem: ErrorDetails, configured: type[Section], given: Mapping[str, Any]) -> str:
+def _describe_problem(
+    problem: ErrorDetails, configured: type[SettingsModel], given: Mapping[str, Any]
+) -> str:
     kind = problem["type"]
     expected = EXPECTED.get(kind) or (
         EXPECTED.get(kind.partition("_")[0])
@@ -75,6 +77,6 @@ def _value(place: Sequence[str | int], given: Any) -> Any:
     return given
 
 
-def _is_secret(place: Sequence[str | int], configured: type[Section]) -> bool:
+def _is_secret(place: Sequence[str | int], configured: type[SettingsModel]) -> bool:
     field = configured.model_fields.get(str(place[0])) if place else None
     return field is not None and "SecretStr" in str(field.annotation)

@@ -1,4 +1,4 @@
-"""The configured embedder and others that can be had by name, each of them built once."""
+"""The default embedder and others by name, each of them built once."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ from ragstone.core.protocols import Embedder
 from ragstone.core.remedies import Action, Remedy
 
 
-class EmbedderShelf:
-    """Embedders by the model they are of: a kb is searched and filled with the one it was made with."""
+class EmbedderPool:
+    """Embedders by model: a kb is searched and filled with the model it was built with."""
 
-    def __init__(self, own: Embedder, build: Callable[[str], Embedder]) -> None:
-        self.own = own
-        """The configured one, which others close."""
+    def __init__(self, default: Embedder, build: Callable[[str], Embedder]) -> None:
+        self.default = default
+        """The configured embedder; its owner closes it."""
         self._build = build
         self._others: dict[str, Embedder] = {}
         self._by_name: dict[str, Embedder] = {}
         self._building = asyncio.Lock()
 
     @cached_property
-    def configured(self) -> str:
-        """The configured model, also after its fallback has taken its place."""
-        return self.own.model.id
+    def default_id(self) -> str:
+        """The id of the configured model, also after its fallback has taken its place."""
+        return self.default.model.id
 
-    async def of(self, model: str) -> Embedder:
-        """The embedder of a Space's model: the configured one, or another that can be had by name."""
-        if model in (self.configured, self.own.model.id):
-            return self.own
+    async def for_space(self, model: str) -> Embedder:
+        """Return the embedder of a Space's model."""
+        if model in (self.default_id, self.default.model.id):
+            return self.default
         async with self._building:
             if model not in self._others:
                 self._others[model] = await self._build_other(model)
         return self._others[model]
 
-    async def named(self, name: str) -> Embedder:
-        """The embedder of a model by the name that the settings would give it."""
+    async def get(self, name: str) -> Embedder:
+        """Return the embedder of a model by the name that the settings would give it."""
         async with self._building:
             if name not in self._by_name:
                 self._by_name[name] = await self._build_named(name)
         return self._by_name[name]
 
     async def close(self) -> None:
-        """Let go of the others."""
+        """Close every embedder but the default."""
         async with AsyncExitStack() as stack:
             for other in self._others.values():
                 stack.push_async_callback(other.close)
 
     async def _build_named(self, name: str) -> Embedder:
         embedder = await asyncio.to_thread(self._build, name)
-        known = self.own if embedder.model.id == self.configured else self._others.get(embedder.model.id)
+        known = self.default if embedder.model.id == self.default_id else self._others.get(embedder.model.id)
         if known is None:
             self._others[embedder.model.id] = embedder
             return embedder

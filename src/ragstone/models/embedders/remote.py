@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
-from ragstone.core.model_types import EmbeddingModel, Embeddings, spent
+from ragstone.core.model_types import EmbeddingModel, Embeddings, add_cost
 from ragstone.core.types import Matrix, Role
 from ragstone.models.llm.openai_client import CallFailed, OpenAIService
 from ragstone.models.runtime.batches import unit_rows
@@ -113,7 +113,7 @@ class RemoteEmbedder:
             vectors = [[float(value) for value in row.embedding] for row in rows]
             used = reply.usage.total_tokens if reply.usage else 0
             self.tokens_used += used
-            spent("embedding", used / 1_000_000 * self._model.price_per_million)
+            add_cost("embedding", used / 1_000_000 * self._model.price_per_million)
             return vectors
 
         return await self._service.call(request)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from ragstone.core.errors import RemoteError
-from ragstone.core.model_types import Message, WordTokenizer, spent
+from ragstone.core.model_types import Message, WordTokenizer, add_cost
 from ragstone.models.llm.openai_client import CallFailed, OpenAIService
 from ragstone.settings.tree import RemoteModel
 
@@ -116,7 +116,7 @@ class OpenAILLM:
         # Not every service counts; an estimate is nearer to the truth than nothing.
         read = usage.prompt_tokens if usage else sum(_tokens(message.content) for message in messages)
         written = usage.completion_tokens if usage else _tokens(said)
-        spent("llm", (read * self._prices[0] + written * self._prices[1]) / MILLION)
+        add_cost("llm", (read * self._prices[0] + written * self._prices[1]) / MILLION)
 
     def _error(self, failure: CallFailed) -> RemoteError:
         return RemoteError(f"{self._model}: {failure}", hint=failure.hint)

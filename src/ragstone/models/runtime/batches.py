@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragstone.core.types import Matrix
-from ragstone.models.runtime.runtime import Ids
+from ragstone.models.runtime.encoder import Ids
 
 OVERLAP = 64
 """Tokens that neighbouring windows of a long text share, at most."""

@@ -9,8 +9,13 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone.core.types import Matrix
+
 Pooling = Literal["cls", "mean"]
 Activation = Literal["gelu", "gelu_tanh", "relu"]
+Ids = NDArray[np.int64]
+BUILD = "1"
+"""Part of every cached file's name: change it when the drawn graph changes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +92,19 @@ def relative_buckets(distances: NDArray[np.int64], buckets: int, farthest: int =
 
 Node = Any
 """A node of the runtime's own graph."""
+
+
+class Runtime(Protocol):
+    """A loaded encoder. `run` is safe from several threads."""
+
+    @property
+    def workers(self) -> int:
+        """The number of parallel calls of `run` that keep the machine busy."""
+        ...
+
+    def run(self, ids: Ids, mask: Ids, types: Ids | None = None) -> Matrix:
+        """Return one row per row of ids."""
+        ...
 
 
 class Operators(Protocol):

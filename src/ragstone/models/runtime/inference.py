@@ -16,9 +16,9 @@ import numpy as np
 from ragstone.core.errors import ModelError
 from ragstone.core.types import Vector
 from ragstone.models.runtime.batches import padded
-from ragstone.models.runtime.encoder import Encoder
-from ragstone.models.runtime.runtime import Runtime, RuntimeName, open_runtime
-from ragstone.models.runtime.scheduler import WaitingRoom
+from ragstone.models.runtime.encoder import Encoder, Runtime
+from ragstone.models.runtime.runtime import RuntimeName, open_runtime
+from ragstone.models.runtime.scheduler import BatchScheduler
 from ragstone.models.runtime.tokenizing import ModelTokenizer
 from ragstone.models.weights import Weights, find_weights
 from ragstone.models.weights.artefacts import cache_folder
@@ -58,7 +58,7 @@ class LocalModel:
         self._loading = threading.Lock()
         self._tokens = ThreadPoolExecutor(1, thread_name_prefix="ragstone-tokens")
         self._opening = ThreadPoolExecutor(1, thread_name_prefix="ragstone-load")
-        self._rooms: dict[str, WaitingRoom[Row, Vector | ModelError]] = {}
+        self._rooms: dict[str, BatchScheduler[Row, Vector | ModelError]] = {}
 
     @cached_property
     def weights(self) -> Weights:
@@ -116,7 +116,7 @@ class LocalModel:
             tokenizer.result()
             run = partial(self._run_batch, runtime)
             self._rooms = {
-                name: WaitingRoom(run, workers=workers, batch_size=self._batch_size)
+                name: BatchScheduler(run, workers=workers, batch_size=self._batch_size)
                 for name, workers in (("batches", runtime.workers), ("urgent", 1))
             }
 

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from ragstone.core.errors import ModelError, ModelUnavailable
 from ragstone.core.types import Matrix
-from ragstone.models.runtime.encoder import Activation, Encoder, Grouped, Node, Tensor, draw
-from ragstone.models.runtime.runtime import BUILD, Ids
+from ragstone.models.runtime.encoder import BUILD, Activation, Encoder, Grouped, Ids, Node, Tensor, draw
 from ragstone.models.weights import artefacts
 
 

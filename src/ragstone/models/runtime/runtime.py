@@ -1,4 +1,4 @@
-"""Picks what runs a local model: OpenVINO where it is installed, onnxruntime as the portable way."""
+"""Picks the runtime of a local model: OpenVINO where it is installed, otherwise onnxruntime."""
 
 from __future__ import annotations
 
@@ -6,43 +6,22 @@ import logging
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Literal
 
 from ragstone.core.errors import ModelUnavailable
-from ragstone.core.types import Matrix
-from ragstone.models.runtime.encoder import Encoder
+from ragstone.models.runtime.encoder import Encoder, Runtime
 
 logger = logging.getLogger(__name__)
 
 Installable = Literal["openvino", "onnxruntime"]
 RuntimeName = Literal["auto", "openvino", "onnxruntime"]
-Ids = NDArray[np.int64]
-
-BUILD = "1"
-"""Part of every cached file's name: change it when the drawn graph changes."""
-
-
-class Runtime(Protocol):
-    """A loaded encoder. `run` is safe from several threads."""
-
-    @property
-    def workers(self) -> int:
-        """How many calls of `run` at once keep the machine busy."""
-        ...
-
-    def run(self, ids: Ids, mask: Ids, types: Ids | None = None) -> Matrix:
-        """One row per row of ids."""
-        ...
 
 
 def open_runtime(
     name: RuntimeName, model_id: str, encoder: Callable[[], Encoder], *, threads: int, cache: Path
 ) -> Runtime:
-    """Load a model; `encoder` is called only when nothing usable is cached under its id."""
-    first, *others = _installed(name)
+    """Load a model. `encoder` is called only when no usable graph is cached under its id."""
+    first, *others = _list_installed(name)
     try:
         return _open(first, model_id, encoder, threads, cache)
     except ModelUnavailable as error:
@@ -64,8 +43,8 @@ def _open(
     return OnnxRuntime.open(model_id, encoder, threads=threads, cache=cache)
 
 
-def _installed(name: RuntimeName) -> list[Installable]:
-    """The runtimes that may be used, best first."""
+def _list_installed(name: RuntimeName) -> list[Installable]:
+    """Return the installed runtimes that the name allows, best first."""
     found: list[Installable] = []
     if name in ("auto", "openvino") and find_spec("openvino"):
         found.append("openvino")

@@ -53,7 +53,7 @@ class _Entry(Generic[Row, Output]):
     length: int
 
 
-class WaitingRoom(Generic[Row, Output]):
+class BatchScheduler(Generic[Row, Output]):
     """Threads that work off rows in batches, each filled up with like rows of any call.
 
     Every other batch is for the call that came first, the rest for the one with the fewest rows left: so large

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ragstone.core.analysis import QueryAnalysis, SourceKind
 from ragstone.core.errors import ModelError, RemoteError, SourceError, StoreError
 from ragstone.core.protocols import RecordFindings, RecordSearch
-from ragstone.core.types import Hit, KnowledgeBase, SearchResult, Stage
+from ragstone.core.results import QueryAnalysis, SearchResult, SourceKind, Stage
+from ragstone.core.types import Hit, KnowledgeBase
 from ragstone.core.web import WebFindings, no_web_search, web_hits
 from ragstone.language.analyzer import analyze_query
 from ragstone.language.relevance import measure_coverage

@@ -15,7 +15,7 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.settings.base import Section
+    from ragstone.settings.base import SettingsModel
 
 WORDS = {
     "string": "text",
@@ -62,7 +62,7 @@ def kinds() -> list[Kind]:
     return [Kind(kind, _about(SOURCES.load(kind)), _settings(config_of(kind))) for kind in KINDS]
 
 
-def config_of(kind: str) -> type[Section]:
+def config_of(kind: str) -> type[SettingsModel]:
     """The class that a kind of source is configured by; an unknown kind is refused."""
     from ragstone.ingest.sources import SOURCES, config_class
 
@@ -111,7 +111,7 @@ def _about(source: type) -> str:
     return (source.__doc__ or "").strip().partition("\n")[0]
 
 
-def _settings(config: type[Section]) -> tuple[Setting, ...]:
+def _settings(config: type[SettingsModel]) -> tuple[Setting, ...]:
     schema = config.model_json_schema()
     required = schema.get("required", ())
     return tuple(

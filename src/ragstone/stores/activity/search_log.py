@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from ragstone.core.activity import SHOWN, LoggedSearch, Note, Shown
-from ragstone.core.analysis import SourceKind
 from ragstone.core.clock import now
 from ragstone.core.errors import RagstoneError, TenantGone
-from ragstone.core.types import Hit, SearchResult
+from ragstone.core.results import SearchResult, SourceKind
+from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze, fold
 from ragstone.stores.activity.retrieval_log import RetrievalLog
 from ragstone.stores.batch_writer import Batched

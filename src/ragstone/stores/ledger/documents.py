@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from ragstone.core.clock import Reading
+from ragstone.core.clock import ReadTime
 from ragstone.core.documents import ChunkRecord, chunk_records
 from ragstone.core.model_types import model_name
 from ragstone.core.types import KnowledgeBase, LiveContent
@@ -56,7 +56,7 @@ def live_contents(
             (tenant_id, *part),
         )
         for identity, hashed, read in rows:
-            found[identity] = LiveContent(hashed, Reading(*json.loads(read or "[]")))
+            found[identity] = LiveContent(hashed, ReadTime(*json.loads(read or "[]")))
     return found
 
 

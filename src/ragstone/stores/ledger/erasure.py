@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from ragstone.core.erasure import Target
+from ragstone.core.audit import ErasureTarget
 from ragstone.core.types import KnowledgeBase, Vector
 from ragstone.stores.ledger.documents import family
 from ragstone.stores.ledger.job_reads import forget_notices
@@ -46,7 +46,7 @@ class Traces:
     samples: tuple[Sample, ...]
 
 
-def survey(connection: Connection, tenant_id: str, target: Target) -> Traces | None:
+def survey(connection: Connection, tenant_id: str, target: ErasureTarget) -> Traces | None:
     """What there is of a document, a source or a kb; None when there is nothing of that name."""
     whole_kb = target.kind == "kb"
     kb = _kb(connection, tenant_id, target)
@@ -120,7 +120,7 @@ def delete_source(
     return gone
 
 
-def _kb(connection: Connection, tenant_id: str, target: Target) -> KnowledgeBase | None:
+def _kb(connection: Connection, tenant_id: str, target: ErasureTarget) -> KnowledgeBase | None:
     if target.kind != "document":
         return read_kb(connection, tenant_id, target.name if target.kind == "kb" else target.kb)
     row = connection.execute(
@@ -131,7 +131,9 @@ def _kb(connection: Connection, tenant_id: str, target: Target) -> KnowledgeBase
     return read_kb(connection, tenant_id, row[0]) if row else None
 
 
-def _document_ids(connection: Connection, tenant_id: str, target: Target, kb: KnowledgeBase) -> list[str]:
+def _document_ids(
+    connection: Connection, tenant_id: str, target: ErasureTarget, kb: KnowledgeBase
+) -> list[str]:
     if target.kind == "document":
         return family(connection, tenant_id, target.name)
     narrowed, given = (" AND source = ?", (target.name,)) if target.kind == "source" else ("", ())

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 
-from ragstone.core.clock import Reading, canonical, now
+from ragstone.core.clock import ReadTime, canonical, now
 from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, JobProgress, JobState, NewJob, Ticket, read_of
@@ -267,7 +267,7 @@ def _notice(connection: Connection, tenant_id: str, job_id: str, message: str, m
     )
 
 
-def supersede(connection: Connection, tenant_id: str, by: Mapping[str, Reading | None]) -> None:
+def supersede(connection: Connection, tenant_id: str, by: Mapping[str, ReadTime | None]) -> None:
     """Newer content came in, and was read then: whoever works on the old one must not finish it."""
     for job_id, read in by.items():
         job = read_job(connection, tenant_id, job_id)

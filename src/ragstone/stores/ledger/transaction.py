@@ -8,9 +8,9 @@ from datetime import datetime
 from types import TracebackType
 from typing import Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from ragstone.core.clock import Reading
+from ragstone.core.audit import ErasureTarget
+from ragstone.core.clock import ReadTime
 from ragstone.core.collections import check_kb_name
-from ragstone.core.erasure import Target
 from ragstone.core.ids import check_name
 from ragstone.core.jobs import Job, JobProgress, NewJob, Ticket
 from ragstone.core.spaces import Lacking, Rows
@@ -154,7 +154,7 @@ class SqlTransaction:
         self.removed.documents += gone
         return len(gone)
 
-    async def erase(self, target: Target) -> Erased | None:
+    async def erase(self, target: ErasureTarget) -> Erased | None:
         """Remove a document, a source or a kb, and say what there was of it; None when there is none."""
         traces = await self._run(erasure.survey, target)
         if traces is None:
@@ -196,7 +196,7 @@ class SqlTransaction:
         await self._run(documents.move_document, document_id, external_id, uri)
         return True
 
-    async def supersede(self, by: Mapping[str, Reading | None]) -> None:
+    async def supersede(self, by: Mapping[str, ReadTime | None]) -> None:
         await self._run(jobs.supersede, by)
 
     async def is_newest(self, job_id: str, document_id: str) -> bool:

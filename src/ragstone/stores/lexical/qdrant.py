@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ragstone.core.errors import SettingsError, StoreError
 from ragstone.core.filters import Filter
-from ragstone.core.notes import remark
+from ragstone.core.notes import add_note
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import Place, WordProvider, Words
 from ragstone.language.analyzer import analyze_query
@@ -56,7 +56,7 @@ class QdrantLexicalIndex:
                 found = await self._ask(tenant, place, kb, words_asked(terms), k, where)
             except StoreError as error:
                 # Both arms would be lost at once.
-                remark(
+                add_note(
                     f"{self._provider.name} could not be asked, and the ledger answers in its place: {error}"
                 )
             else:

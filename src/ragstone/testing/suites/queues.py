@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core.clock import Reading, now
+from ragstone.core.clock import ReadTime, now
 from ragstone.core.errors import LeaseLost
 from ragstone.core.jobs import JobProgress, NewJob, Priority, Ticket
 from ragstone.core.remedies import Action, Remedy
@@ -200,7 +200,7 @@ class QueueSuite(QueueClaimsSuite):
 
         def read(content: str, second: float) -> NewJob:
             job = document_job("a", content=content)
-            return replace(job, facts={**job.facts, "read": Reading("boot", second)})
+            return replace(job, facts={**job.facts, "read": ReadTime("boot", second)})
 
         (last,) = await put(ledger, read("new", 3))
         assert names(await put(ledger, read("new", 1), read("old", 2))) == ["a", "a"]

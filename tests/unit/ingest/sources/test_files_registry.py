@@ -12,7 +12,7 @@ from tests.unit.ingest.sources.source_kit import context, items, pages, write
 from ragstone.core.errors import SettingsError
 from ragstone.core.registry import UnknownAdapter
 from ragstone.ingest.sources import KINDS, SOURCES, build_source, check_without_variables
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -154,5 +154,5 @@ def test_a_kind_that_is_none_is_refused() -> None:
 def test_every_configuration_refuses_keys_it_does_not_know(kind: str) -> None:
     module = inspect.getmodule(SOURCES.load(kind))
     config = getattr(module, inspect.signature(SOURCES.load(kind)).parameters["config"].annotation)
-    assert issubclass(config, Section)
+    assert issubclass(config, SettingsModel)
     assert config.model_config["extra"] == "forbid"

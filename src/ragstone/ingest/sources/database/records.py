@@ -17,12 +17,12 @@ from pydantic import Field, SecretStr, ValidationError, model_validator
 from sqlalchemy import Select, String, and_, case, cast, column, func, or_, select, text
 from sqlalchemy.sql.expression import ColumnElement
 
-from ragstone.core.analysis import QueryType
 from ragstone.core.errors import SettingsError, SourceError, StoreBusy
 from ragstone.core.ids import content_hash
 from ragstone.core.protocols import RecordFindings
-from ragstone.core.reader_pool import Readers
+from ragstone.core.reader_pool import ReaderPool
 from ragstone.core.registry import nearest
+from ragstone.core.results import QueryType
 from ragstone.core.types import Hit
 from ragstone.ingest.sources.database.rows import Row, RowReader
 from ragstone.ingest.sources.database.source import Columns, DatabaseConfig
@@ -68,7 +68,7 @@ class RecordFinder:
         self._sets = {name: _check_set(name, given, databases) for name, given in settings.sets.items()}
         self._databases = databases
         self._readers = {
-            name: Readers(READERS, f"database '{name}'")
+            name: ReaderPool(READERS, f"database '{name}'")
             for name in {own.database for own in self._sets.values()}
         }
 

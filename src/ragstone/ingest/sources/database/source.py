@@ -29,7 +29,7 @@ from ragstone.ingest.sources.database.values import (
 from ragstone.ingest.sources.files.archives import MEGABYTE
 from ragstone.ingest.sources.files.batches import split
 from ragstone.ingest.sources.files.patterns import as_tuple
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 SOURCE_TYPE = "database"
 _READS = re.compile(r"\s*(?:select|with|values|table)\b", re.IGNORECASE)
@@ -60,7 +60,7 @@ def _fields(columns: tuple[str, ...]) -> tuple[str, ...]:
 Columns = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
 
 
-class DatabaseConfig(Section):
+class DatabaseConfig(SettingsModel):
     """Which rows are read, and what of them is a document."""
 
     database: Annotated[str, AfterValidator(_check_name)]

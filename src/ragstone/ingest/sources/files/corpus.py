@@ -12,12 +12,12 @@ from ragstone.ingest.sources.files.archives import MEGABYTE
 from ragstone.ingest.sources.files.batches import in_batches
 from ragstone.ingest.sources.files.reading import read_documents
 from ragstone.ingest.sources.files.walk import FoundFile, as_text
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 SOURCE_TYPE = "corpus"
 
 
-class CorpusConfig(Section):
+class CorpusConfig(SettingsModel):
     """The path of the text."""
 
     corpus_path: Path = Path("data/corpus.txt")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ragstone.core.clock import reading_now
+from ragstone.core.clock import current_read_time
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.diff import SourceListing
 from ragstone.ingest.sources.files.reading import list_ids
@@ -27,7 +27,7 @@ async def scan_paths(
 
 def folder_listings(paths: Sequence[Path], limits: LimitSettings) -> list[SourceListing]:
     """Return one listing per folder that could be seen whole; a file named by itself says nothing about others."""
-    began = reading_now()
+    began = current_read_time()
     listed = ((path, list_ids(find(path), origin_of, limits)) for path in paths if path.is_dir())
     return [
         SourceListing(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import BinaryIO
 
-from ragstone.core.clock import reading_now
+from ragstone.core.clock import current_read_time
 from ragstone.core.errors import RagstoneError
 from ragstone.core.types import SKIPPED, Failure, Item
 from ragstone.ingest.sources.files.archives import MEGABYTE, is_archive_file, list_archive, read_archive
@@ -27,7 +27,7 @@ def read_documents(
 ) -> Iterator[Item | Failure]:
     """Yield the documents of a file, under the name that `origin` gives it; a container is never read as a whole."""
     uri = origin.uri
-    origin = replace(origin, read=reading_now())
+    origin = replace(origin, read=current_read_time())
     try:
         if not found.path.is_file():
             yield Failure(uri, "invalid_input", f"{uri} is not a regular file")

@@ -14,7 +14,7 @@ from ragstone.ingest.sources.files.batches import in_batches
 from ragstone.ingest.sources.files.patterns import Patterns, Selection
 from ragstone.ingest.sources.files.reading import is_container, list_documents, list_ids, read_documents
 from ragstone.ingest.sources.files.walk import FoundFile, as_text, find, is_document, own_name, real
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 from ragstone.settings.tree import LimitSettings
 
 SOURCE = "files"
@@ -77,7 +77,7 @@ def _each_once(paths: Sequence[Path]) -> Iterator[FoundFile | Failure]:
                 yield found
 
 
-class FilesConfig(Section):
+class FilesConfig(SettingsModel):
     """A folder, or one file, and which documents of it are meant."""
 
     path: Path

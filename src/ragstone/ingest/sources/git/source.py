@@ -17,7 +17,7 @@ from ragstone.ingest.sources.files.batches import in_batches
 from ragstone.ingest.sources.files.patterns import Patterns, Selection
 from ragstone.ingest.sources.files.walk import is_document, is_skipped, own_name, real, report_skipped
 from ragstone.ingest.sources.git.objects import Blob, BlobReader, Change, Missing, Oversize, Repository
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 SOURCE_TYPE = "git"
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
@@ -36,7 +36,7 @@ def _folder(path: str) -> str:
     return "/".join(parts)
 
 
-class GitConfig(Section):
+class GitConfig(SettingsModel):
     """A local checkout or bare repository, and which part of it is meant."""
 
     path: Path

@@ -13,13 +13,13 @@ from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.mail.gmail_api import SERVICE, GmailClient, GmailMessage, OAuthClient
 from ragstone.ingest.sources.mail.mailboxes import MEDIA_TYPE
 from ragstone.ingest.sources.paging import PageTokens
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 AT_ONCE = 8
 """Messages asked for at the same time; Gmail allows about fifty a second."""
 
 
-class GmailConfig(Section):
+class GmailConfig(SettingsModel):
     client_id: str
     client_secret: SecretStr
     refresh_token: SecretStr

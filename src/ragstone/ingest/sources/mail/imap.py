@@ -14,13 +14,13 @@ from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.files.batches import batch_by_size
 from ragstone.ingest.sources.mail.imap_session import ImapSession, Mailbox, Security, Server
 from ragstone.ingest.sources.mail.mailboxes import MEDIA_TYPE, read_head
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 PAGE_ITEMS = 32
 PAGE_BYTES = 8 * 1024 * 1024
 
 
-class ImapConfig(Section):
+class ImapConfig(SettingsModel):
     host: str
     user: str
     password: SecretStr

@@ -15,7 +15,7 @@ from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.mail.mailboxes import MEDIA_TYPE, MessageNames, read_head
 from ragstone.ingest.sources.mail.mbox_reader import MboxMessage, read_mbox
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 PAGE_ITEMS = 32
 PAGE_BYTES = 8 * 1024 * 1024
@@ -24,7 +24,7 @@ SAID_BYTES = 256 * 1024 * 1024
 _MARK_BYTES = 1024
 
 
-class MboxConfig(Section):
+class MboxConfig(SettingsModel):
     path: Path
 
 

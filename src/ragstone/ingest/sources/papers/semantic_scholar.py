@@ -14,7 +14,7 @@ from ragstone.fetch.polite import PoliteFetcher
 from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.web.pages import WebAddress, read_json, unreadable_answer
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 GRAPH = "https://api.semanticscholar.org/graph/v1"
 PAPER = "https://www.semanticscholar.org/paper/"
@@ -23,7 +23,7 @@ SECONDS = 1.0
 """The API takes one request a second."""
 
 
-class SemanticScholarConfig(Section):
+class SemanticScholarConfig(SettingsModel):
     """Which papers are read."""
 
     query: str = Field(min_length=1, max_length=1000)

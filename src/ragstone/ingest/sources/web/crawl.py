@@ -21,7 +21,7 @@ from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.paging import PageTurn
 from ragstone.ingest.sources.web.pages import GONE, PageReader, WebAddress, Words, media_type
 from ragstone.ingest.sources.web.sitemap import matches_path
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 MAX_HREF = 2000
 MAX_LINKS = 2000
@@ -38,7 +38,7 @@ _NO_PAGE = re.compile(
 )
 
 
-class CrawlConfig(Section):
+class CrawlConfig(SettingsModel):
     """The start and the bounds of a crawl."""
 
     url: WebAddress

@@ -19,10 +19,10 @@ from ragstone.fetch.urls import redact_url
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.web.feed_reading import Feed, FeedEntry, read_feed
 from ragstone.ingest.sources.web.pages import WebAddress, conditions, in_known_charset, media_type
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 
-class FeedsConfig(Section):
+class FeedsConfig(SettingsModel):
     """Which feeds are read."""
 
     urls: Annotated[tuple[WebAddress, ...], Field(min_length=1, max_length=1000)]

@@ -24,7 +24,7 @@ from ragstone.ingest.sources.web.pages import (
     read_json,
     unreadable_answer,
 )
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 ALGOLIA = "https://hn.algolia.com/api/v1"
 FIREBASE = "https://hacker-news.firebaseio.com/v0"
@@ -37,7 +37,7 @@ LISTED = 500
 DAY = 86400
 
 
-class HackerNewsConfig(Section):
+class HackerNewsConfig(SettingsModel):
     """Which stories are read."""
 
     stories: Literal["search", "top", "new", "best"] = "top"

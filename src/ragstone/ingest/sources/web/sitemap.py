@@ -20,7 +20,7 @@ from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.paging import PageTurn
 from ragstone.ingest.sources.web.pages import PageReader, WebAddress, Words
 from ragstone.ingest.sources.web.safe_xml import read_records
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 MAX_SITEMAPS = 100
 MAX_BYTES = 50 * 1024 * 1024
@@ -28,7 +28,7 @@ MAX_ENTRIES = 50_000
 """The protocol allows no larger sitemaps, and none with more entries."""
 
 
-class SitemapConfig(Section):
+class SitemapConfig(SettingsModel):
     """Which sitemap is read, and which of its pages."""
 
     url: WebAddress

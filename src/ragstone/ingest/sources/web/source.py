@@ -12,12 +12,12 @@ from ragstone.fetch.polite import PoliteFetcher
 from ragstone.fetch.urls import redact_url
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.web.pages import PageReader, WebAddress
-from ragstone.settings.base import Section
+from ragstone.settings.base import SettingsModel
 
 PAGE_ITEMS = 16
 
 
-class WebConfig(Section):
+class WebConfig(SettingsModel):
     """Which pages are read."""
 
     urls: Annotated[tuple[WebAddress, ...], Field(min_length=1, max_length=10_000)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.answers import Answer
-    from ragstone.core.types import IngestReport
+    from ragstone.core.results import IngestReport
     from ragstone.settings.tree import Settings
 
 KB = "demo"

@@ -22,7 +22,7 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.types import IngestReport
+    from ragstone.core.results import IngestReport
     from ragstone.engine.experiments import MeasuredWorkspace
     from ragstone.evaluate.dataset import Dataset
     from ragstone.evaluate.experiments import Experiment

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.jobs import DocumentStatus
-    from ragstone.core.types import Failure, IngestReport
+    from ragstone.core.results import IngestReport
+    from ragstone.core.types import Failure
     from ragstone.engine.workspace import Workspace
     from ragstone.settings.tree import Settings
 

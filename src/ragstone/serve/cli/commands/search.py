@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.answers import Finding, Research
-    from ragstone.core.types import Explanation, Hit, SearchResult, Stage
+    from ragstone.core.results import Explanation, SearchResult, Stage
+    from ragstone.core.types import Hit
 
 MODEL_WAIT = "preparing the model (the first time takes longer) …"
 Query = Annotated[str, typer.Argument(metavar="QUERY", help="The query, in your own words.")]

@@ -12,7 +12,7 @@ from ragstone.serve.cli.render.output import pluralize, table, text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.types import IngestReport, Stage
+    from ragstone.core.results import IngestReport, Stage
 
 SOMETIMES = ("removed", "moved", "duplicates", "skipped")
 """Counts that are shown only when there is something to count."""

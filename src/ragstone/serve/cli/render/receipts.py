@@ -12,7 +12,7 @@ from ragstone.serve.cli.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.erasure import Receipt
+    from ragstone.core.audit import Receipt
     from ragstone.schemas.schema import Schema
 
 

@@ -33,7 +33,7 @@ from ragstone.core.errors import (
     deleted_meanwhile,
 )
 from ragstone.core.filters import Filter
-from ragstone.core.reader_pool import Readers, closed
+from ragstone.core.reader_pool import ReaderPool, closed_error
 from ragstone.core.types import Json, Vector
 from ragstone.stores.migrations import Schema, create, is_current, upgrade
 from ragstone.stores.sql.database import Connection
@@ -116,8 +116,8 @@ class SqliteFile:
             self._writer = self._connect()
             self._watcher = self._connect()
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="ragstone-writer")
-        self._searching = Readers(READERS + 1, path.name)
-        self._looking = Readers(READERS, path.name)
+        self._searching = ReaderPool(READERS + 1, path.name)
+        self._looking = ReaderPool(READERS, path.name)
         self.turn = asyncio.Lock()
         """Held by whoever has a transaction open: one writer at a time, first come first served."""
 
@@ -127,7 +127,7 @@ class SqliteFile:
         try:
             writing = asyncio.get_running_loop().run_in_executor(self._writing, guarded)
         except RuntimeError as error:
-            raise closed(self.path.name) from error
+            raise closed_error(self.path.name) from error
         return await writing
 
     async def read(self, work: Callable[[SqliteConnection], T]) -> T:
@@ -187,7 +187,7 @@ class SqliteFile:
 
     def read_later(self, work: Callable[[SqliteConnection], object]) -> None:
         """Read on a reader's thread while the caller goes on; closing waits for it."""
-        self._searching.later(lambda: self.read_here(work))
+        self._searching.run_later(lambda: self.read_here(work))
 
     def _guarded(self, work: Callable[[], T]) -> Callable[[], T]:
         def guarded() -> T:
@@ -278,7 +278,7 @@ def translated(path: Path) -> Iterator[None]:
         ) from error
     except sqlite3.ProgrammingError as error:
         raise (
-            closed(path.name) if "closed" in str(error) else StoreError(f"{path.name}: {error}")
+            closed_error(path.name) if "closed" in str(error) else StoreError(f"{path.name}: {error}")
         ) from error
     except sqlite3.DatabaseError as error:
         raise StoreCorrupt(

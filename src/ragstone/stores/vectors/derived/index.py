@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from ragstone.core.errors import ModelMismatch, RagstoneError, RemoteError, StoreError
 from ragstone.core.filters import And, Filter, Not, Or
 from ragstone.core.model_types import model_name
-from ragstone.core.notes import remark
+from ragstone.core.notes import add_note
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import RESERVED, Place, VectorProvider
 from ragstone.stores.ledger import index_feed
@@ -102,7 +102,7 @@ class DerivedIndex:
         if await self._catch_up(tenant, place) and place in self._followed:
             return place
         if trouble := self._why_resting(tenant_id):
-            remark(f"{self._provider.name} is left alone, and the ledger answers in its place: {trouble}")
+            add_note(f"{self._provider.name} is left alone, and the ledger answers in its place: {trouble}")
         return None
 
     def can_filter(self, where: Filter | None) -> bool:

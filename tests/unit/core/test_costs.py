@@ -4,46 +4,46 @@ from __future__ import annotations
 
 import asyncio
 
-from ragstone.core.model_types import billed, spent
+from ragstone.core.model_types import add_cost, collect_costs
 
 
 def test_a_bill_adds_up_by_kind() -> None:
-    with billed() as bill:
-        spent("embedding", 0.25)
-        spent("llm", 1.0)
-        spent("embedding", 0.5)
+    with collect_costs() as bill:
+        add_cost("embedding", 0.25)
+        add_cost("llm", 1.0)
+        add_cost("embedding", 0.5)
     assert bill == {"embedding": 0.75, "llm": 1.0}
 
 
 def test_what_nobody_pays_for_is_not_counted() -> None:
-    spent("llm", 1.0)
-    with billed() as bill:
+    add_cost("llm", 1.0)
+    with collect_costs() as bill:
         pass
-    spent("llm", 1.0)
+    add_cost("llm", 1.0)
     assert bill == {}
 
 
 def test_nothing_and_less_than_nothing_are_not_written_down() -> None:
-    with billed() as bill:
-        spent("llm", 0.0)
-        spent("llm", -1.0)
+    with collect_costs() as bill:
+        add_cost("llm", 0.0)
+        add_cost("llm", -1.0)
     assert bill == {}
 
 
 def test_the_innermost_bill_pays() -> None:
-    with billed() as outer:
-        with billed() as inner:
-            spent("llm", 2.0)
-        spent("llm", 1.0)
+    with collect_costs() as outer:
+        with collect_costs() as inner:
+            add_cost("llm", 2.0)
+        add_cost("llm", 1.0)
     assert (inner, outer) == ({"llm": 2.0}, {"llm": 1.0})
 
 
 async def test_tasks_that_are_started_inside_are_on_the_bill() -> None:
     async def work(usd: float) -> None:
-        spent("llm", usd)
+        add_cost("llm", usd)
 
     async def payer(usd: float) -> dict[str, float]:
-        with billed() as bill:
+        with collect_costs() as bill:
             await asyncio.gather(*(asyncio.create_task(work(usd)) for _ in range(3)))
         return bill
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from ragstone.core.errors import ModelError
 from ragstone.models.runtime.batches import BATCH_TOKENS
-from ragstone.models.runtime.scheduler import WaitingRoom
+from ragstone.models.runtime.scheduler import BatchScheduler
 
-Room = WaitingRoom[str, str]
+Room = BatchScheduler[str, str]
 
 
 class Model:
@@ -49,7 +49,7 @@ def room(model: Model) -> Iterator[Callable[..., Room]]:
     opened: list[Room] = []
 
     def open_room(workers: int = 1, batch_size: int = 32) -> Room:
-        opened.append(WaitingRoom(model, workers=workers, batch_size=batch_size))
+        opened.append(BatchScheduler(model, workers=workers, batch_size=batch_size))
         return opened[-1]
 
     yield open_room
@@ -88,7 +88,7 @@ def test_every_row_is_worked_on_once_within_bounds(
         made = await asyncio.gather(*(one.run(rows, [length for _, length in rows]) for rows in given_rows))
         assert made == [[number for number, _ in rows] for rows in given_rows]
 
-    one: WaitingRoom[tuple[int, int], int] = WaitingRoom(work, workers=workers, batch_size=batch_size)
+    one: BatchScheduler[tuple[int, int], int] = BatchScheduler(work, workers=workers, batch_size=batch_size)
     asyncio.run(all_calls())
     one.close()
     worked_on = sorted(number for batch in batches for number, _ in batch)

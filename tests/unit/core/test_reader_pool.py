@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from ragstone.core.errors import StoreBusy, StoreError
-from ragstone.core.reader_pool import Readers
+from ragstone.core.reader_pool import ReaderPool
 
 THREADS = 2
 
@@ -29,13 +29,13 @@ class Hang:
 
 
 @pytest.fixture
-async def readers() -> AsyncIterator[Readers]:
-    made = Readers(THREADS, "acme.db")
+async def readers() -> AsyncIterator[ReaderPool]:
+    made = ReaderPool(THREADS, "acme.db")
     yield made
     await asyncio.to_thread(made.close)
 
 
-async def left_alone(readers: Readers, hang: Hang, count: int) -> None:
+async def left_alone(readers: ReaderPool, hang: Hang, count: int) -> None:
     """So many reads begin, and those who asked for them give up."""
     tasks = [asyncio.create_task(readers.run(hang)) for _ in range(count)]
     for _ in tasks:
@@ -45,13 +45,13 @@ async def left_alone(readers: Readers, hang: Hang, count: int) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def until_read(readers: Readers) -> str:
+async def until_read(readers: ReaderPool) -> str:
     while True:
         with suppress(StoreBusy):
             return await readers.run(lambda: "again")
 
 
-async def test_who_finds_every_thread_hanging_is_refused_at_once(readers: Readers) -> None:
+async def test_who_finds_every_thread_hanging_is_refused_at_once(readers: ReaderPool) -> None:
     hang = Hang()
     try:
         await left_alone(readers, hang, THREADS)
@@ -63,7 +63,7 @@ async def test_who_finds_every_thread_hanging_is_refused_at_once(readers: Reader
     assert await until_read(readers) == "again"
 
 
-async def test_one_free_thread_serves_everybody(readers: Readers) -> None:
+async def test_one_free_thread_serves_everybody(readers: ReaderPool) -> None:
     hang = Hang()
     try:
         await left_alone(readers, hang, THREADS - 1)
@@ -72,7 +72,7 @@ async def test_one_free_thread_serves_everybody(readers: Readers) -> None:
         hang.let_go.set()
 
 
-async def test_what_had_not_begun_leaves_nothing_behind(readers: Readers) -> None:
+async def test_what_had_not_begun_leaves_nothing_behind(readers: ReaderPool) -> None:
     hang = Hang()
     asked: list[str] = []
     waiting = [asyncio.create_task(readers.run(hang)) for _ in range(THREADS)]
@@ -88,7 +88,7 @@ async def test_what_had_not_begun_leaves_nothing_behind(readers: Readers) -> Non
     assert asked == []
 
 
-async def test_what_fails_fails_for_who_asked(readers: Readers) -> None:
+async def test_what_fails_fails_for_who_asked(readers: ReaderPool) -> None:
     def fail() -> None:
         raise ValueError("mine")
 
@@ -101,18 +101,18 @@ async def test_what_is_read_ahead_and_fails_is_told(caplog: pytest.LogCaptureFix
     def fail() -> None:
         raise ValueError("no such table")
 
-    readers = Readers(THREADS, "acme.db")
-    readers.later(fail)
-    readers.later(str)
+    readers = ReaderPool(THREADS, "acme.db")
+    readers.run_later(fail)
+    readers.run_later(str)
     await asyncio.to_thread(readers.close)
-    assert caplog.messages == ["acme.db could not be read ahead: no such table"]
+    assert caplog.messages == ["cannot read ahead in acme.db: no such table"]
 
 
 async def test_once_closed_nothing_is_read() -> None:
-    readers = Readers(THREADS, "acme.db")
+    readers = ReaderPool(THREADS, "acme.db")
     readers.close()
     read: list[str] = []
-    readers.later(lambda: read.append("ahead"))
+    readers.run_later(lambda: read.append("ahead"))
     with pytest.raises(StoreError, match=r"^acme\.db is closed$"):
         await readers.run(lambda: read.append("now"))
     assert read == []

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import asyncio
 
-from ragstone.core.notes import listening, remark
+from ragstone.core.notes import add_note, collect_notes
 
 
 def test_each_thing_is_heard_once_and_in_order() -> None:
-    with listening() as said:
+    with collect_notes() as said:
         for text in ("slow", "old", "slow"):
-            remark(text)
+            add_note(text)
     assert said == ["slow", "old"]
 
 
 def test_nobody_has_to_listen() -> None:
-    remark("slow")
-    with listening() as said:
+    add_note("slow")
+    with collect_notes() as said:
         pass
-    remark("slow")
+    add_note("slow")
     assert said == []
 
 
 async def test_tasks_that_are_started_inside_are_heard_by_their_own_listener() -> None:
     async def work(text: str) -> None:
-        remark(text)
+        add_note(text)
 
     async def listener(text: str) -> list[str]:
-        with listening() as said:
+        with collect_notes() as said:
             await asyncio.gather(work(text), work("both"))
         return said
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ragstone.core.errors import ModelMismatch, ModelUnavailable, SettingsError
-from ragstone.models.embedders.pool import EmbedderShelf
+from ragstone.models.embedders.pool import EmbedderPool
 from ragstone.testing.fakes import FakeEmbedder
 
 
@@ -30,45 +30,43 @@ def workshop() -> Workshop:
 
 
 @pytest.fixture
-def shelf(workshop: Workshop) -> EmbedderShelf:
-    return EmbedderShelf(FakeEmbedder(name="own"), workshop)
+def pool(workshop: Workshop) -> EmbedderPool:
+    return EmbedderPool(FakeEmbedder(name="own"), workshop)
 
 
-async def test_the_configured_model_is_not_built_again(shelf: EmbedderShelf, workshop: Workshop) -> None:
-    assert await shelf.of("own@1") is shelf.own
+async def test_the_configured_model_is_not_built_again(pool: EmbedderPool, workshop: Workshop) -> None:
+    assert await pool.for_space("own@1") is pool.default
     assert workshop.built == []
-    assert await shelf.named("own") is shelf.own
+    assert await pool.get("own") is pool.default
     assert [one.closed for one in workshop.built] == [True]
 
 
-async def test_another_is_built_once_however_many_ask_for_it(
-    shelf: EmbedderShelf, workshop: Workshop
-) -> None:
-    found = await asyncio.gather(*(shelf.of("other@1") for _ in range(5)))
+async def test_another_is_built_once_however_many_ask_for_it(pool: EmbedderPool, workshop: Workshop) -> None:
+    found = await asyncio.gather(*(pool.for_space("other@1") for _ in range(5)))
     assert {id(one) for one in found} == {id(workshop.built[0])}
-    assert await shelf.named("other") is workshop.built[0]
+    assert await pool.get("other") is workshop.built[0]
     assert [one.closed for one in workshop.built] == [False, True]
-    assert await shelf.named("third") is await shelf.of("third@1")
+    assert await pool.get("third") is await pool.for_space("third@1")
 
 
-async def test_closing_lets_go_of_the_others_only(shelf: EmbedderShelf, workshop: Workshop) -> None:
-    await shelf.of("other@1")
-    await shelf.named("third")
-    await shelf.close()
+async def test_closing_lets_go_of_the_others_only(pool: EmbedderPool, workshop: Workshop) -> None:
+    await pool.for_space("other@1")
+    await pool.get("third")
+    await pool.close()
     assert [one.closed for one in workshop.built] == [True, True]
-    assert not shelf.own.closed  # type: ignore[attr-defined]
+    assert not pool.default.closed  # type: ignore[attr-defined]
 
 
-async def test_other_weights_of_the_same_name_are_refused(shelf: EmbedderShelf, workshop: Workshop) -> None:
+async def test_other_weights_of_the_same_name_are_refused(pool: EmbedderPool, workshop: Workshop) -> None:
     with pytest.raises(
         ModelMismatch, match=r"this index was built with other@2; other@1 is what is installed"
     ):
-        await shelf.of("other@2")
+        await pool.for_space("other@2")
     assert [one.closed for one in workshop.built] == [True]
 
 
-async def test_a_model_that_cannot_be_built_is_not_available(shelf: EmbedderShelf) -> None:
+async def test_a_model_that_cannot_be_built_is_not_available(pool: EmbedderPool) -> None:
     with pytest.raises(
         ModelUnavailable, match="this index was built with nowhere@1: 'nowhere' has no address"
     ):
-        await shelf.of("nowhere@1")
+        await pool.for_space("nowhere@1")
