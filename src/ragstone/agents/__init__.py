@@ -1,1 +1,1 @@
-"""What agents work with: tools that are defined once, budgets for them, and the loop that lets a model call them."""
+"""Tools for agents, their budgets, and the loop in which a model calls them."""

@@ -34,7 +34,7 @@ class ToolResult(TypedDict):
 
 
 class AgentReply(TypedDict):
-    """What `call_llm_with_tools` gives back; no tool call leaves an empty list."""
+    """The result of `call_llm_with_tools`; the list is empty when no tool was called."""
 
     response: Reply
     tool_results: list[ToolResult]
@@ -52,7 +52,7 @@ class Agent:
     async def call_llm(
         self, prompt: str, system_instruction: str | None = None, temperature: float = TEMPERATURE
     ) -> str:
-        """What the model says, without any tool."""
+        """Return the model's reply, without any tool."""
         turns = self._opening(prompt, system_instruction)
         return (await self.model.reply(turns, temperature=temperature)).text
 

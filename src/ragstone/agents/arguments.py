@@ -1,4 +1,4 @@
-"""What each tool takes. The descriptions are read by models: they are part of the interface."""
+"""Arguments of each tool. Models read the descriptions: they are part of the interface."""
 
 from __future__ import annotations
 

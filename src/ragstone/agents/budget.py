@@ -1,4 +1,4 @@
-"""What an agent may still do in one invocation, and what a run of several agents knows already."""
+"""Budgets of invocations, and the results that the agents of one run share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Budget:
 
 @dataclass(slots=True)
 class Invocation:
-    """What one invocation of an agent has spent."""
+    """The calls that one invocation of an agent has made."""
 
     budget: Budget = field(default_factory=Budget)
     calls: int = 0
@@ -69,13 +69,13 @@ class Invocation:
 
 @dataclass(slots=True)
 class Run:
-    """What the agents of one run share: an answer that one of them got is not fetched again for another."""
+    """Results that the agents of one run share, so that none is fetched twice."""
 
     results: OrderedDict[tuple[str, str], tuple[str, float | None]] = field(default_factory=OrderedDict)
     """JSON text and how sure it is, by what it depends on and what was called; the oldest go first."""
 
     def find(self, standing: str, call: str) -> tuple[Json, float | None] | None:
-        """What a call gave while all that it depends on was the same; None when that is not known."""
+        """Return the result of an equal call on an equal knowledge base; None when there is none."""
         kept = self.results.get((standing, call))
         return (json.loads(kept[0]), kept[1]) if kept else None
 

@@ -26,7 +26,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the model says, and the tools it asks for."""
+    """The text of the model, and the tools it asks for."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()

@@ -119,5 +119,5 @@ def tool_message(passages: Sequence[Mapping[str, Json]]) -> ToolMessageSchema:
 
 
 def citations(hits: Sequence[Hit]) -> list[str]:
-    """How an agent names its sources: path and section, each once."""
+    """Return the sources as an agent cites them: path and section, each once."""
     return list(dict.fromkeys(f"{hit.uri} > {hit.section}" if hit.section else hit.uri for hit in hits))

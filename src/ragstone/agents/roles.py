@@ -14,7 +14,7 @@ Priority = Literal["low", "medium", "high", "critical"]
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What an agent needs from the knowledge base."""
+    """The tools of an agent, and how often, urgently and thoroughly it searches."""
 
     name: str
     need: str

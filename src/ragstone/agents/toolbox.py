@@ -55,24 +55,24 @@ class Toolbox:
 
     @classmethod
     def for_role(cls, workspace: Workspace | BlockingWorkspace, role: str, **options: Any) -> Toolbox:
-        """What an agent of the article pipeline holds: `Toolbox.for_role(workspace, "Writer")`."""
+        """Return the toolbox of an agent of the article pipeline: `Toolbox.for_role(workspace, "Writer")`."""
         if role not in ROLES:
             raise InputError(f"there is no role '{role}'", hint=f"one of: {', '.join(ROLES)}")
         return cls(workspace, ROLES[role].tools, mode=ROLES[role].mode, **options)
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """What it holds."""
+        """Return the tools of this box."""
         return tuple(self._tools.values())
 
     @property
     def run(self) -> Run:
-        """What this invocation shares with others."""
+        """Return the results that this invocation shares with others."""
         return self._run
 
     @property
     def calls(self) -> int:
-        """How many calls of this invocation are spent."""
+        """Return the number of calls made in this invocation."""
         return self._invocation.calls
 
     def again(self, tools: Sequence[str] | None = None) -> Toolbox:
@@ -86,11 +86,11 @@ class Toolbox:
         return box
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> str:
-        """What a tool answers, as JSON text; an error is an object with an `error` field."""
+        """Call a tool and return its answer as JSON text; an error is an object with an `error` field."""
         return json.dumps(await self.value(name, arguments), ensure_ascii=False)
 
     async def value(self, name: str, arguments: Mapping[str, Any] | None = None) -> Json:
-        """What a tool answers, as a JSON value."""
+        """Call a tool and return its answer as a JSON value."""
         work = self._answered(name, arguments or {})
         if self._loop is None or self._loop is asyncio.get_running_loop():
             return await work
@@ -138,7 +138,7 @@ class Toolbox:
         return outcome.value
 
     async def _earlier(self, call: str, query: str) -> Json:
-        """What the same call gave before in this invocation; it is not made twice, also when that no longer holds."""
+        """Return the result of an equal earlier call; it is not made twice, even when that result is out of date."""
         if known := self._run.find(await self._standing(), call):
             return known[0]
         raise CallRefused(
@@ -147,7 +147,7 @@ class Toolbox:
         )
 
     async def _outcome(self, tool: Tool, call: str, asked: Arguments) -> Outcome:
-        """What a call gives, from the run's memory where it is known there; what is degraded is not remembered."""
+        """Return the result of a call, from the run where it is kept there; degraded results are not kept."""
         standing = await self._standing()
         if known := self._run.find(standing, call):
             return Outcome(*known)
@@ -157,7 +157,7 @@ class Toolbox:
         return outcome
 
     async def _standing(self) -> str:
-        """What answers depend on beside the call; whoever may not search now gets none that is remembered."""
+        """Return a hash of everything else an answer depends on; raises when the tenant may not search now."""
         return content_hash(repr((await self._session.snapshot(), self._context.mode)))
 
     def _bound(self, name: str) -> Tool:
@@ -178,7 +178,7 @@ def _known(name: str) -> Tool:
 
 
 def _call(tool: Tool, asked: Arguments) -> str:
-    """What makes two calls the same, whatever blanks and capitals they are written with."""
+    """Return a key that equal calls share, ignoring white space and case."""
     given = asked.model_dump()
     given[next(iter(given))] = " ".join(_subject(asked).casefold().split())
     return json.dumps([tool.name, given], sort_keys=True)

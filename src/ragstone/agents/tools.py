@@ -25,7 +25,7 @@ USE_FOR = "use_for"
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Where a tool works: which knowledge, and how thoroughly when the caller does not say."""
+    """The workspace, kb and default mode that a tool works with."""
 
     workspace: Workspace
     kb: str | None = None
@@ -34,7 +34,7 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a tool answers, and how sure a retrieval is to be about what was asked; None if it was none."""
+    """The answer of a tool, with the confidence of a retrieval; None for other tools."""
 
     value: Json
     confidence: float | None = None

@@ -1,4 +1,4 @@
-"""What was asked, what was found, and what people made of it."""
+"""Records of searches, votes and conversations."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class LoggedSearch:
 
     @property
     def total_results(self) -> int:
-        """What all sources brought together."""
+        """Return the number of hits of all sources."""
         return self.num_results + self.database_results_count + self.internet_results_count
 
     @property
@@ -77,7 +77,7 @@ class LoggedSearch:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What one voter made of one passage for one query. A voter's later word replaces the earlier one."""
+    """The vote of one voter on one passage for one query. A later vote replaces an earlier one."""
 
     moment: datetime
     kb: str
@@ -100,7 +100,7 @@ class GoldenQuery:
 
 @dataclass(frozen=True, slots=True)
 class SearchReport:
-    """How search did over a period; None where nothing was judged, or nothing was asked."""
+    """Quality of search over a period; None where there are no searches or no votes."""
 
     searches: int
     judged: int
@@ -127,7 +127,7 @@ class Gap:
 
 
 def same_query(query: str) -> str:
-    """What two spellings of one query have in common: case and white space do not make it another one."""
+    """Return the query without differences of case and white space."""
     return " ".join(query.casefold().split())
 
 
@@ -158,7 +158,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What there is of a conversation."""
+    """Facts about a stored conversation."""
 
     name: str
     kb: str

@@ -88,7 +88,7 @@ class SentenceReady:
 
 @dataclass(frozen=True, slots=True)
 class CitationsReady:
-    """What the marks of the sentences stand for, once the last sentence is out."""
+    """The citations of a streamed answer, sent after its last sentence."""
 
     citations: tuple[Citation, ...]
 
@@ -148,7 +148,7 @@ class ClaimPart:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the knowledge base says about a claim; a compound claim is as good as its weakest part."""
+    """The verdict on a claim; a compound claim gets the verdict of its weakest part."""
 
     claim: str
     status: Status
@@ -187,7 +187,7 @@ class Finding:
 
     @property
     def source(self) -> str:
-        """What its document calls its origin, or its address where it says none."""
+        """Return the origin that its document names, or else its address."""
         return source_of(self.hit)
 
 
@@ -226,7 +226,7 @@ class Research:
 
 
 def source_of(hit: Hit) -> str:
-    """What a passage's document calls its origin, or its address where it says none."""
+    """Return the origin that a passage's document names, or else its address."""
     return str(hit.metadata.get("source") or hit.uri)
 
 
@@ -260,7 +260,7 @@ class CheckedSentence:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptReport:
-    """What of an answer still holds."""
+    """The state of each part of an answer's receipt today."""
 
     question: str
     moment: str
@@ -276,10 +276,10 @@ class ReceiptReport:
 
     @property
     def intact(self) -> bool:
-        """Whether the receipt is as it was made."""
+        """Return whether the receipt is unchanged."""
         return not self.tampering
 
     @property
     def holds(self) -> bool:
-        """Whether the same answer would be given today: it is intact, every sentence stands, nothing is renamed."""
+        """Return whether the answer still holds: the receipt is intact, every sentence stands, nothing is renamed."""
         return self.intact and not self.differences and all(sentence.holds for sentence in self.sentences)

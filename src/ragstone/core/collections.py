@@ -25,7 +25,7 @@ class Collection:
 
 
 def collection_name(source_type: str, tenant: str) -> str:
-    """What a tenant's documents of a source type are called."""
+    """Return the collection name of a tenant's documents of a source type."""
     return f"{PLURALS.get(source_type, source_type)}_{tenant}"
 
 
@@ -38,7 +38,7 @@ FileState = Literal["loaded", "stale", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class ChunkMetadata:
-    """What is known of a chunk beside its text."""
+    """Facts about a chunk beside its text."""
 
     chunk_id: str
     source: str
@@ -66,7 +66,7 @@ class ChunkMetadata:
 
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
-    """What to build from what; None leaves a choice to the settings."""
+    """A request to build a collection; None leaves a choice to the settings."""
 
     corpus_path: str
     collection: str | None = None
@@ -93,7 +93,7 @@ class BuildResult:
 
 @dataclass(frozen=True, slots=True)
 class CollectionHealth:
-    """What there is of a collection. One that nobody has built yet is healthy, and has nothing."""
+    """The state of a collection. One that was never built is healthy and empty."""
 
     collection: str
     exists: bool
@@ -105,17 +105,17 @@ class CollectionHealth:
 
 
 def is_draft_of(collection: str, name: str) -> bool:
-    """Whether a kb of that name is this collection being built."""
+    """Return whether a kb of that name is a build of this collection."""
     return is_draft(name) and name.startswith(draft_prefix(collection))
 
 
 def draft_prefix(collection: str) -> str:
-    """How the names of kbs begin in which a collection is being built."""
+    """Return the prefix of the names of kbs in which a collection is built."""
     return f"building-{collection[:38]}-{content_hash(collection)[:6]}-"
 
 
 def is_draft(name: str) -> bool:
-    """Whether a kb of that name is a collection that is being built."""
+    """Return whether a kb of that name is a collection under construction."""
     return DRAFT.fullmatch(name) is not None
 
 

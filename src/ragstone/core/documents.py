@@ -111,7 +111,7 @@ class ChunkRecord:
 
 
 def placement(live: LiveChunk) -> dict[str, Json]:
-    """Where a chunk is from and how it stands in its document, as far as the chunk itself tells."""
+    """Return a chunk's source and its place in the document, as far as the chunk itself tells."""
     said = live.metadata
     return {
         "sourceFile": filename_of(said, live.uri),
@@ -163,7 +163,7 @@ TABLE_HEAD = "table_head"
 
 
 def place_metadata(pages: Sequence[PageStart], head: TableHead | None) -> dict[str, Json]:
-    """What is kept of both; nothing for most chunks."""
+    """Return the stored form of both; empty for most chunks."""
     found: dict[str, Json] = {}
     if pages:
         found[PAGE_STARTS] = [list(one) for one in pages]
@@ -173,7 +173,7 @@ def place_metadata(pages: Sequence[PageStart], head: TableHead | None) -> dict[s
 
 
 def page_starts(metadata: Metadata) -> tuple[PageStart, ...]:
-    """Where pages begin inside a chunk; none where it was stored before that was kept."""
+    """Return the starts of pages inside a chunk; none for a chunk stored before these were kept."""
     return tuple(PageStart(start, page) for start, page in metadata.get(PAGE_STARTS, ()))
 
 

@@ -81,7 +81,7 @@ class Ticket(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """How far a document is."""
+    """The progress of a document."""
 
     stage: str = ""
     pages: int = 0
@@ -139,13 +139,13 @@ class Job:
 
     @property
     def ticket(self) -> Ticket:
-        """What a worker that claimed it shows to finish it."""
+        """Return the ticket with which the worker that claimed the job finishes it."""
         return Ticket(self.id, self.token)
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """What has become of a document: `completed` means that it can be found."""
+    """The status of a document: `completed` means that it can be found."""
 
     document_id: str
     status: Status
@@ -174,7 +174,7 @@ class DocumentStatus:
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """What of a source could not be taken in, as far as is known now."""
+    """The failures of a source that are known now."""
 
     count: int = 0
     first: tuple[Failure, ...] = ()
@@ -315,7 +315,7 @@ class Queue(Protocol):
         ...
 
     async def counts(self, tenant: str, source: str | None = None) -> Mapping[str, int]:
-        """How many jobs, or how many of a source, are in which state."""
+        """Return the number of jobs in each state, of all or of one source."""
         ...
 
     async def next_due(
@@ -337,7 +337,7 @@ class Queue(Protocol):
         ...
 
     async def unsent(self, tenant: str, limit: int = 100) -> list[Notice]:
-        """What the webhook has not been told yet, oldest first."""
+        """Return the notices that the webhook has not received yet, oldest first."""
         ...
 
     async def mark_sent(self, tenant: str, notice: int) -> None: ...

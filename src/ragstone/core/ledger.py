@@ -91,7 +91,7 @@ class Transaction(Protocol):
         ...
 
     async def has_document(self, document_id: str) -> bool:
-        """Whether there is such a document, live or not yet."""
+        """Return whether the document exists, live or not yet."""
         ...
 
     async def existing(self, document_ids: Sequence[str]) -> set[str]:
@@ -99,11 +99,11 @@ class Transaction(Protocol):
         ...
 
     async def live_contents(self, document_ids: Sequence[str]) -> Mapping[str, LiveContent]:
-        """What those of the documents that are live were made from."""
+        """Return the content that the live documents among these were made from."""
         ...
 
     async def is_live(self, document_id: str) -> bool:
-        """Whether there is such a document, and a version of it was ever shown."""
+        """Return whether the document exists and had a live version at any time."""
         ...
 
     async def move(self, document_id: str, external_id: str, uri: str) -> bool:
@@ -115,7 +115,7 @@ class Transaction(Protocol):
         ...
 
     async def is_newest(self, job_id: str, document_id: str) -> bool:
-        """Whether no newer job is about the document."""
+        """Return whether no newer job is about the document."""
         ...
 
     async def enqueue(self, kb: KnowledgeBase, job: NewJob) -> Job:
@@ -127,7 +127,7 @@ class Transaction(Protocol):
         ...
 
     async def holds(self, ticket: Ticket) -> bool:
-        """Whether the job is still this worker's."""
+        """Return whether the worker still holds the job."""
         ...
 
     async def holding(self, tickets: Sequence[Ticket]) -> set[Ticket]:
@@ -221,7 +221,7 @@ class Ledger(Protocol):
         ...
 
     async def status(self, tenant: str, document_id: str) -> DocumentStatus | None:
-        """What has become of a document, also of one that is not live yet."""
+        """Return the status of a document, also of one that is not live yet."""
         ...
 
     async def belongings(
@@ -244,7 +244,7 @@ class Ledger(Protocol):
         ...
 
     async def under_way(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, UnderWay]:
-        """What waits to become of documents: the last job that has not ended, by document."""
+        """Return the last unfinished job of each document."""
         ...
 
     async def live_chunks(self, tenant: str, chunk_ids: Sequence[str]) -> set[str]:
@@ -295,7 +295,7 @@ class Ledger(Protocol):
 
     @property
     def mirrored(self) -> bool:
-        """Whether an index elsewhere follows: then what is staged has to be prepared before it is activated."""
+        """True when an external index follows the ledger: staged versions are prepared there before they go live."""
         ...
 
     async def prepare(self, tenant: str, kb: KnowledgeBase, staged: Sequence[tuple[str, int]]) -> None:

@@ -34,7 +34,7 @@ class Tokenizer(Protocol):
         ...
 
     def offsets(self, text: str) -> Sequence[tuple[int, int]]:
-        """Where each token stands in the text, special tokens left out."""
+        """Return the span of each token in the text, special tokens left out."""
         ...
 
 
@@ -42,7 +42,7 @@ class Source(Protocol):
     """A configured connector."""
 
     def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """What is new since `cursor` (None at first), page by page.
+        """Yield the pages of items that are new since `cursor` (None at first).
 
         Raises `SourceError` or `FetchError` when the source as a whole cannot be read; an item that cannot is a
         `Failure` among the items. A page that was yielded is never taken back: whoever stored its cursor goes on there.

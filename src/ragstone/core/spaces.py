@@ -88,7 +88,7 @@ class SpaceBook(Protocol):
         ...
 
     async def coverage(self, tenant: str, kb: KnowledgeBase, space: Space) -> tuple[int, int]:
-        """How many live chunks have a vector in a Space, and how many there are."""
+        """Return the number of live chunks with a vector in a Space, and of all live chunks."""
         ...
 
     async def known(self, tenant: str, space: Space, hashes: Sequence[bytes]) -> Mapping[bytes, Vector]:
@@ -100,7 +100,7 @@ class SpaceBook(Protocol):
         ...
 
     async def word_only(self, tenant: str, kb: KnowledgeBase) -> bool:
-        """Whether a live document is found by word only."""
+        """Return whether a live document is found by word only."""
         ...
 
     async def note_embedded(self, tenant: str, kb: KnowledgeBase, refused: Collection[int]) -> None:

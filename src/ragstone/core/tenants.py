@@ -19,7 +19,7 @@ STOCK: tuple[QuotaName, ...] = ("documents", "chunks", "bytes")
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """How much a tenant may have or use; None means that there is no limit."""
+    """Limits of a tenant; None means no limit."""
 
     documents: int | None = None
     chunks: int | None = None
@@ -35,7 +35,7 @@ class Quotas:
 
     @property
     def limits_stock(self) -> bool:
-        """Whether what is taken in has to be counted."""
+        """Return whether new content has to be counted."""
         return any(self.of(name) is not None for name in STOCK)
 
 
@@ -86,7 +86,7 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """How much there is of what is limited by amount."""
+    """Amounts that a tenant holds now."""
 
     documents: int = 0
     chunks: int = 0
@@ -96,14 +96,14 @@ class Stock:
     """How many of the bytes are those of original files."""
 
     def of(self, name: QuotaName) -> float:
-        """How much there is of that."""
+        """Return the amount of one kind."""
         amount: float = getattr(self, name, 0)
         return amount
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a tenant has and has used."""
+    """Everything a tenant holds and has used."""
 
     stock: Stock
     """What can be found."""
@@ -202,14 +202,14 @@ class TenantBook(Protocol):
 
 
 class Admission(Protocol):
-    """Whether something may be taken in for a tenant: what the ingest pipeline asks."""
+    """Admission of new content for a tenant, as the ingest pipeline asks for it."""
 
     async def write(self, tenant: str) -> str:
         """The tenant's id, empty while there is none. Raises `TenantSuspended` when nothing may be written."""
         ...
 
     async def seed(self, tenant: str) -> str:
-        """What ids of the tenant's new documents are derived from."""
+        """Return the seed of ids of the tenant's new documents."""
         ...
 
     async def is_limited(self, tenant: str) -> bool:

@@ -91,7 +91,7 @@ class Chunk:
 
     @property
     def contextual(self) -> str:
-        """What is embedded and indexed by word."""
+        """Return the text that is embedded and indexed by word."""
         return self.context + self.text
 
 
@@ -154,7 +154,7 @@ class Document:
 
 
 class LiveContent(NamedTuple):
-    """What the live version of a document was made from."""
+    """The content that the live version of a document was made from."""
 
     content_hash: str
     read: ReadTime
@@ -211,7 +211,7 @@ class KnowledgeBase:
 
 
 class Candidate(NamedTuple):
-    """What an index found: an id and the index's own score. Proves nothing until it is read back."""
+    """An id and score that an index found. It counts only once it is read back from the ledger."""
 
     chunk_id: str
     score: float
@@ -236,7 +236,7 @@ class LiveChunk:
 
 
 class PageStart(NamedTuple):
-    """Where a page begins, as a place in the document's text."""
+    """The start of a page in the document's text."""
 
     start: int
     page: int

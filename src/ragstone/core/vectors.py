@@ -21,7 +21,7 @@ RESERVED = ("tenant_id", "space", "chunk_id", "chunk_index", "text")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the vectors of one Space of one tenant live. Both ids are opaque: nobody's name is in them."""
+    """The place of one Space of one tenant. Both ids are opaque: they contain no names."""
 
     tenant_id: str
     space: str
@@ -50,7 +50,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an engine does itself; the rest is done by Ragstone."""
+    """Features that an engine has itself; Ragstone does the rest."""
 
     isolation: frozenset[Isolation]
     max_dimension: int
@@ -67,7 +67,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What a provider says of itself."""
+    """Facts that a provider reports about itself."""
 
     version: str
     detail: str = ""
@@ -83,7 +83,7 @@ class VectorProvider(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     def can_filter(self, where: Filter) -> bool:
-        """Whether the engine itself can apply this filter with exactly the meaning of `core.filters.matches`."""
+        """Return whether the engine can apply this filter exactly as `core.filters.matches` does."""
         ...
 
     async def open(self, place: Place) -> None:

@@ -1,4 +1,4 @@
-"""What the web has to say: results of a search engine, as data and as passages."""
+"""Results of a web search, as data and as passages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WebResult:
 
 @dataclass(frozen=True, slots=True)
 class WebFindings:
-    """What came of a web search. `problem` says why there is less than there could be."""
+    """The results of a web search. `problem` says why some are missing."""
 
     query: str
     results: tuple[WebResult, ...]
@@ -54,7 +54,7 @@ class KeptResults:
 
 
 def no_web_search() -> InputError:
-    """What to raise when the web is asked and nobody has set up how."""
+    """Return the error for a web search that is not configured."""
     return InputError(
         "no web search is set up",
         hint="set web.kind (searxng, brave, tavily, google, fixture) in ragstone.yaml, "
@@ -68,7 +68,7 @@ def web_hits(results: Sequence[WebResult]) -> tuple[Hit, ...]:
 
 
 def is_web(chunk_id: str) -> bool:
-    """Whether a passage is of the web and not of a kb."""
+    """Return whether a passage comes from the web, not from a kb."""
     return chunk_id.startswith(WEB_ID)
 
 

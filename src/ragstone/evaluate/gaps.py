@@ -27,7 +27,7 @@ Labels = Mapping[str, Mapping[str, int]]
 
 
 def labels_of(votes: Sequence[Feedback], golden: Iterable[GoldenQuery] = ()) -> dict[str, dict[str, int]]:
-    """What is known to answer which query. Golden queries are somebody's own word and outweigh votes."""
+    """Return the grades of documents by query. Golden queries outweigh votes."""
     labels = net_grades(votes)
     for one in golden:
         labels.setdefault(same_query(one.query), {}).update(dict.fromkeys(one.document_ids, 1))

@@ -74,7 +74,7 @@ def parse_metric(name: str) -> tuple[Measure, int]:
 
 
 def deepest(metrics: Sequence[str]) -> int:
-    """How many documents a ranking needs so that every metric can be computed."""
+    """Return the number of ranked documents that the metrics need."""
     return max(parse_metric(name)[1] for name in metrics)
 
 
@@ -110,7 +110,7 @@ class Interval:
 
     @property
     def certain(self) -> bool:
-        """Whether all of the interval lies on one side of zero."""
+        """Return whether all of the interval lies on one side of zero."""
         return self.low > 0 or self.high < 0
 
 

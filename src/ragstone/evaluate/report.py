@@ -65,7 +65,7 @@ def figures_of_rows(rows: Sequence[Row], main: str) -> dict[str, float]:
 
 
 def figures_of_ingest(report: IngestReport) -> dict[str, float]:
-    """What taking in the collection says; of a run that found everything there already, next to nothing."""
+    """Return the figures of an ingest run; few when everything was there already."""
     new, failed = report.added + report.updated, len(report.failed)
     tried = new + report.unchanged + failed
     figures = {"ingest.success": 1 - failed / tried} if tried else {}
@@ -98,7 +98,7 @@ LATENCIES = {"p50_ms": 50, "p95_ms": 95}
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How much better one system is than another under one metric."""
+    """The difference of two systems under one metric."""
 
     system: str
     against: str
@@ -130,7 +130,7 @@ def compare(system: Row, others: Sequence[Row]) -> tuple[Comparison, ...]:
 
 
 def machine() -> dict[str, Json]:
-    """What the times were measured on."""
+    """Return facts about the machine that the times were measured on."""
     return {
         "cores": os.cpu_count(),
         "memory_mb": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,

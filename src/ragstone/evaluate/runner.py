@@ -22,7 +22,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one system scored and how long it took."""
+    """The scores and times of one system."""
 
     system: str
     scores: Mapping[str, float]

@@ -30,13 +30,13 @@ class Agreement:
 
     @property
     def shared(self) -> int:
-        """How many chunks are among the first of both."""
+        """Return the number of chunks among the first of both."""
         return len(set(self.before) & set(self.after))
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceComparison:
-    """What the live Space and its successor scored on the same queries."""
+    """The scores of the live Space and its successor on the same queries."""
 
     dataset: str
     queries: int
@@ -57,7 +57,7 @@ class SpaceComparison:
 
     @property
     def is_worse(self) -> bool:
-        """Whether the new one is certainly worse, or seems so by more than is tolerated, or could not be searched."""
+        """Return whether the new Space is certainly worse, seems worse beyond the tolerance, or cannot be searched."""
         surely = self.interval.high < 0
         return bool(self.problems) or surely or self.interval.difference < -TOLERATED
 

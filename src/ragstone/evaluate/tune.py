@@ -73,7 +73,7 @@ class Tuning:
 
     @property
     def is_better(self) -> bool:
-        """Whether it is certain that the new settings find better, in time."""
+        """Return whether the new settings certainly find better within the time limit."""
         return bool(self.changes) and self.interval.low > 0 and self.after.latency_ms(95) <= self.budget_ms
 
 

@@ -1,4 +1,4 @@
-"""What people call things and what the documents call them, learnt from passages that were of use.
+"""Words of queries and words of documents for the same thing, learnt from useful passages.
 
 A word of a query that none of its useful passages has is taken to mean what those passages say again and again and
 others do not. It needs two queries to say so: one alone may have been about anything.
@@ -43,7 +43,7 @@ def learnt_terms(useful: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 def _others(
     queries: Sequence[str], passages: Mapping[str, dict[str, str]], spread: Counter[str]
 ) -> list[str]:
-    """What the passages of these queries have in common, and those of other queries have not."""
+    """Return the words that the passages of these queries share and those of other queries lack."""
     shared = Counter(stem for query in queries for stem in passages[query])
     asked = {stem for query in queries for stem in _words(query)}
     scores = {

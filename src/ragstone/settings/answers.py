@@ -29,7 +29,7 @@ class AnswerSettings(SettingsModel):
 
 
 class EntailmentSettings(SettingsModel):
-    """Who judges whether a passage says what a claim or a sentence says."""
+    """The judge of whether a passage supports a claim or a sentence."""
 
     kind: Literal["none", "nli", "llm"] = "none"
     """`none` leaves it to explicit checks, `nli` is a local model, `llm` asks the configured LLM."""

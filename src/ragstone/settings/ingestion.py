@@ -1,4 +1,4 @@
-"""What can be set about collections that are built from one corpus file."""
+"""Settings of collections that are built from one corpus file."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def load_settings(
 
 
 def read_profile(name: str) -> Tree:
-    """What a profile sets."""
+    """Return the settings of a profile."""
     return _from_profile(name)
 
 

@@ -12,7 +12,7 @@ RefreshTrigger = Literal["model", "quality"]
 
 
 class RefreshSettings(SettingsModel):
-    """What makes a worker refresh a kb by itself. Changed content is embedded anew in any case."""
+    """Triggers by which a worker refreshes a kb. Changed content is always embedded again."""
 
     every: str = "manual"
     """`monthly`, `weekly`, another word or five cron fields, as for sources; `manual` is never."""

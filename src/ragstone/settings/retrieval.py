@@ -31,7 +31,7 @@ CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 
 
 class VocabularySettings(SettingsModel):
-    """What a tenant calls what it sells and what it does: a query that names one is about products or services."""
+    """A tenant's names of products and services, by which queries about them are recognized."""
 
     product: tuple[Name, ...] = Field(default=(), max_length=1000)
     service: tuple[Name, ...] = Field(default=(), max_length=1000)

@@ -1,4 +1,4 @@
-"""What search and ingest are expected to reach, and when somebody should be woken."""
+"""Targets of search and ingest, and the bounds of an alarm."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Target(SettingsModel):
         return self
 
     def is_met(self, value: float) -> bool:
-        """Whether a figure is on the right side of the bound."""
+        """Return whether a figure meets the bound."""
         return value > self.above if self.above is not None else value < (self.below or 0.0)
 
     def alarms(self, value: float) -> bool:
-        """Whether a figure is so far on the wrong side that it is alarming."""
+        """Return whether a figure misses the bound by enough for an alarm."""
         if self.alert is None:
             return False
         return value < self.alert if self.above is not None else value > self.alert

@@ -1,4 +1,4 @@
-"""What may be set for one tenant alone: how it searches, its embedding model, a profile, and feature flags."""
+"""Settings of one tenant: retrieval, embedding model, profile and feature flags."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def applied(settings: Settings, own: Metadata, profile: Mapping[str, Any]) -> Se
 
 
 def is_on(own: Metadata, tenant_id: str, flag: str) -> bool:
-    """Whether a feature is on for a tenant. A share of tenants, once in, stays in as the share grows."""
+    """Return whether a feature is on for a tenant. A tenant stays in as the share of tenants grows."""
     value: bool | float = own.get(f"{FLAGS}{flag}", False)
     if isinstance(value, bool):
         return value

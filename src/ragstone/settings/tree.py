@@ -182,7 +182,7 @@ class LimitSettings(SettingsModel):
 
 
 class FetchSettings(SettingsModel):
-    """What may be fetched from addresses that users and documents give."""
+    """Limits on fetching addresses that users and documents give."""
 
     allow: tuple[str, ...] = ()
     """Hosts, addresses or networks (`wiki.example`, `10.1.0.0/16`) that may be fetched although they are not public."""

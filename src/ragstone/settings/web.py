@@ -45,7 +45,7 @@ class WebSettings(SettingsModel):
 
 
 class CacheSettings(SettingsModel):
-    """What is remembered of searches and answers; each tenant's own, and only while the kb has not changed."""
+    """Caches of searches and answers, by tenant and valid while the kb does not change."""
 
     search_seconds: float = Field(default=60.0, ge=0, le=600)
     """How long a result is given again for the same search; 0 keeps none. Names of tenants rest for longer."""

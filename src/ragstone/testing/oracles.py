@@ -1,4 +1,4 @@
-"""What an index should have found, worked out the slow and obvious way."""
+"""The hits that an index should find, computed by brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a move did, for people and programs."""
+"""Reports of archives and migrations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What an archive holds."""
+    """The contents of an archive."""
 
     path: str
     tenant: str
@@ -33,7 +33,7 @@ class ExportReport:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What became of the documents of an archive."""
+    """The outcome of an import, by documents."""
 
     path: str
     tenant: str
@@ -54,7 +54,7 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """What two stores do not agree on: how many, and some of them in words."""
+    """Differences of two stores: their number, and some of them in words."""
 
     count: int = 0
     named: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ NONE = Differences()
 
 @dataclass(frozen=True, slots=True)
 class TenantMove:
-    """How the move of one tenant ended."""
+    """The outcome of the migration of one tenant."""
 
     tenant: str
     kbs: int
@@ -91,7 +91,7 @@ class TenantMove:
 
 @dataclass(frozen=True, slots=True)
 class MoveReport:
-    """How a move ended, and what to set to use what it made."""
+    """The outcome of a migration, and the settings that use its result."""
 
     to: str
     tenants: tuple[TenantMove, ...]
@@ -103,5 +103,5 @@ class MoveReport:
 
     @property
     def is_equal(self) -> bool:
-        """Whether everything was found there as it is here."""
+        """Return whether the target holds everything as the source does."""
         return not any(one.differences.count for one in self.tenants)

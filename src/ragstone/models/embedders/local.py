@@ -42,7 +42,7 @@ class LocalTokenizer:
     name: str
 
     def offsets(self, text: str) -> Sequence[tuple[int, int]]:
-        """Where each token stands in the text, in characters, special tokens left out."""
+        """Return the span of each token in characters, special tokens left out."""
         return self._local.tokenizer.offsets(text)
 
 

@@ -135,7 +135,7 @@ class RemoteEmbedder:
 
 
 def _sendable(text: str) -> bool:
-    """Whether a text says anything and can be written as JSON."""
+    """Return whether a text is not blank and can be written as JSON."""
     try:
         return bool(text.strip() and text.encode())
     except UnicodeEncodeError:

@@ -137,7 +137,7 @@ class StaticEmbedder:
 
 
 def is_static_folder(path: Path | None) -> bool:
-    """Whether a folder holds token vectors rather than an encoder: weights without an encoder's config."""
+    """Return whether a folder holds token vectors: weights without an encoder's config."""
     return path is not None and (path / "model.safetensors").is_file() and not (path / "config.json").exists()
 
 

@@ -92,7 +92,7 @@ class LlmJudge:
 
 
 def read_verdict(reply: str) -> Entailment:
-    """What a reply says; one that says anything beside its verdict says nothing."""
+    """Return the verdict of a reply; `UNREADABLE` when it holds anything else."""
     verdict = "" if len(reply) > MOST_REPLY_CHARS else _without_thought(reply.strip())
     found = _VERDICT.fullmatch(verdict) if len(verdict) <= MOST_VERDICT_CHARS else None
     if found is None:
@@ -101,7 +101,7 @@ def read_verdict(reply: str) -> Entailment:
 
 
 def _without_thought(reply: str) -> str:
-    """What follows the last end of what a model thinks aloud before its reply."""
+    """Return the reply after the model's reasoning."""
     if not _THOUGHT.match(reply):
         return reply
     end = 0
@@ -116,7 +116,7 @@ def _as_data(text: str) -> str:
 
 
 def _is_visible(letter: str) -> bool:
-    """Whether a reader would see it: controls, directions, tags and variation selectors can carry hidden words."""
+    """Return whether a character is visible: controls, directions, tags and variation selectors can hide words."""
     if letter in "\n\t":
         return True
     return unicodedata.category(letter) not in ("Cc", "Cf", "Co", "Cs") and not (

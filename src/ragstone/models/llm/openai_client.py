@@ -101,7 +101,7 @@ class OpenAIService:
             await self._client.close()
 
     def failure(self, error: Exception) -> CallFailed | None:
-        """What a vendor's error means; None for an error that is not the service's."""
+        """Translate a vendor's error; None for an error that is not the service's."""
         if isinstance(error, CallFailed):
             return error
         import openai
@@ -175,7 +175,7 @@ class OpenAIService:
 
 
 def _nobody_there(error: BaseException) -> bool:
-    """Whether a connection was refused or its host has no address: that will be so in a second, too."""
+    """Return whether a connection was refused or its host has no address: an immediate retry cannot help."""
     under, seen = [error], set[int]()
     while under:
         one = under.pop()

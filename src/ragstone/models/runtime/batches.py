@@ -41,7 +41,7 @@ def windows(text: int, ids: Sequence[int], longest: int) -> list[Window]:
 
 
 def budget_for(lengths: Sequence[int], workers: int) -> int:
-    """How many tokens a batch may have, so that all workers have something to do until all is done."""
+    """Return the most tokens of a batch that keep all workers busy to the end."""
     workers = max(workers, 1)
     total = sum(lengths)
     rounds = max(1, -(-total // (workers * BATCH_TOKENS)))

@@ -66,7 +66,7 @@ class Encoder:
 
     @property
     def uses_types(self) -> bool:
-        """Whether it tells the two texts of a pair apart by type ids."""
+        """Return whether type ids tell the two texts of a pair apart."""
         return self.has_head and "type_emb" in self.tensors and self.tensors["type_emb"].shape[0] > 1
 
     def without_head(self) -> Encoder:
@@ -108,7 +108,7 @@ class Runtime(Protocol):
 
 
 class Operators(Protocol):
-    """What a runtime must be able to draw."""
+    """Operators that a runtime must provide."""
 
     def constant(self, array: NDArray[Any]) -> Node: ...
     def input(self, name: str) -> Node: ...

@@ -62,7 +62,7 @@ class LocalModel:
 
     @cached_property
     def weights(self) -> Weights:
-        """Where the model comes from; raises `ModelUnavailable` when it is not on this machine."""
+        """Return the weights; raises `ModelUnavailable` when they are not on this machine."""
         return find_weights(self.name, path=self._path, cache=self._cache)
 
     @property

@@ -206,7 +206,7 @@ def _import_without_converter() -> Any:
 
 
 def _options(precision: str) -> dict[str, Any]:
-    """What a compiled model depends on beside its graph; the number of threads is not of these."""
+    """Return the options that a compiled model depends on; the number of threads is not one of them."""
     return {
         "PERFORMANCE_HINT": "THROUGHPUT",
         "INFERENCE_PRECISION_HINT": {"BF16": "bf16", "FP16": "f16", "FP32": "f32"}[precision],

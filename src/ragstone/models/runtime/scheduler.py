@@ -1,4 +1,4 @@
-"""What waits for the model: rows of all calls in one place, so that a batch is of like lengths whosever they are."""
+"""Batches rows of all calls for the model by length."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class BatchScheduler(Generic[Row, Output]):
             self._threads.submit(self._work_off)
 
     def _leave(self, call: _Call[Output]) -> None:
-        """What nobody waits for any more is not worked on."""
+        """Drop the rows of a call that has ended."""
         with self._lock:
             if call in self._calls:
                 self._calls.remove(call)

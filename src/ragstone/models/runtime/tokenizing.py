@@ -41,7 +41,7 @@ class ModelTokenizer:
         return special[0], special[1]
 
     def offsets(self, text: str) -> Sequence[tuple[int, int]]:
-        """Where each token stands in the text, in characters, special tokens left out."""
+        """Return the span of each token in characters, special tokens left out."""
         offsets: list[tuple[int, int]] = self._tokenizer.encode(text, add_special_tokens=False).offsets
         return offsets
 

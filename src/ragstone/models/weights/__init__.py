@@ -1,4 +1,4 @@
-"""Where a model's weights come from: an installed package, a local folder, or a model pulled before."""
+"""Finds a model's weights: an installed package, a local folder, or a pulled model."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ ABANDONED_SECONDS = 3600
 
 
 def cache_folder(chosen: Path | None = None) -> Path:
-    """Where artefacts live: the chosen folder, `RAGSTONE_CACHE_DIR`, the user's cache, or a temporary one."""
+    """Return the cache folder: the chosen one, `RAGSTONE_CACHE_DIR`, the user's cache, or a temporary one."""
     folder = chosen or _default_folder()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

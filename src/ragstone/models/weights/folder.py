@@ -209,14 +209,14 @@ class ModelFolder:
 
     @cached_property
     def prompts(self) -> Mapping[Role, str]:
-        """What goes before a query and before a document."""
+        """Return the prefixes of queries and of documents."""
         said = self._json("config_sentence_transformers.json").get("prompts") or {}
         document = said.get("document") or said.get("passage") or ""
         return {"query": said.get("query") or "", "document": document}
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """What a classifier calls its classes, in the order of its outputs; none when it does not say."""
+        """Return the classes of a classifier in the order of its outputs; none when it has no names."""
         said = self._config.get("id2label") or {}
         places = sorted((place for place in said if str(place).isdecimal()), key=int)
         return tuple(str(said[place]) for place in places)

@@ -24,7 +24,7 @@ SENTENCE_FILES = ["modules.json", "sentence_bert_config.json", "config_sentence_
 
 
 def pulled_folder(name: str, cache: Path) -> Path:
-    """Where a pulled model is kept. A name is a name: it cannot point anywhere else."""
+    """Return the folder of a pulled model. A name cannot point outside of the cache."""
     if not HUB_NAME.fullmatch(name) or ".." in name:
         raise InputError(f"'{name}' is not a model name", hint="use a name such as BAAI/bge-small-en-v1.5")
     hub_name = HUB_NAMES.get(canonical_name(name), name)

@@ -1,4 +1,4 @@
-"""What every `Chunker` must keep to, as tests to inherit.
+"""Conformance tests of every `Chunker`, to inherit.
 
     from ragstone.testing.suites.chunkers import ChunkerSuite
 

@@ -1,4 +1,4 @@
-"""What every `Embedder` must keep to, as tests to inherit.
+"""Conformance tests of every `Embedder`, to inherit.
 
     from ragstone.testing.suites.embedders import EmbedderSuite
 

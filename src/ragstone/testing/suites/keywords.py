@@ -1,4 +1,4 @@
-"""What every index that finds by word must do, whatever its scores mean, as tests to inherit.
+"""Conformance tests of every keyword index, whatever its scores mean, to inherit.
 
     from ragstone.testing.suites.keywords import KeywordSuite
 

@@ -1,4 +1,4 @@
-"""What every ledger must do with knowledge bases: part of `LedgerSuite`."""
+"""Conformance tests of a ledger's knowledge bases: part of `LedgerSuite`."""
 
 from __future__ import annotations
 

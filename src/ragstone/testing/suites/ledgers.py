@@ -1,4 +1,4 @@
-"""What every ledger must do, as tests to inherit.
+"""Conformance tests of every ledger, to inherit.
 
     from ragstone.testing.suites.ledgers import LedgerSuite
 

@@ -1,4 +1,4 @@
-"""What every BM25 index must do, as tests to inherit.
+"""Conformance tests of every BM25 index, to inherit.
 
     from ragstone.testing.suites.lexical import LexicalSuite
 

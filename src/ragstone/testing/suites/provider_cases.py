@@ -81,7 +81,7 @@ def check_nearest(found: Sequence[Candidate], vectors: Mapping[str, Vector], que
 def checked_nearest(
     found: Sequence[Candidate], vectors: Mapping[str, Vector], query: Vector, k: int
 ) -> tuple[int, int]:
-    """How many of the k nearest were found, and how many there are; the form of `found` is asserted."""
+    """Return the number of the k nearest that were found, and of all; asserts the form of `found`."""
     cosines = {name: float(row @ query) for name, row in vectors.items()}
     ids = [one.chunk_id for one in found]
     best = sorted(cosines, key=lambda name: -cosines[name])[:k]
@@ -105,7 +105,7 @@ async def passing(provider: VectorProvider, place: Place, query: Vector, raw: Ma
 
 
 class OpensProvider:
-    """How the provider under test is opened: the hook that all its suites share."""
+    """The hook by which all suites open the provider under test."""
 
     isolations: ClassVar[tuple[Isolation, ...]] = ("collection", "namespace", "filter")
 

@@ -1,4 +1,4 @@
-"""What a provider's own filtering must keep to: all that it accepts means what `core.filters.matches` means."""
+"""Conformance tests of a provider's own filters: each means what `core.filters.matches` means."""
 
 from __future__ import annotations
 

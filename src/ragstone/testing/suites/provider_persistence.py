@@ -1,4 +1,4 @@
-"""What a provider that keeps its data on this machine must keep to when processes end, as tests to inherit.
+"""Conformance tests of a provider with local data whose process ends, to inherit.
 
     from ragstone.testing.suites.provider_persistence import ProviderPersistenceSuite
 
@@ -48,7 +48,7 @@ PATIENCE = 60.0
 
 
 def batch(number: int) -> list[Point]:
-    """What `write_until_killed` writes in its number-th call."""
+    """Return the points that `write_until_killed` writes in its number-th call."""
     return make_points(unit_vectors(BATCH, seed=number), first=number * BATCH)
 
 

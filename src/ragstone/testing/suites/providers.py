@@ -1,4 +1,4 @@
-"""What every `VectorProvider` must keep to, as tests to inherit.
+"""Conformance tests of every `VectorProvider`, to inherit.
 
     from ragstone.testing.suites.providers import ProviderSuite
 

@@ -1,4 +1,4 @@
-"""Who may take what from a `Queue`, and in which order: part of `queue_suite`."""
+"""Conformance tests of claims on a `Queue` and their order: part of `QueueSuite`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every `Queue` must keep to, as tests to inherit.
+"""Conformance tests of every `Queue`, to inherit.
 
     from ragstone.testing.suites.queues import QueueSuite
 

@@ -1,4 +1,4 @@
-"""What every `Reranker` must keep to, as tests to inherit.
+"""Conformance tests of every `Reranker`, to inherit.
 
     from ragstone.testing.suites.rerankers import RerankerSuite
 

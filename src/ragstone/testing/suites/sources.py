@@ -1,4 +1,4 @@
-"""What every `SourceBook` must say of how its sources do, as tests to inherit.
+"""Conformance tests of the source states of every `SourceBook`, to inherit.
 
 from ragstone.testing.suites.sources import SourceSuite
 

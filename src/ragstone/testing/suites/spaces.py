@@ -1,4 +1,4 @@
-"""What every book of Spaces must do, as tests to inherit.
+"""Conformance tests of every `SpaceBook`, to inherit.
 
 from ragstone.testing.suites.spaces import SpaceSuite
 

@@ -1,4 +1,4 @@
-"""What every vector index must do, as tests to inherit.
+"""Conformance tests of every vector index, to inherit.
 
     from ragstone.testing.suites.vectors import VectorSuite
 
@@ -32,7 +32,7 @@ Stores = tuple[Ledger, VectorIndex]
 
 @runtime_checkable
 class Closing(Protocol):
-    """What has something to let go of: every ledger, and an index that lives elsewhere."""
+    """Anything with resources to close: every ledger, and an external index."""
 
     async def close(self) -> None: ...
 

@@ -191,7 +191,7 @@ MOST_DIMENSIONS = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What a member has to be."""
+    """The expected hash and size of an archive member."""
 
     sha256: str
     bytes: int
@@ -210,7 +210,7 @@ class ArchivedKb:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an archive holds."""
+    """The contents of an archive."""
 
     ragstone: str
     """The version that wrote it."""

@@ -55,7 +55,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """What is to be written, and who hears of it."""
+    """The content to export, and the callback for progress."""
 
     tenant: str
     kbs: Sequence[str] | None

@@ -1,4 +1,4 @@
-"""Whether a vector database holds exactly what the ledger has, and finds it."""
+"""Compares a vector database with the ledger, and searches in it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ATTEMPTS = 3
 
 @dataclass(slots=True)
 class IndexCompared:
-    """What was looked at in a Space, and what was not equal."""
+    """The points of a Space that were compared, and the differences."""
 
     chunks: int = 0
     removed: int = 0
@@ -110,7 +110,7 @@ async def _searched(
     place: Place,
     samples: Samples,
 ) -> Agreement:
-    """What was written while it searched is no fault of the index: then it searches again."""
+    """Search, and repeat when something was written during the search."""
 
     async def search(vector: Vector) -> Sequence[Candidate]:
         return await provider.search(place, vector, K)
@@ -131,7 +131,7 @@ async def _differing(provider: VectorProvider, place: Place, points: Sequence[Po
 async def _looked_at_again(
     ledger: SqlLedger, index: DerivedIndex, tenant: str, place: Place, space: Space, suspects: Sequence[str]
 ) -> Differences:
-    """What differed may have been changed between two looks: only what differs once it has caught up counts."""
+    """Compare again what differed, once the index has caught up: only these differences count."""
     if not suspects:
         return NONE
     await index.settle(tenant)
@@ -146,7 +146,7 @@ async def _looked_at_again(
 
 
 def _difference(ours: Point, theirs: Point | None) -> str:
-    """What is wrong with a point, in words; empty when nothing is."""
+    """Return the difference of a point in words; empty when there is none."""
     if theirs is None:
         return "is missing"
     length = float(np.linalg.norm(ours.vector)) * float(np.linalg.norm(theirs.vector))

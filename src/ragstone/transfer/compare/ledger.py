@@ -50,7 +50,7 @@ APART = ("version", "chunks", "vectors", "file")
 
 @dataclass(slots=True)
 class Compared:
-    """What was looked at, and what was not equal."""
+    """The records that were compared, and the differences."""
 
     documents: int = 0
     chunks: int = 0
@@ -106,7 +106,7 @@ async def compare_kb(
 
 
 def compare_documents(ours: Sequence[WholeDocument], theirs: Sequence[WholeDocument]) -> Differences:
-    """What is not the same in documents that should be."""
+    """Return the differences of documents that should be equal."""
     others = {document.id: document for document in theirs}
     said = []
     for document in ours:

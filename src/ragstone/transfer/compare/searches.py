@@ -1,4 +1,4 @@
-"""Whether two indexes answer alike: some of what they hold is searched for in both."""
+"""Compares two indexes by searching both for a sample of their contents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far two indexes agree: how many were expected, how many of those were found."""
+    """The agreement of two indexes: hits expected, and hits found."""
 
     searches: int = 0
     expected: int = 0
@@ -77,7 +77,7 @@ def agree(
 
 
 def judged(agreement: Agreement, *, exact: bool, what: str) -> Differences:
-    """What is wrong with how two indexes agree: nothing, if it is as near as the engine can come."""
+    """Return the problems of an agreement; none when it is as close as the engine can come."""
     needed = 1.0 if exact else ENOUGH
     if agreement.share >= needed:
         return agreement.differences

@@ -79,7 +79,7 @@ async def carry_standing(here: Stores, there: Stores, tenant: str) -> Difference
 
 
 def compare_standing(tenant: str, ours: Standing, theirs: Standing | None) -> Differences:
-    """What differs. More may have been spent there than here, but not less."""
+    """Return the differences. The target may have spent more than the source, but not less."""
     if theirs is None:
         return Differences.of(f"tenant '{tenant}' is missing")
     found = [
@@ -177,7 +177,7 @@ class Carrier:
     async def _differing(
         self, kb: KnowledgeBase, spaces: Sequence[int], opened: OpenedKb
     ) -> tuple[list[Head], list[str]]:
-        """What is to be written there, and what is to go from there."""
+        """Return the documents to write to the target, and the ids of those to remove from it."""
         ours = all_heads(self._here.ledger, self._tenant, kb, spaces)
         numbers = [space.id for space in opened.spaces if space]
         theirs = all_heads(self._there.ledger, self._tenant, opened.kb, numbers)

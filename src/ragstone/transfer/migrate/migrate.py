@@ -60,7 +60,7 @@ async def _all_tenants(stores: Stores) -> list[str]:
 
 
 def _is_own(settings: Settings, to: Adapter) -> bool:
-    """Whether this is the index of the ledger in use, rather than another ledger."""
+    """Return whether this is the index of the ledger in use, not another ledger."""
     addressed = to.path or to.dsn
     return LIVES_IN.get(to.kind) == settings.store.ledger.kind and not addressed
 
@@ -84,7 +84,7 @@ def _store(settings: Settings, to: Adapter) -> Settings:
 
 
 def _refuse_unused(to: Adapter, ledger: str) -> None:
-    """What a ledger has no use for was meant for something else."""
+    """Refuse options that a ledger does not use."""
     used = {"kind", "path", "dsn"} if ledger == "postgres" else {"kind", "path"}
     unused = sorted(_given(to).keys() - used)
     if unused:

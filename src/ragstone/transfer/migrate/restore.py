@@ -47,7 +47,7 @@ class OpenedKb(NamedTuple):
 
 @dataclass(slots=True)
 class Restored:
-    """What has become of the documents so far."""
+    """Counts of the documents restored so far."""
 
     added: int = 0
     replaced: int = 0
@@ -63,7 +63,7 @@ class Restored:
 
 
 class _Batch(NamedTuple):
-    """What of a batch is to be written: as a document of its own, or as an amendment of one that is there."""
+    """The part of a batch to write: new documents, and amendments of existing ones."""
 
     new: list[Arriving]
     amended: list[tuple[Existing, WholeDocument]]
@@ -266,7 +266,7 @@ def _stage(
 def _finish(
     connection: Connection, tenant_id: str, opened: OpenedKb, batch: _Batch, staged: Staged, kept: Kept
 ) -> None:
-    """What a document has besides its versions."""
+    """Write everything documents have besides their versions."""
     for document, (identity, _) in staged:
         restore.date_document(connection, tenant_id, identity, document)
         place, name = kept.get(document.id, ("", ""))
