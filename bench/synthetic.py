@@ -85,7 +85,7 @@ async def fill(stores: Stores, chunks: int, seed: int = 1) -> float:
             await tx.activate_all(kb, made)
         spent += time.perf_counter() - started
     started = time.perf_counter()
-    await stores.ledger.sweep("default")  # which makes the indexes that a store builds when it has enough
+    await stores.ledger.clean_up("default")  # which makes the indexes that a store builds when it has enough
     return spent + time.perf_counter() - started
 
 

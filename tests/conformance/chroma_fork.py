@@ -10,11 +10,11 @@ from pathlib import Path
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.chroma.provider import ChromaProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.suites.provider_cases import make_points, new_place
+from ragstone.testing.suites.provider_cases import make_points, new_partition
 
 
 async def write_and_count(provider: ChromaProvider) -> None:
-    place = new_place()
+    place = new_partition()
     await provider.upsert(place, make_points(unit_vectors(5)))
     print(await provider.count(place), flush=True)
     await provider.close()

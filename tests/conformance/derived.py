@@ -14,5 +14,5 @@ def open_derived(folder: Path, provider: VectorProvider) -> tuple[SqliteLedger, 
     """A ledger whose every commit reaches the provider."""
     ledger = SqliteLedger(folder, [Fts5Writer()])
     index = DerivedIndex(ledger, provider)
-    ledger.mirrors = (index,)
+    ledger.followers = (index,)
     return ledger, index

@@ -8,7 +8,7 @@ from tests.conformance import postgres_server
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
@@ -20,11 +20,11 @@ postgres_databases = postgres_server.postgres_databases
 class TestBm25OverSqlite(LexicalSuite):
     async def open(self, folder: Path) -> tuple[Ledger, LexicalIndex]:
         ledger = SqliteLedger(folder, ResidentBm25Index.writers())
-        return ledger, ResidentBm25Index(ledger, Residents(64))
+        return ledger, ResidentBm25Index(ledger, IndexCache(64))
 
 
 class TestBm25OverPostgres(LexicalSuite):
     async def open(self, folder: Path) -> tuple[Ledger, LexicalIndex]:
         dsn = postgres_server.server(18).database(folder)
         ledger = PostgresLedger(dsn, folder, ResidentBm25Index.writers())
-        return ledger, ResidentBm25Index(ledger, Residents(64))
+        return ledger, ResidentBm25Index(ledger, IndexCache(64))

@@ -14,7 +14,7 @@ from ragstone.core.filters import Filter, parse_filter
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import VectorIndex
 from ragstone.core.types import Candidate, Vector
-from ragstone.core.vectors import Place, Point
+from ragstone.core.vectors import Point, VectorPartition
 from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.vectors.chroma.provider import ChromaProvider
@@ -58,16 +58,16 @@ class Unreliable(MemoryProvider):
         self.down = False
 
     async def search(
-        self, place: Place, vector: Vector, k: int, where: Filter | None = None
+        self, place: VectorPartition, vector: Vector, k: int, where: Filter | None = None
     ) -> list[Candidate]:
         found = await super().search(place, vector, k, where)
         return [*self.invented, *(one for one in found if one.chunk_id not in self.unreachable)][:k]
 
-    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+    async def upsert(self, place: VectorPartition, points: Sequence[Point]) -> None:
         self._check()
         await super().upsert(place, points)
 
-    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+    async def delete(self, place: VectorPartition, chunk_ids: Sequence[str]) -> None:
         self._check()
         await super().delete(place, chunk_ids)
 
@@ -151,7 +151,7 @@ async def test_an_engine_that_was_emptied_is_filled_again_at_the_start(tmp_path:
     assert len(await index.search("default", kb, vectors[0], 6)) == 6
     assert kb.space is not None
     tenant_id = await ledger.read("default", lambda _, identity: identity)
-    assert await fresh.count(Place(tenant_id, f"s{kb.space.id}", kb.space.dimension)) == 6
+    assert await fresh.count(VectorPartition(tenant_id, f"s{kb.space.id}", kb.space.dimension)) == 6
     await ledger.close()
 
 
@@ -162,13 +162,15 @@ async def test_what_could_not_be_removed_is_removed_later_and_never_found(tmp_pa
     versions = [make_version(f"d{n}", vectors=vectors[n : n + 1]) for n in range(2)]
     kb = await put(ledger, *versions)
     assert kb.space is not None
-    place = Place(await ledger.read("default", lambda _, one: one), f"s{kb.space.id}", kb.space.dimension)
+    place = VectorPartition(
+        await ledger.read("default", lambda _, one: one), f"s{kb.space.id}", kb.space.dimension
+    )
     provider.down = True
     await delete(ledger, versions[0].document_id)
     assert await provider.count(place) == 2
     assert len(await index.search("default", kb, vectors[0], 10)) == 1
     provider.down = False
-    await index.settle("default")
+    await index.catch_up("default")
     assert await provider.count(place) == 1
     await ledger.close()
 
@@ -179,7 +181,9 @@ async def test_a_kb_takes_its_place_with_it(tmp_path: Path) -> None:
     ledger, _ = open_derived(tmp_path, provider)
     kb = await put(ledger, make_version("a", vectors=unit_vectors(1)))
     assert kb.space is not None
-    place = Place(await ledger.read("default", lambda _, one: one), f"s{kb.space.id}", kb.space.dimension)
+    place = VectorPartition(
+        await ledger.read("default", lambda _, one: one), f"s{kb.space.id}", kb.space.dimension
+    )
     assert await provider.count(place) == 1
     async with ledger.transaction("default") as tx:
         await tx.delete_kb("default")

@@ -13,7 +13,7 @@ from ragstone.core.errors import ModelMismatch, RagstoneError, StoreBusy, StoreE
 from ragstone.core.filters import Filter, parse_filter
 from ragstone.core.notes import collect_notes
 from ragstone.core.types import Candidate, KnowledgeBase, NewVersion, Vector
-from ragstone.core.vectors import Place, Point
+from ragstone.core.vectors import Point, VectorPartition
 from ragstone.settings.tree import Adapter
 from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger import index_feed
@@ -22,7 +22,7 @@ from ragstone.stores.ledger.writes import discard
 from ragstone.stores.vectors.derived import follow as derived_follow
 from ragstone.stores.vectors.derived.index import CATCH_UP_SECONDS, REST_SECONDS
 from ragstone.stores.vectors.memory import MemoryProvider
-from ragstone.stores.vectors.partitions import place_of
+from ragstone.stores.vectors.partitions import partition_of
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
 
 VECTORS = unit_vectors(4)
@@ -34,36 +34,36 @@ class Engine(MemoryProvider):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(Adapter(kind="memory"), folder, "collection")
-        self.before_upsert: Callable[[Place], Awaitable[object]] | None = None
+        self.before_upsert: Callable[[VectorPartition], Awaitable[object]] | None = None
         self.trouble: dict[str, RagstoneError] = {}
         """What goes wrong, by Space; of all Spaces under the empty name."""
         self.opened: list[str] = []
         self.deleted: list[str] = []
 
-    async def open(self, place: Place) -> None:
+    async def open(self, place: VectorPartition) -> None:
         self.opened.append(place.space)
         self._suffer(place)
         await super().open(place)
 
-    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+    async def upsert(self, place: VectorPartition, points: Sequence[Point]) -> None:
         self._suffer(place)
         step, self.before_upsert = self.before_upsert, None
         if step:
             await step(place)
         await super().upsert(place, points)
 
-    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+    async def delete(self, place: VectorPartition, chunk_ids: Sequence[str]) -> None:
         self._suffer(place)
         self.deleted += chunk_ids
         await super().delete(place, chunk_ids)
 
     async def search(
-        self, place: Place, vector: Vector, k: int, where: Filter | None = None
+        self, place: VectorPartition, vector: Vector, k: int, where: Filter | None = None
     ) -> list[Candidate]:
         self._suffer(place)
         return await super().search(place, vector, k, where)
 
-    def _suffer(self, place: Place) -> None:
+    def _suffer(self, place: VectorPartition) -> None:
         for name in ("", place.space):
             if name in self.trouble:
                 raise self.trouble[name]
@@ -80,11 +80,11 @@ class World:
         for index in (self.first, self.second):
             index._clock = lambda: self.now
 
-    async def place(self, kb: KnowledgeBase) -> Place:
+    async def place(self, kb: KnowledgeBase) -> VectorPartition:
         assert kb.space is not None
-        return place_of(await self.one.read("default", lambda _, tenant_id: tenant_id), kb.space)
+        return partition_of(await self.one.read("default", lambda _, tenant_id: tenant_id), kb.space)
 
-    async def texts(self, place: Place) -> list[object]:
+    async def texts(self, place: VectorPartition) -> list[object]:
         ids = [one async for page in self.engine.ids(place) for one in page]
         return sorted(str(point.payload["text"]) for point in await self.engine.read(place, ids))
 
@@ -140,7 +140,7 @@ async def test_what_is_erased_while_it_is_prepared_does_not_stay_there(world: Wo
     place = await world.place(kb)
     staged = await stage(world.one, kb, version("secret"))
 
-    async def erase(_: Place) -> None:
+    async def erase(_: VectorPartition) -> None:
         if what == "tenant":
             await SqlTenantBook(world.two, [world.second.erase]).delete("default")
             return
@@ -158,15 +158,15 @@ async def test_what_is_erased_while_another_process_writes_it_does_not_stay_ther
 ) -> None:
     kb = await put(world.one, version("keep"), version("secret"))
     place = await world.place(kb)
-    await world.second.settle("default")
+    await world.second.catch_up("default")
     await world.replay()
 
-    async def erase(_: Place) -> None:
+    async def erase(_: VectorPartition) -> None:
         await delete(world.one, version("secret").document_id)
 
     world.engine.before_upsert = erase
     if how == "follow":
-        await world.second.settle("default")
+        await world.second.catch_up("default")
     else:
         assert kb.space is not None
         await world.second.fill("default", kb, kb.space)
@@ -189,14 +189,14 @@ async def test_an_engine_that_is_slow_for_one_tenant_does_not_hold_up_another(wo
     other = await put(world.one, version("b", tenant="two"), tenant="two")
     reached, go = asyncio.Event(), asyncio.Event()
 
-    async def wait(_: Place) -> None:
+    async def wait(_: VectorPartition) -> None:
         reached.set()
         await go.wait()
 
     world.engine.before_upsert = wait
     slow = asyncio.create_task(put(world.one, version("a")))
     await reached.wait()
-    world.first._settled.clear()
+    world.first._current.clear()
     found = await asyncio.wait_for(world.first.search("two", other, QUERY, 5), 30)
     assert (len(found), slow.done()) == (1, False)
     go.set()
@@ -214,7 +214,7 @@ async def test_a_space_that_the_engine_refuses_is_nobody_else_s_trouble(
         await tx.delete(version("b").document_id)
     assert await world.texts(await world.place(kb)) == []
     with pytest.raises(ModelMismatch):
-        await world.one.settle("default")
+        await world.one.catch_up("default")
     monkeypatch.setattr(index_feed, "nearest", _never)
     assert await world.first.search("default", kb, QUERY, 5) == []
 
@@ -243,7 +243,7 @@ async def test_an_id_that_came_back_is_not_removed_for_what_had_it_before(world:
     kb = await put(world.one, version("a"))
     staged, identity = await _restaged(world, kb)
     await world.first.prepare("default", kb, [staged])
-    await world.second.settle("default")
+    await world.second.catch_up("default")
     assert identity not in world.engine.deleted
     assert await world.texts(await world.place(kb)) == ["about a", "about again"]
 
@@ -252,7 +252,7 @@ async def test_an_id_that_came_back_is_written_once_more_when_it_goes_live(world
     kb = await put(world.one, version("a"))
     staged, identity = await _restaged(world, kb)
     await world.first.prepare("default", kb, [staged])
-    await world.second.settle("default")
+    await world.second.catch_up("default")
     await world.engine.delete(await world.place(kb), [identity])  # as one did who read the feed before
     await activate(world.one, kb, staged)
     assert await world.texts(await world.place(kb)) == ["about a", "about again"]
@@ -267,7 +267,7 @@ async def test_what_was_prepared_and_is_changed_is_written_again(
     await world.first.prepare("default", kb, [staged])
     if when == "later":
         await activate(world.two, kb, staged)  # whose settle is the first to see it
-        await world.first.settle("default")
+        await world.first.catch_up("default")
     async with world.one.transaction("default") as tx:
         if when == "at once":
             await tx.activate(kb, *staged)
@@ -282,7 +282,7 @@ async def test_only_what_changed_is_marked_and_all_of_it_at_once(
     names = ("k0", "k1", "k2", "k3")
     for name in names:
         await put(world.one, version("a", kb=name), kb=name)
-    await world.second.settle("default")
+    await world.second.catch_up("default")
     written: list[object] = []
     write = world.one.write
 
@@ -298,7 +298,7 @@ async def test_only_what_changed_is_marked_and_all_of_it_at_once(
     marks = await world.one.read("default", index_feed.marks, "memory")
     assert [mark.sequence for mark in marks] == [6, 2, 6, 4]
     monkeypatch.setattr(derived_follow, "FAR_BEHIND", 1)
-    await world.first.settle("default")
+    await world.first.catch_up("default")
     marks = await world.one.read("default", index_feed.marks, "memory")
     assert [mark.sequence for mark in marks] == [6, 6, 6, 6]
 
@@ -339,7 +339,7 @@ async def test_an_engine_is_filled_although_no_search_has_the_time_to_wait(
     await world.replay()
     go_on, writing = asyncio.Event(), asyncio.Event()
 
-    async def slowly(_: Place) -> None:
+    async def slowly(_: VectorPartition) -> None:
         writing.set()
         await go_on.wait()
 
@@ -367,7 +367,7 @@ async def test_closing_ends_what_is_being_filled(world: World) -> None:
     await world.replay()
     writing = asyncio.Event()
 
-    async def for_ever(_: Place) -> None:
+    async def for_ever(_: VectorPartition) -> None:
         writing.set()
         await asyncio.Event().wait()
 
@@ -388,7 +388,7 @@ async def test_an_engine_that_is_left_alone_is_named_while_the_ledger_answers(
     assert kb is not None
     await world.replay()
 
-    async def fail(_: Place) -> None:
+    async def fail(_: VectorPartition) -> None:
         raise trouble
 
     world.engine.before_upsert = fail

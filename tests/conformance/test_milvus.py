@@ -20,7 +20,7 @@ from tests.conformance.milvus_server import MADE_HERE, run_folder, running, star
 
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.filters import Equals
-from ragstone.core.vectors import Isolation, Place, VectorProvider
+from ragstone.core.vectors import Isolation, VectorPartition, VectorProvider
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.milvus.provider import MilvusProvider
 from ragstone.stores.vectors.milvus.rows import scope_of
@@ -30,7 +30,7 @@ from ragstone.testing.suites.provider_cases import (
     check_nearest,
     id_of,
     make_points,
-    new_place,
+    new_partition,
     stored,
 )
 from ragstone.testing.suites.providers import ProviderSuite
@@ -108,7 +108,7 @@ async def test_what_one_process_wrote_the_next_finds_at_once(
     two: tuple[MilvusProvider, MilvusProvider],
 ) -> None:
     writer, reader = two
-    place = new_place()
+    place = new_partition()
     vectors = unit_vectors(20)
     await writer.open(place)
     for number, point in enumerate(make_points(vectors)):
@@ -121,7 +121,7 @@ async def test_what_one_process_wrote_the_next_finds_at_once(
 async def test_a_small_share_of_many_fresh_rows_is_found(server: str) -> None:
     """A server gives 5,000 such rows that lie about a coarse index, which would find a third of these."""
     provider = connected(server, "namespace")
-    place = new_place(384)
+    place = new_partition(384)
     vectors = unit_vectors(6000, 384)
     payloads = [{"rare": number % 100 == 0} for number in range(6000)]
     await provider.open(place)
@@ -136,7 +136,7 @@ async def test_a_small_share_of_many_fresh_rows_is_found(server: str) -> None:
 
 async def test_reads_may_wait_for_the_clock_of_the_server(server: str) -> None:
     provider = connected(server, strong_reads=True)
-    place = new_place()
+    place = new_partition()
     await provider.open(place)
     await provider.upsert(place, make_points(unit_vectors(3)))
     assert len(await provider.search(place, unit_vectors(1)[0], 10)) == 3
@@ -147,7 +147,7 @@ async def test_a_collection_that_was_released_is_loaded_again(server: str) -> No
     from pymilvus import MilvusClient
 
     provider = connected(server, "collection")
-    place = new_place()
+    place = new_partition()
     await provider.open(place)
     await provider.upsert(place, make_points(unit_vectors(3)))
     client = MilvusClient(uri=server, dedicated=True)
@@ -162,7 +162,7 @@ async def test_more_than_one_answer_holds_is_listed_in_parts(
 ) -> None:
     monkeypatch.setattr("ragstone.stores.vectors.milvus.provider.PAGE", 20)
     provider = connected(server)
-    place = new_place()
+    place = new_partition()
     await provider.open(place)
     await provider.upsert(place, make_points(unit_vectors(100)))
     pages = [page async for page in provider.ids(place)]
@@ -175,7 +175,7 @@ async def test_a_place_that_is_gone_is_not_written_to(server: str) -> None:
     for isolation in ("collection", "namespace"):
         provider = connected(server, isolation)
         with pytest.raises(StoreError, match="does not have it") as caught:
-            await provider.upsert(new_place(17), make_points(unit_vectors(1, 17)))
+            await provider.upsert(new_partition(17), make_points(unit_vectors(1, 17)))
         assert not caught.value.retryable
         await provider.close()
 
@@ -183,7 +183,7 @@ async def test_a_place_that_is_gone_is_not_written_to(server: str) -> None:
 async def test_a_database_that_is_not_there_is_said_to_be_missing(server: str) -> None:
     provider = connected(server, database="nowhere")
     with pytest.raises(StoreError, match="nowhere"):
-        await provider.open(new_place())
+        await provider.open(new_partition())
     await provider.close()
 
 
@@ -192,12 +192,12 @@ import asyncio, os, sys
 from pathlib import Path
 from ragstone.core.filters import Equals
 from ragstone.settings.tree import Adapter
-from ragstone.core.vectors import Place
+from ragstone.core.vectors import VectorPartition
 from ragstone.stores.vectors.milvus.provider import MilvusProvider
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.suites.provider_cases import id_of
 
-place = Place(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+place = VectorPartition(sys.argv[2], sys.argv[3], int(sys.argv[4]))
 provider = MilvusProvider(Adapter(kind="milvus", url=sys.argv[1]), Path("unused"), "filter")
 look = lambda: asyncio.run(provider.search(place, unit_vectors(3)[2], 1))
 assert look()[0].chunk_id == id_of(2)
@@ -215,7 +215,7 @@ sys.exit(os.waitstatus_to_exitcode(status) or found != id_of(2))
 
 async def test_a_child_of_a_fork_opens_it_anew_and_the_parent_goes_on(server: str) -> None:
     provider = connected(server)
-    place = new_place()
+    place = new_partition()
     await provider.open(place)
     await provider.upsert(place, make_points(unit_vectors(3)))
     await provider.close()
@@ -228,7 +228,7 @@ async def test_a_child_of_a_fork_opens_it_anew_and_the_parent_goes_on(server: st
 async def test_what_was_acknowledged_survives_kill_9_of_the_server(tmp_path: Path) -> None:
     # A server that starts waits until the lease of the one that died has run out, by default for half a minute.
     prepared, process = start(tmp_path / "data", **{"common.session.ttl": 5})
-    place = new_place()
+    place = new_partition()
     points = make_points(unit_vectors(300))
     try:
         provider = connected(prepared.address)
@@ -251,7 +251,7 @@ async def test_what_was_acknowledged_survives_kill_9_of_the_server(tmp_path: Pat
         again.wait()
 
 
-async def _expect_busy(provider: MilvusProvider, place: Place) -> None:
+async def _expect_busy(provider: MilvusProvider, place: VectorPartition) -> None:
     with pytest.raises(StoreBusy, match="does not answer"):
         await provider.search(place, unit_vectors(1)[0], 1)
     with pytest.raises(StoreBusy):

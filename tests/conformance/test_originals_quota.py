@@ -208,7 +208,7 @@ async def test_workers_count_anew_when_they_sweep(engine: Engine) -> None:
         "acme", lambda connection, _: connection.execute("UPDATE jobs SET stored = 0").rowcount
     )
     assert (await used(engine)).stock.originals == 0
-    await ledger.sweep("acme")
+    await ledger.clean_up("acme")
     assert (await used(engine)).stock.originals == 110
 
 
@@ -245,7 +245,7 @@ async def test_an_original_is_kept_however_many_jobs_come_after_its_own(
         later.document_id,
     }
     os.utime(old, (0, 0))
-    await ledger.sweep("acme")
+    await ledger.clean_up("acme")
     assert old.read_bytes() == b"Words to keep."
 
 
@@ -265,5 +265,5 @@ async def test_originals_that_are_imported_count_where_they_come_in(
         assert (await used(there)).stock.originals == 120
         await there.workspace("acme").archive.restore(tmp_path / "acme.zip", overwrite=True)
         assert (await used(there)).stock.originals == 300
-        await there._components.ledger.sweep("acme")
+        await there._components.ledger.clean_up("acme")
         assert (await used(there)).stock.originals == 300

@@ -18,7 +18,7 @@ from ragstone.core.filters import Filter, parse_filter
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import VectorIndex
 from ragstone.core.types import Candidate, KnowledgeBase, Vector
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.space_book import SqlSpaceBook
 from ragstone.stores.vectors.pgvector import index as pgvector
@@ -48,7 +48,7 @@ class TestExact(VectorSuite):
 
     async def open(self, folder: Path) -> tuple[Ledger, VectorIndex]:
         ledger = PostgresLedger(server(self.version).database(folder), folder)
-        return ledger, PgVectorIndex(ledger, Residents(64))
+        return ledger, PgVectorIndex(ledger, IndexCache(64))
 
     @pytest.mark.req("R-STO-13")
     async def test_the_nearest_come_in_order(self, stores: tuple[Ledger, VectorIndex]) -> None:
@@ -65,7 +65,7 @@ class TestHnsw(VectorSuite):
 
     async def open(self, folder: Path) -> tuple[Ledger, VectorIndex]:
         ledger = PostgresLedger(server(self.version).database(folder), folder)
-        return ledger, Maintained(PgVectorIndex(ledger, Residents(64), self.options))
+        return ledger, Maintained(PgVectorIndex(ledger, IndexCache(64), self.options))
 
     @pytest.mark.req("R-STO-12", "R-STO-13")
     async def test_the_nearest_come_in_order(self, stores: tuple[Ledger, VectorIndex]) -> None:
@@ -88,7 +88,7 @@ async def ledger(tmp_path: Path) -> AsyncIterator[PostgresLedger]:
 
 
 def open_index(ledger: PostgresLedger, **options: Any) -> PgVectorIndex:
-    index = PgVectorIndex(ledger, Residents(64), options)
+    index = PgVectorIndex(ledger, IndexCache(64), options)
     index.serve()
     return index
 
@@ -189,7 +189,7 @@ async def test_an_index_is_made_when_a_space_is_large_enough(
     assert await definitions(ledger) == {}
     await fill(ledger, 90, 110)
     assert await definitions(ledger) == {}
-    await ledger.sweep("default")  # which workers do from time to time
+    await ledger.clean_up("default")  # which workers do from time to time
     ((name, definition),) = (await definitions(ledger)).items()
     assert name == "idx_chunks_embedding_1_1"
     assert made in definition
@@ -262,7 +262,7 @@ async def test_an_index_that_cannot_be_made_stops_nothing(
     index = open_index(ledger, exact_below=10)
     kb = await fill(ledger, 0, 20)
     monkeypatch.setattr(PgVectorOptions, "definition", "m = 1")  # which pgvector refuses
-    await ledger.sweep("default")
+    await ledger.clean_up("default")
     assert "cannot look after an index or the retrieval log" in caplog.text
     assert len(await index.search("default", kb, unit_vectors(1)[0], 10)) == 10
 

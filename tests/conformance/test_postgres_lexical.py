@@ -11,8 +11,8 @@ from tests.conformance import postgres_server
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
-from ragstone.stores.index_cache import Residents
-from ragstone.stores.indexes import ColocatedIndex
+from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.lexical.postgres import PostgresLexicalIndex
 from ragstone.stores.lexical.postgres_fts import PostgresFtsIndex, any_of
@@ -25,7 +25,7 @@ from ragstone.testing.suites.lexical import LexicalSuite
 postgres_databases = postgres_server.postgres_databases
 
 
-def open_ledger(folder: Path, writers: Sequence[ColocatedIndex], version: int = 18) -> PostgresLedger:
+def open_ledger(folder: Path, writers: Sequence[TransactionalIndex], version: int = 18) -> PostgresLedger:
     return PostgresLedger(postgres_server.server(version).database(folder), folder, writers)
 
 
@@ -34,7 +34,7 @@ class TestPostgresLexicalIndex(LexicalSuite):
 
     async def open(self, folder: Path) -> tuple[Ledger, LexicalIndex]:
         ledger = open_ledger(folder, PostgresLexicalIndex.writers(), self.version)
-        return ledger, PostgresLexicalIndex(ledger, Residents(64))
+        return ledger, PostgresLexicalIndex(ledger, IndexCache(64))
 
     @pytest.mark.req("R-STO-35")
     async def test_any_term_is_enough(self, stores: tuple[Ledger, LexicalIndex]) -> None:
@@ -58,7 +58,7 @@ class TestPostgresFtsIndex(KeywordSuite):
 
     async def open(self, folder: Path) -> tuple[Ledger, LexicalIndex]:
         ledger = open_ledger(folder, PostgresFtsIndex.writers(), self.version)
-        return ledger, PostgresFtsIndex(ledger, Residents(64))
+        return ledger, PostgresFtsIndex(ledger, IndexCache(64))
 
     @pytest.mark.req("R-STO-22", "R-STO-35")
     async def test_any_term_is_enough(self, stores: tuple[Ledger, LexicalIndex]) -> None:
@@ -166,7 +166,7 @@ async def test_whoever_goes_back_from_another_index_finds_everything(tmp_path: P
     assert await rows(second, POSTINGS) == []
     await second.close()
     third = open_ledger(tmp_path, PostgresLexicalIndex.writers())
-    index = PostgresLexicalIndex(third, Residents(64))
+    index = PostgresLexicalIndex(third, IndexCache(64))
     await put(third, make_version("newest", ("a server",)))
     found = await index.search("default", kb, "server shop", 10)
     live = await third.chunks("default", kb, [one.chunk_id for one in found])
@@ -178,7 +178,7 @@ async def test_whoever_goes_back_from_another_index_finds_everything(tmp_path: P
 async def test_a_kb_that_was_made_without_postings_gets_them(tmp_path: Path) -> None:
     plain = open_ledger(tmp_path, ())
     kb = await put(plain, *(make_version(f"d{n}", ("server " * n,)) for n in range(1, 6)))
-    index = PostgresLexicalIndex(plain, Residents(64))
+    index = PostgresLexicalIndex(plain, IndexCache(64))
     assert len(await index.search("default", kb, "server", 10)) == 5
     assert await index.search("default", kb, "nothing", 10) == []
     await plain.close()

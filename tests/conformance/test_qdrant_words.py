@@ -19,7 +19,7 @@ from ragstone.core.protocols import LexicalIndex
 from ragstone.core.types import KnowledgeBase
 from ragstone.language.analyzer import analyze_query
 from ragstone.settings.tree import Adapter
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.transaction import SqlTransaction
 from ragstone.stores.lexical.qdrant import QdrantLexicalIndex
@@ -47,18 +47,18 @@ class SpacedLedger(SqliteLedger):
             yield transaction
 
     async def close(self) -> None:
-        for mirror in self.mirrors:
-            assert isinstance(mirror, DerivedIndex)
-            await mirror.close()
+        for derived in self.followers:
+            assert isinstance(derived, DerivedIndex)
+            await derived.close()
         await super().close()
 
 
 def open_words(folder: Path, adapter: Adapter) -> tuple[Ledger, LexicalIndex]:
     """A ledger whose every commit reaches Qdrant, and the words there; nobody else may answer."""
     ledger = SpacedLedger(folder, QdrantLexicalIndex.writers())
-    mirror = DerivedIndex(ledger, QdrantProvider(adapter, folder / "qdrant", "collection", words=True))
-    ledger.mirrors = (mirror,)
-    return ledger, _Strict(ledger, Residents(16), mirror)
+    derived = DerivedIndex(ledger, QdrantProvider(adapter, folder / "qdrant", "collection", words=True))
+    ledger.followers = (derived,)
+    return ledger, _Strict(ledger, IndexCache(16), derived)
 
 
 class _Strict(QdrantLexicalIndex):
@@ -66,7 +66,7 @@ class _Strict(QdrantLexicalIndex):
         self, tenant: str, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
     ) -> list[Any]:
         if kb.space is not None and await self._ledger.kb(tenant, kb.name) is not None:
-            assert await self._mirror.ready(tenant, kb.space) is not None, "the ledger would answer"
+            assert await self._derived.ready(tenant, kb.space) is not None, "the ledger would answer"
         return await super().search(tenant, kb, query, k, where)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex, VectorIndex
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
@@ -53,7 +53,7 @@ class TestSqliteLedger(LedgerSuite):
 class TestSqliteVectorIndex(VectorSuite):
     async def open(self, folder: Path) -> tuple[Ledger, VectorIndex]:
         ledger = open_ledger(folder)
-        return ledger, SqliteVectorIndex(ledger, Residents(64))
+        return ledger, SqliteVectorIndex(ledger, IndexCache(64))
 
     @pytest.mark.req("R-STO-13")
     async def test_the_nearest_come_in_order(self, stores: tuple[Ledger, VectorIndex]) -> None:
@@ -71,7 +71,7 @@ class TestSqliteVectorIndex(VectorSuite):
 class TestSqliteLexicalIndex(LexicalSuite):
     async def open(self, folder: Path) -> tuple[Ledger, LexicalIndex]:
         ledger = open_ledger(folder)
-        return ledger, SqliteLexicalIndex(ledger, Residents(64))
+        return ledger, SqliteLexicalIndex(ledger, IndexCache(64))
 
     @pytest.mark.req("R-STO-35")
     async def test_any_term_is_enough(self, stores: tuple[Ledger, LexicalIndex]) -> None:

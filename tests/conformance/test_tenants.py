@@ -133,9 +133,9 @@ async def test_a_suspended_tenant_gets_no_turn(book: SqlTenantBook, ledger: SqlL
     await book.create("acme")
     await book.create("b")
     await book.suspend("acme")
-    assert list(await ledger.bells()) == ["b"]
+    assert list(await ledger.work_signals()) == ["b"]
     await book.resume("acme")
-    assert list(await ledger.bells()) == ["acme", "b"]
+    assert list(await ledger.work_signals()) == ["acme", "b"]
 
 
 def _has_folder(folder: Path, name: str) -> bool:

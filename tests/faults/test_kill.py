@@ -23,7 +23,7 @@ from tests.faults.crash_writer import open_ledger, vectors_of, version_of, word_
 
 from ragstone.core.ids import document_id
 from ragstone.core.types import KnowledgeBase
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import SqliteLexicalIndex
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
@@ -177,7 +177,7 @@ def _check_file(path: Path) -> None:
 async def _check_searches(ledger: SqliteLedger, expected: Expected, names: list[str]) -> None:
     """Live ones are found whole by id, by word and by vector; those that are gone by none."""
     kb = await _kb(ledger)
-    residents = Residents(256)
+    residents = IndexCache(256)
     vectors = SqliteVectorIndex(ledger, residents)
     for name in names:
         revision = expected.live.get(name, 0)

@@ -14,9 +14,9 @@ from tests.conformance.postgres_server import server
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.queries import SearchQuery
 from ragstone.core.types import Candidate, KnowledgeBase, Vector
-from ragstone.core.vectors import RESERVED, Place
+from ragstone.core.vectors import RESERVED, VectorPartition
 from ragstone.stores.vectors.derived.index import DerivedIndex
-from ragstone.stores.vectors.partitions import place_of
+from ragstone.stores.vectors.partitions import partition_of
 from ragstone.testing.fakes import FakeEmbedder
 
 postgres_databases = postgres_server.postgres_databases
@@ -233,7 +233,9 @@ async def test_an_engine_that_answers_with_anothers_chunks_is_not_believed(
     provider, places = await provider_and_places(engine)
     search = provider.search
 
-    async def confused(place: Place, vector: Vector, k: int, where: Any = None) -> Sequence[Candidate]:
+    async def confused(
+        place: VectorPartition, vector: Vector, k: int, where: Any = None
+    ) -> Sequence[Candidate]:
         assert place == places[THIEF]
         return await search(places[VICTIM], vector, k, where)
 
@@ -241,7 +243,7 @@ async def test_an_engine_that_answers_with_anothers_chunks_is_not_believed(
     assert await texts(engine, THIEF, arms="dense") == [SHARED]
 
 
-async def provider_and_places(engine: Engine) -> tuple[Any, dict[str, Place]]:
+async def provider_and_places(engine: Engine) -> tuple[Any, dict[str, VectorPartition]]:
     """The vector database, and where in it each tenant's vectors are."""
     index = engine._components.stores.vectors
     assert isinstance(index, DerivedIndex)
@@ -250,5 +252,5 @@ async def provider_and_places(engine: Engine) -> tuple[Any, dict[str, Place]]:
         tenant, kb = await engine.tenants.get(name), await kb_of(engine, name)
         assert tenant is not None
         assert kb.space is not None
-        places[name] = place_of(tenant.id, kb.space)
+        places[name] = partition_of(tenant.id, kb.space)
     return index.provider, places

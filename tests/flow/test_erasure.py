@@ -19,7 +19,7 @@ from ragstone.core.clock import canonical, now
 from ragstone.core.errors import NotFoundError, StoreBusy
 from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.types import KnowledgeBase, NewVersion
-from ragstone.core.vectors import Place
+from ragstone.core.vectors import VectorPartition
 from ragstone.engine.erasure import Eraser
 from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores import factory as opening
@@ -48,11 +48,11 @@ class Engine(MemoryProvider):
         super().__init__(Adapter(kind="memory"), Path(), "collection")
         self.trouble: BaseException | None = None
 
-    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+    async def delete(self, place: VectorPartition, chunk_ids: Sequence[str]) -> None:
         self._suffer()
         await super().delete(place, chunk_ids)
 
-    async def drop(self, place: Place) -> None:
+    async def drop(self, place: VectorPartition) -> None:
         self._suffer()
         await super().drop(place)
 
@@ -122,7 +122,7 @@ async def test_a_document_is_erased_and_nobody_else_s(stores: Stores) -> None:
     )
     assert (receipt.complete, receipt.requery, left(receipt), receipt.unfinished) == (True, 0, 0, ())
     assert receipt.scrubbed == (type(stores.ledger).__name__ == "SqliteLedger")
-    if stores.mirror:
+    if stores.derived:
         assert (receipt.removed["engine"], receipt.remaining["engine"]) == ({"points": 3}, {"points": 0})
     assert await found(stores, kb, CANARY, secret) == 0
     assert (await stores.ledger.stats("default", kb)).chunks == 60
@@ -144,7 +144,7 @@ async def test_a_kb_is_erased(stores: Stores) -> None:
     (receipt,) = await Eraser(stores).erase("default", [ErasureTarget("kb", "old")])
     assert receipt.complete
     assert (receipt.removed["ledger"]["documents"], receipt.removed["ledger"]["spaces"]) == (2, 1)
-    if stores.mirror:
+    if stores.derived:
         assert receipt.removed["engine"] == {"points": 6}
     assert await stores.ledger.kb("default", "old") is None
     assert (await stores.ledger.stats("default", kept)).documents == 1
@@ -174,7 +174,7 @@ async def test_what_a_crash_left_staged_is_swept(stores: Stores) -> None:
             (old, tenant_id, document("new").document_id),
         ),
     )
-    await stores.ledger.sweep("default")
+    await stores.ledger.clean_up("default")
     rows = await stores.ledger.read("default", erasure_counts.count_tenant)
     assert (rows["documents"], rows["versions"], rows["chunks"], rows["vectors"]) == (1, 1, 3, 3)
 
@@ -187,11 +187,11 @@ async def test_what_is_staged_where_a_document_moves_to_goes_wholly(stores: Stor
     await stores.ledger.prepare("default", kb, [(staged.document_id, number)])
     async with stores.ledger.transaction("default") as tx:
         await tx.move(moved.document_id, "new", "test:new")
-    await stores.ledger.settle("default")
+    await stores.ledger.catch_up("default")
     rows = await stores.ledger.read("default", erasure_counts.count_tenant)
     assert [rows[name] for name in ("documents", "versions", "chunks", "terms", "vectors")] == [1, 1, 3, 3, 3]
-    if stores.mirror:
-        assert await stores.mirror.provider.count(Place(await _tenant_id(stores), "s1", 32)) == 3
+    if stores.derived:
+        assert await stores.derived.provider.count(VectorPartition(await _tenant_id(stores), "s1", 32)) == 3
 
 
 async def test_a_store_that_was_left_is_told_of(engine: Engine, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ async def test_a_store_that_was_left_is_told_of(engine: Engine, tmp_path: Path) 
     await put(before.ledger, document("b", kb="old"), kb="old")
     await put(before.ledger, document("a", tenant="acme"), tenant="acme")
     await before.close()
-    place = Place(await _tenant_id(before), "s1", 32)
+    place = VectorPartition(await _tenant_id(before), "s1", 32)
     after = open_kind("sqlite", tmp_path)
     await put(after.ledger, document("later", kb="later"), kb="later")
     targets = [
@@ -223,7 +223,10 @@ async def test_a_store_that_was_left_is_told_of(engine: Engine, tmp_path: Path) 
     assert await engine.count(place) == 6
     again = open_kind("elsewhere", tmp_path)
     await examine(again, repair=True)
-    assert (await engine.count(place), await engine.count(Place(place.tenant_id, "s2", 32))) == (3, 0)
+    assert (await engine.count(place), await engine.count(VectorPartition(place.tenant_id, "s2", 32))) == (
+        3,
+        0,
+    )
     (receipt,) = await Eraser(again).erase("default", [ErasureTarget("document", kept.document_id)])
     assert receipt.complete
     await again.close()
@@ -238,7 +241,7 @@ async def test_a_tenant_is_erased_in_one_operation(stores: Stores, tmp_path: Pat
     assert (receipt.complete, receipt.requery, left(receipt)) == (True, 0, 0)
     assert receipt.removed["ledger"]["chunks"] == 3
     assert receipt.removed["files"]["files"] >= 1
-    if stores.mirror:
+    if stores.derived:
         assert receipt.removed["engine"] == {"points": 3}
     assert [tenant.name for tenant in await stores.tenants.all()] == ["default"]
     assert (await stores.ledger.stats("default", kept)).documents == 1
@@ -259,8 +262,8 @@ async def test_an_engine_that_is_down_is_told_of_and_made_up_for(engine: Engine,
     assert receipt.removed["engine"] == {"points": 0}
     engine.trouble = None
     assert await found(stores, kb, CANARY, secret) == 0
-    await stores.ledger.settle("default")
-    assert await engine.count(Place(await _tenant_id(stores), "s1", 32)) == 3
+    await stores.ledger.catch_up("default")
+    assert await engine.count(VectorPartition(await _tenant_id(stores), "s1", 32)) == 3
     await stores.close()
 
 
@@ -271,7 +274,7 @@ async def test_who_dies_between_ledger_and_engine_leaves_it_to_the_next(
     secret = document("secret", CANARY, kb="old")
     stores = open_kind("elsewhere", tmp_path)
     kb = await put(stores.ledger, secret, kb="old")
-    place = Place(await _tenant_id(stores), "s1", 32)
+    place = VectorPartition(await _tenant_id(stores), "s1", 32)
     target = (
         ErasureTarget("document", secret.document_id) if what == "document" else ErasureTarget("kb", "old")
     )
@@ -305,7 +308,7 @@ async def test_who_dies_between_ledger_and_files_leaves_them_to_the_sweep(
         with pytest.raises(Killed):
             await Eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
     _make_old(tmp_path, name)
-    await stores.ledger.sweep("default")
+    await stores.ledger.clean_up("default")
     assert _files_with(tmp_path / "documents", CANARY) == []
     await stores.close()
 

@@ -19,7 +19,7 @@ from ragstone.settings.load import load_settings
 from ragstone.settings.retrieval import RerankingSettings
 from ragstone.settings.tree import EmbeddingSettings, Settings
 from ragstone.stores.vectors.derived.index import DerivedIndex
-from ragstone.stores.vectors.partitions import place_of
+from ragstone.stores.vectors.partitions import partition_of
 from ragstone.testing.fakes import FakeEmbedder, FakeReranker
 from ragstone.testing.workspaces import workspace_of
 
@@ -111,7 +111,7 @@ async def held(settings: Settings) -> tuple[str, int, int]:
         assert tenant is not None
         assert kb.space is not None
         # Not by a search, which would fill an index that is empty.
-        count = await index.provider.count(place_of(tenant.id, kb.space))
+        count = await index.provider.count(partition_of(tenant.id, kb.space))
         return index.provider.name, count, (await workspace_of(engine).knowledge_bases.stats()).chunks
 
 

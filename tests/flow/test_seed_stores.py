@@ -18,7 +18,7 @@ from ragstone.core.filters import parse_filter
 from ragstone.core.jobs import NewJob, Priority
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Hit, KnowledgeBase
-from ragstone.core.vectors import Place, Point
+from ragstone.core.vectors import Point, VectorPartition
 from ragstone.engine.components import Components
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.pipeline import IngestPipeline
@@ -28,7 +28,7 @@ from ragstone.settings.tree import Adapter, ChunkingSettings, Settings
 from ragstone.stores.corpus.files import CorpusFiles, load_metadata
 from ragstone.stores.corpus.upkeep import FileUpkeep
 from ragstone.stores.factory import Stores, open_provider, open_stores
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.lexical.bm25_file import DEFAULT_PATH
 from ragstone.testing.builders import MODEL, make_version, put
@@ -112,7 +112,7 @@ async def test_what_was_added_is_there_when_it_is_opened_again(tmp_path: Path) -
 @pytest.mark.parametrize("kind", ["chroma", "qdrant", "memory"])
 async def test_a_vector_store_that_knows_tenants(kind: str, tmp_path: Path) -> None:
     provider = open_provider(Settings(data_dir=tmp_path), Adapter(kind=kind))
-    ours, theirs = (Place(tenant, "s1", 2) for tenant in ("a" * 32, "b" * 32))
+    ours, theirs = (VectorPartition(tenant, "s1", 2) for tenant in ("a" * 32, "b" * 32))
     for place in (ours, theirs):
         await provider.open(place)
     ids = ["0" * 31 + digit for digit in "123"]
@@ -272,7 +272,7 @@ async def test_a_point_has_id_text_embedding_and_metadata(stone: Ragstone) -> No
         (document,) = await workspace_of(engine).documents.list()
         (chunk,) = await workspace_of(engine).documents.chunks(document.id)
         mirror = engine._components.stores.vectors
-        place = await _place_of(engine)
+        place = await _partition_of(engine)
         (point,) = await mirror.provider.read(place, [chunk.id])  # type: ignore[attr-defined]
     assert point.chunk_id == chunk.id
     assert (point.payload["text"], point.payload["colour"]) == ("The ferry sails at noon.", "red")
@@ -280,11 +280,13 @@ async def test_a_point_has_id_text_embedding_and_metadata(stone: Ragstone) -> No
     assert np.linalg.norm(point.vector) == pytest.approx(1, abs=1e-3)
 
 
-async def _place_of(engine: Engine) -> Place:
+async def _partition_of(engine: Engine) -> VectorPartition:
     kb = await engine._components.ledger.kb("default", "default")
     assert kb is not None
     assert kb.space is not None
-    return Place(await engine._components.access.identity("default"), f"s{kb.space.id}", kb.space.dimension)
+    return VectorPartition(
+        await engine._components.access.identity("default"), f"s{kb.space.id}", kb.space.dimension
+    )
 
 
 @pytest.mark.req("R-STO-33")
@@ -323,7 +325,7 @@ async def test_a_build_works_with_the_parts_it_is_given(
     embedder = FakeEmbedder(name="given", dimension=16)
     chunker = build_chunker(ChunkingSettings(strategy="sentence", size=8, overlap=0), WordTokenizer())
     files = CorpusFiles(Settings(data_dir=tmp_path / "elsewhere"))
-    bm25 = Saved(stores.ledger, Residents(16))
+    bm25 = Saved(stores.ledger, IndexCache(16))
 
     @asynccontextmanager
     async def opened(*_: object) -> AsyncIterator[IngestPipeline]:

@@ -152,11 +152,11 @@ async def test_an_archive_that_was_cut_off_is_no_failure_any_more_once_it_is_who
     archive.write_bytes(b"")
     await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     await sync(engine)
-    assert (await workspace_of(engine).sources.get("docs")).shortfall.count == 1
+    assert (await workspace_of(engine).sources.get("docs")).source_failures.count == 1
     with zipfile.ZipFile(archive, "w") as packed:
         packed.writestr("ship.md", "# Ship\n\nAll about the ship.")
     assert await sync(engine) == "1 queued, 3 unchanged, 1 removed"
-    assert (await workspace_of(engine).sources.get("docs")).shortfall.count == 0
+    assert (await workspace_of(engine).sources.get("docs")).source_failures.count == 0
     assert await sync(engine) == "4 unchanged"
 
 

@@ -173,7 +173,7 @@ class DocumentStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortfall:
+class SourceFailures:
     """The failures of a source that are known now."""
 
     count: int = 0
@@ -199,7 +199,7 @@ class SourceRecord:
     last_run_at: datetime | None
     last_error: str
     created_at: datetime
-    shortfall: Shortfall = Shortfall()
+    source_failures: SourceFailures = SourceFailures()
     """What its last run could not read, and its documents whose last job failed."""
 
     @property
@@ -211,8 +211,8 @@ class SourceRecord:
             return "new"
         if self.last_error:
             return "failed"
-        if self.shortfall.count:
-            return "failing" if self.shortfall.total else "partly"
+        if self.source_failures.count:
+            return "failing" if self.source_failures.total else "partly"
         return "ok"
 
 
@@ -234,11 +234,11 @@ class Notice:
 class Queue(Protocol):
     """Jobs of all tenants. A job is held by lease and by ticket: who lost it cannot write for it any more."""
 
-    async def bells(self) -> Mapping[str, int]:
+    async def work_signals(self) -> Mapping[str, int]:
         """All tenants, each with a number that changes when there is new work for it."""
         ...
 
-    async def ring(self, tenant: str) -> None:
+    async def signal_work(self, tenant: str) -> None:
         """Say that there is new work: after the transaction that brought it."""
         ...
 
@@ -371,7 +371,7 @@ class SourceBook(Protocol):
         source_id: str,
         error: str,
         next_run_at: datetime | None,
-        unread: Shortfall,
+        unread: SourceFailures,
     ) -> None:
         """A run is over: when the next one is, what ended it if something did, and what it could not read."""
         ...

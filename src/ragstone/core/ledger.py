@@ -224,7 +224,7 @@ class Ledger(Protocol):
         """Return the status of a document, also of one that is not live yet."""
         ...
 
-    async def belongings(
+    async def source_documents(
         self, tenant: str, kb: KnowledgeBase, source: str, under: str = ""
     ) -> Mapping[str, tuple[str, str]]:
         """Id and content hash of a source's documents by external id, of those that begin with `under`.
@@ -279,7 +279,7 @@ class Ledger(Protocol):
 
     async def drop_originals(self, tenant: str, named: Sequence[tuple[str, str]]) -> None: ...
 
-    async def sweep(self, tenant: str) -> None:
+    async def clean_up(self, tenant: str) -> None:
         """Remove what a crash left behind."""
         ...
 
@@ -294,7 +294,7 @@ class Ledger(Protocol):
         ...
 
     @property
-    def mirrored(self) -> bool:
+    def has_followers(self) -> bool:
         """True when an external index follows the ledger: staged versions are prepared there before they go live."""
         ...
 
@@ -302,20 +302,20 @@ class Ledger(Protocol):
         """Have every index elsewhere take in staged versions, by document id and number."""
         ...
 
-    async def settle(self, tenant: str) -> None:
+    async def catch_up(self, tenant: str) -> None:
         """Have every index elsewhere catch up now, or say why it cannot."""
         ...
 
     async def close(self) -> None: ...
 
 
-class Mirror(Protocol):
+class LedgerFollower(Protocol):
     """An index outside the ledger, from the writer's side: what is to go live is there before it does."""
 
     async def prepare(self, tenant: str, kb: KnowledgeBase, staged: Sequence[tuple[str, int]]) -> None:
         """Take in staged document versions, by id and number; they can be found from now on, but nobody looks."""
         ...
 
-    async def settle(self, tenant: str) -> None:
+    async def catch_up(self, tenant: str) -> None:
         """Let go of what is live no more, and catch up with what was missed."""
         ...

@@ -20,7 +20,7 @@ RESERVED = ("tenant_id", "space", "chunk_id", "chunk_index", "text")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class VectorPartition:
     """The place of one Space of one tenant. Both ids are opaque: they contain no names."""
 
     tenant_id: str
@@ -74,7 +74,7 @@ class Health:
 
 
 class VectorProvider(Protocol):
-    """One vector database. Every call names the `Place`, and none ever reaches beyond it."""
+    """One vector database. Every call names the `VectorPartition`, and none ever reaches beyond it."""
 
     @property
     def name(self) -> str: ...
@@ -86,36 +86,36 @@ class VectorProvider(Protocol):
         """Return whether the engine can apply this filter exactly as `core.filters.matches` does."""
         ...
 
-    async def open(self, place: Place) -> None:
-        """Make what the place needs; one that is there with another dimension is a `ModelMismatch`."""
+    async def open(self, partition: VectorPartition) -> None:
+        """Make what the partition needs; one that is there with another dimension is a `ModelMismatch`."""
         ...
 
-    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+    async def upsert(self, partition: VectorPartition, points: Sequence[Point]) -> None:
         """Store points; each is durable and found by the next search when this returns."""
         ...
 
-    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+    async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
         """Remove points; ids that are not there do not matter."""
         ...
 
     async def search(
-        self, place: Place, vector: Vector, k: int, where: Filter | None = None
+        self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        """The k nearest by cosine similarity (-1 to 1), best first; a place that was never opened has none."""
+        """The k nearest by cosine similarity (-1 to 1), best first; a partition that was never opened has none."""
         ...
 
-    async def read(self, place: Place, chunk_ids: Sequence[str]) -> list[Point]:
+    async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
         """Those of the points that are there, in any order, with vectors of length one."""
         ...
 
-    def ids(self, place: Place) -> AsyncIterator[Sequence[str]]:
+    def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
         """The ids of all points, some at a time."""
         ...
 
-    async def count(self, place: Place) -> int: ...
+    async def count(self, partition: VectorPartition) -> int: ...
 
-    async def drop(self, place: Place) -> None:
-        """Remove everything of a place; nothing happens when there is nothing."""
+    async def drop(self, partition: VectorPartition) -> None:
+        """Remove everything of a partition; nothing happens when there is nothing."""
         ...
 
     async def health(self) -> Health:
@@ -130,11 +130,11 @@ class WordProvider(VectorProvider, Protocol):
     """A vector database that can find by word as well, when its capabilities say `sparse`."""
 
     async def search_words(
-        self, place: Place, words: Words, k: int, where: Filter | None = None
+        self, partition: VectorPartition, words: Words, k: int, where: Filter | None = None
     ) -> list[Candidate]:
         """The k points with the highest sum of weights, each word's weighed by how rare it is, best first."""
         ...
 
-    async def misfit(self, place: Place) -> str:
-        """Why what is there cannot hold the points of this place; empty when it can, or nothing is there."""
+    async def misfit(self, partition: VectorPartition) -> str:
+        """Why what is there cannot hold the points of this partition; empty when it can, or nothing is there."""
         ...

@@ -152,14 +152,14 @@ class Collections:
     async def _validate(self, tenant: str, kb: KnowledgeBase, pair: FilePair) -> None:
         """Raise `StoreError` unless every chunk is in the ledger, among the vectors and in both files."""
         from ragstone.stores.corpus.upkeep import live_chunk_ids, tenant_id_of, vector_count
-        from ragstone.stores.vectors.partitions import place_of
+        from ragstone.stores.vectors.partitions import partition_of
 
         kb = await self._still_there(tenant, kb)
         live = await self._ledger.read(tenant, live_chunk_ids, kb)
         vectors = [await self._ledger.read(tenant, vector_count, kb)]
-        mirror = self._scope.components.stores.mirror
+        mirror = self._scope.components.stores.derived
         if mirror and kb.space:
-            place = place_of(await self._ledger.read(tenant, tenant_id_of), kb.space)
+            place = partition_of(await self._ledger.read(tenant, tenant_id_of), kb.space)
             vectors.append(await mirror.provider.count(place))
         if not live or set(vectors) != {len(live)}:
             await self._still_there(tenant, kb)

@@ -287,7 +287,7 @@ class Documents:
         if job.facts["original"] != wanted.facts["original"]:
             # The same bytes were on their way already: the job has its own copy.
             await self._ledger.drop_originals(tenant, [(task.document_id, wanted.facts["original"])])
-        await self._components.stores.queue.ring(tenant)
+        await self._components.stores.queue.signal_work(tenant)
 
     async def _record_read(self, tenant: str, document_id: str, found: bool) -> None:
         """Record that a document was read, or asked for and not there: one may also have no chunks yet."""

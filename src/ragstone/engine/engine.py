@@ -111,7 +111,7 @@ class Engine:
         await components.access.read(tenant)
         await components.embedder.embed(["warm"], "query")
         try:
-            await components.ledger.settle(tenant)
+            await components.ledger.catch_up(tenant)
         except RagstoneError as error:
             logger.warning("cannot bring a vector store up to date, searches go on without it: %s", error)
 

@@ -19,13 +19,13 @@ from ragstone.core.clock import now
 from ragstone.core.errors import NotFoundError, RagstoneError
 from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.types import Candidate, KnowledgeBase
-from ragstone.core.vectors import Place
+from ragstone.core.vectors import VectorPartition
 from ragstone.stores.activity import removal
 from ragstone.stores.activity.removal import Removed
-from ragstone.stores.health.abandoned_indexes import left_stores
+from ragstone.stores.health.abandoned_indexes import list_abandoned_indexes
 from ragstone.stores.ledger import erasure
 from ragstone.stores.ledger.erasure import Sample, Traces
-from ragstone.stores.vectors.partitions import count_points, places
+from ragstone.stores.vectors.partitions import count_points, list_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,8 +48,8 @@ class _Case:
 
     target: ErasureTarget
     chunk_ids: Collection[str] | None = None
-    """None when all of a place goes."""
-    places: list[Place] = field(default_factory=list)
+    """None when all of a partition goes."""
+    partitions: list[VectorPartition] = field(default_factory=list)
     before: dict[str, dict[str, int]] = field(default_factory=dict)
     after: dict[str, dict[str, int]] = field(default_factory=dict)
     unfinished: list[str] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Eraser:
         self._ledger = stores.ledger
         self._vectors = stores.vectors
         self._lexical = stores.lexical
-        self._provider = stores.mirror.provider if stores.mirror else None
+        self._provider = stores.derived.provider if stores.derived else None
         self._tenants = stores.tenants
         self._audit = Auditor(stores.audit, self._tenant_id)
 
@@ -113,7 +113,7 @@ class Eraser:
         if tenant.state != "deleting":
             case.before[LEDGER] = await self._ledger.read(name, erasure.count_tenant)
             samples = await self._ledger.read(name, erasure.tenant_samples)
-            case.places = await self._places(name, ())
+            case.partitions = await self._partitions(name, ())
             case.left_behind = [
                 f"{store}: holds vectors of tenant {tenant.id} ('{name}') and is not in use any more: "
                 "remove what carries this id there by hand"
@@ -150,7 +150,7 @@ class Eraser:
             return None
         case = _Case(target, None if traces.whole_kb else traces.chunk_ids)
         if traces.space_ids:
-            case.places = await self._places(tenant, traces.space_ids)
+            case.partitions = await self._partitions(tenant, traces.space_ids)
             case.left_behind = [
                 advise(
                     f"{store}: may still hold it and is not in use any more",
@@ -185,11 +185,11 @@ class Eraser:
         ids = [one for case in cases if case.traces for one in case.traces.document_ids]
         common = _Case(cases[0].target)
         with common.unless(VECTORS, *LATER):
-            await self._ledger.settle(tenant)
+            await self._ledger.catch_up(tenant)
         with common.unless(LEDGER):
             common.scrubbed = await self._ledger.scrub(tenant, kbs)
         with common.unless(FILES, *LATER):
-            await self._ledger.sweep(tenant, ids)
+            await self._ledger.clean_up(tenant, ids)
         with common.unless(ACTIVITY, ASKED):
             for case in cases:
                 await self._ledger.forget_logged(tenant, case.removed)
@@ -226,18 +226,20 @@ class Eraser:
                 found |= await self._still_found(tenant, sample, case)
             case.requery = len(found)
 
-    async def _places(self, tenant: str, space_ids: Sequence[int]) -> list[Place]:
+    async def _partitions(self, tenant: str, space_ids: Sequence[int]) -> list[VectorPartition]:
         if self._provider is None:
             return []
-        return await self._ledger.read(tenant, places, self._provider.name, space_ids)
+        return await self._ledger.read(tenant, list_partitions, self._provider.name, space_ids)
 
     async def _left(self, tenant: str, space_ids: Sequence[int]) -> list[str]:
         used = self._provider.name if self._provider else ""
-        return await self._ledger.read(tenant, left_stores, used, space_ids)
+        return await self._ledger.read(tenant, list_abandoned_indexes, used, space_ids)
 
     async def _count_points(self, case: _Case, counts: dict[str, dict[str, int]]) -> None:
         if self._provider is not None:
-            found = [await count_points(self._provider, place, case.chunk_ids) for place in case.places]
+            found = [
+                await count_points(self._provider, partition, case.chunk_ids) for partition in case.partitions
+            ]
             counts[self._provider.name] = {"points": sum(found)}
 
     async def _count_files(self, tenant: str, document_ids: Sequence[str]) -> int:
@@ -271,9 +273,9 @@ class Eraser:
         if kb and vector is not None:
             found += await self._vectors.search(tenant, kb, vector, DEPTH)
         if self._provider is not None and vector is not None:
-            for place in case.places:
-                if place.dimension == len(vector):
-                    found += await self._provider.search(place, vector, DEPTH)
+            for partition in case.partitions:
+                if partition.dimension == len(vector):
+                    found += await self._provider.search(partition, vector, DEPTH)
         ids = {one.chunk_id for one in found}
         return ids if case.chunk_ids is None else ids.intersection(case.chunk_ids)
 

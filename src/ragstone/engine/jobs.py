@@ -42,7 +42,7 @@ class Jobs:
         """Try a job that failed or was cancelled once more; False when it did neither."""
         job, tenant = await self.get(job_id), self._scope.tenant
         again = await self._queue.retry(tenant, job.id)
-        await self._queue.ring(tenant)
+        await self._queue.signal_work(tenant)
         return again
 
     async def counts(self, *, source: str | None = None) -> Mapping[str, int]:

@@ -59,7 +59,7 @@ class Sources:
         async with self._ledger.transaction(tenant) as tx:
             found = await tx.open_kb(self._scope.kb_name(kb))
         added = await self._book.add(tenant, found, name, kind, config, schedule, first)
-        await self._queue.ring(tenant)
+        await self._queue.signal_work(tenant)
         return added
 
     async def list(self, *, kb: str | None = None) -> Sequence[SourceRecord]:
@@ -82,7 +82,7 @@ class Sources:
         record = await self.get(name, kb=kb)
         tenant = self._scope.tenant
         job = await self._components.maintenance.queue_sync(tenant, record, afresh)
-        await self._queue.ring(tenant)
+        await self._queue.signal_work(tenant)
         return job
 
     async def sync_all(self) -> Sequence[Job]:
@@ -90,7 +90,7 @@ class Sources:
         tenant = await self._scope.admit()
         records = [record for record in await self._book.all(tenant) if not record.paused]
         jobs = [await self._components.maintenance.queue_sync(tenant, record, True) for record in records]
-        await self._queue.ring(tenant)
+        await self._queue.signal_work(tenant)
         return jobs
 
     async def pause(self, name: str, *, kb: str | None = None) -> None:
@@ -106,7 +106,7 @@ class Sources:
         record = await self.get(name, kb=kb)
         tenant, scope = self._scope.tenant, self._scope.kb_name(kb)
         found = await self._ledger.kb(tenant, scope)
-        there = await self._ledger.belongings(tenant, found, name) if found else {}
+        there = await self._ledger.source_documents(tenant, found, name) if found else {}
         audit = self._components.audit
         if found and not keep_documents:
             gone = sum(bool(hashed) for _, hashed in there.values())

@@ -130,7 +130,7 @@ class SourceDiff:
 
     async def expect_listing(self, listing: SourceListing) -> None:
         """Note which documents are not listed: they are gone, or moved and turn up among later items."""
-        there = await self.ledger.belongings(self.tenant, self.kb, listing.source, listing.under)
+        there = await self.ledger.source_documents(self.tenant, self.kb, listing.source, listing.under)
         # A file that was read as a document, perhaps cut off, and is an archive now is no document any more.
         archives = {name.partition(MEMBER)[0] for name in listing.listed if MEMBER in name}
         for external_id, (identity, hashed) in there.items():

@@ -90,7 +90,9 @@ async def store(
     Documents that were deleted, cancelled or read again since are left out.
     """
     with report.times.measure("store", len(wave)) as out:
-        ahead = await _stage_ahead(ledger, tenant, kb, wave, embedded, report) if ledger.mirrored else None
+        ahead = (
+            await _stage_ahead(ledger, tenant, kb, wave, embedded, report) if ledger.has_followers else None
+        )
         async with ledger.transaction(tenant) as tx:
             live = await tx.live_contents(
                 [identity for document in wave for identity in related_ids(document.work)]

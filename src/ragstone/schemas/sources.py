@@ -32,9 +32,9 @@ class SourceSchema(Schema):
     @classmethod
     def of(cls, source: Any = None, /, **values: Any) -> Self:
         """Build the shape of a source."""
-        shortfall = source.shortfall
+        failures = source.source_failures
         config = mask_secrets(dict(source.config))
-        return super().of(source, config=config, failures=shortfall.count, failed=shortfall.first, **values)
+        return super().of(source, config=config, failures=failures.count, failed=failures.first, **values)
 
 
 class SourceListSchema(Schema):

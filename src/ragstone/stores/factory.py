@@ -19,7 +19,7 @@ from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores.control.audit import SqlAuditTrail
 from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.corpus.files import CorpusFiles
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.source_book import SecretKeys, SqlSourceBook
@@ -37,7 +37,7 @@ LEDGERS = Registry(
         "postgres": "ragstone.stores.factory:open_postgres",
     },
 )
-COLOCATED = {
+BUILTIN = {
     "sqlite": "ragstone.stores.vectors.sqlite:SqliteVectorIndex",
     "pgvector": "ragstone.stores.vectors.pgvector.index:PgVectorIndex",
 }
@@ -55,7 +55,7 @@ FOLDERS = {"chroma": "vector_db"}
 """Where in the data folder a provider keeps its files, when that is not `vectors/KIND`."""
 STRICTEST: dict[str, Isolation] = {"pinecone": "namespace"}
 """How tenants are kept apart where a collection each cannot be had."""
-VECTORS = Registry("vector DB", COLOCATED | PROVIDERS)
+VECTORS = Registry("vector DB", BUILTIN | PROVIDERS)
 LEXICAL = Registry(
     "lexical index",
     {
@@ -89,7 +89,7 @@ class Stores:
     book: SqlSourceBook
     tenants: SqlTenantBook
     spaces: SqlSpaceBook
-    mirror: DerivedIndex | None
+    derived: DerivedIndex | None
     """The vector index, when it lives outside the ledger."""
     audit: SqlAuditTrail
     corpora: CorpusFiles
@@ -103,8 +103,8 @@ class Stores:
         """Let go of the engines; one that fails to close keeps none of the others open."""
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.ledger.close)
-            if self.mirror:
-                stack.push_async_callback(self.mirror.close)
+            if self.derived:
+                stack.push_async_callback(self.derived.close)
 
 
 def open_stores(settings: Settings, secret_keys: SecretKeys = lambda _: ()) -> Stores:
@@ -118,35 +118,35 @@ def open_stores(settings: Settings, secret_keys: SecretKeys = lambda _: ()) -> S
     lexical_type = LEXICAL.load(store.lexical.kind)
     vectors_type = VECTORS.load(store.vectors.kind)
     _refuse_unused(settings)
-    residents = Residents(store.memory_mb)
+    cache = IndexCache(store.memory_mb)
     writers = [*lexical_type.writers(), *(getattr(vectors_type, "writers", tuple)())]
     ledger: SqlLedger = open_ledger(settings, writers, vault)
-    mirror: DerivedIndex | None = None
+    derived: DerivedIndex | None = None
     if store.vectors.kind in PROVIDERS:
         from ragstone.stores.vectors.derived.index import DerivedIndex
 
-        mirror = DerivedIndex(ledger, open_provider(settings, store.vectors))
-        ledger.mirrors = (mirror,)
-        ledger.largest_dimension = mirror.provider.capabilities.max_dimension
-        vectors: Any = mirror
+        derived = DerivedIndex(ledger, open_provider(settings, store.vectors))
+        ledger.followers = (derived,)
+        ledger.largest_dimension = derived.provider.capabilities.max_dimension
+        vectors: Any = derived
     else:
-        vectors = open_own_index(ledger, residents, store.vectors)
+        vectors = open_own_index(ledger, cache, store.vectors)
         if store.vectors.kind == "pgvector":
             vectors.serve()
     book = SqlSourceBook(ledger, vault, secret_keys)
     corpora = CorpusFiles(settings)
-    tenants = SqlTenantBook(ledger, [mirror.erase] if mirror else [], files=[corpora.forget])
+    tenants = SqlTenantBook(ledger, [derived.erase] if derived else [], files=[corpora.forget])
     audit = SqlAuditTrail(ledger, settings.security.audit_days)
-    beside = {"mirror": mirror} if store.lexical.kind == WORDS else {}
-    lexical = lexical_type(ledger, residents, **beside)
+    beside = {"derived": derived} if store.lexical.kind == WORDS else {}
+    lexical = lexical_type(ledger, cache, **beside)
     spaces = SqlSpaceBook(ledger)
-    return Stores(ledger, vectors, lexical, SqlQueue(ledger), book, tenants, spaces, mirror, audit, corpora)
+    return Stores(ledger, vectors, lexical, SqlQueue(ledger), book, tenants, spaces, derived, audit, corpora)
 
 
-def open_own_index(ledger: SqlLedger, residents: Residents, adapter: Adapter) -> Any:
+def open_own_index(ledger: SqlLedger, cache: IndexCache, adapter: Adapter) -> Any:
     """The vector index in the ledger's own database."""
     options = {"options": adapter.options} if adapter.options else {}
-    return VECTORS.load(adapter.kind)(ledger, residents, **options)
+    return VECTORS.load(adapter.kind)(ledger, cache, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ async def rotate_keys(stores: Stores) -> dict[str, Renewal]:
     """Bring the files and secrets of all tenants under the present key, and return what was done for each."""
     audit = Auditor(stores.audit, stores.identity)
     done = {}
-    for tenant in await stores.ledger.bells():
+    for tenant in await stores.ledger.work_signals():
         done[tenant] = await renew_encryption(stores, tenant)
         await audit.record_change(tenant, "keys.rotate", count=done[tenant].files)
     return done

@@ -38,7 +38,7 @@ class Following(Generic[R]):
         self.lock = threading.Lock()
 
 
-class Residents:
+class IndexCache:
     """All that is kept in memory, by (kind, tenant, number)."""
 
     def __init__(self, memory_mb: int) -> None:

@@ -14,7 +14,7 @@ from ragstone.core.types import Candidate
 from ragstone.stores.sql.database import Connection
 
 
-class ColocatedIndex(Protocol):
+class TransactionalIndex(Protocol):
     """Kept in step by the ledger. All methods run on the writer's thread, inside a transaction."""
 
     def open(self, connection: Connection, kb_id: int) -> None:

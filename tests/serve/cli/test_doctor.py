@@ -15,7 +15,7 @@ from tests.serve.cli.conftest import Cli
 
 from ragstone.settings.load import load_settings
 from ragstone.stores.factory import open_stores
-from ragstone.stores.vectors.partitions import place_of
+from ragstone.stores.vectors.partitions import partition_of
 
 
 def findings(told: Any) -> dict[tuple[str, str], str]:
@@ -85,12 +85,12 @@ def test_vectors_that_are_gone_are_a_failure_until_they_are_written_again(
 async def lose_a_vector() -> None:
     """What a vector database forgets, as after a restored backup."""
     stores = open_stores(load_settings())
-    assert stores.mirror is not None
-    provider = stores.mirror.provider
+    assert stores.derived is not None
+    provider = stores.derived.provider
     tenant_id = await stores.ledger.read("default", lambda _, tenant_id: tenant_id)
     (kb,) = await stores.ledger.kbs("default")
     assert kb.space is not None
-    place = place_of(tenant_id, kb.space)
+    place = partition_of(tenant_id, kb.space)
     ids = [one async for page in provider.ids(place) for one in page]
     await provider.delete(place, ids[:1])
     await stores.close()

@@ -18,7 +18,7 @@ from ragstone.ingest.prepare import PrepareOptions, Preparer
 from ragstone.ingest.verify import Verifier
 from ragstone.ingest.work import Progress
 from ragstone.settings.tree import ChunkingSettings, EnrichSettings, LimitSettings
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
@@ -46,8 +46,8 @@ class Kit:
         )
         verifier = Verifier(
             self.ledger,
-            SqliteVectorIndex(self.ledger, Residents(16)),
-            SqliteLexicalIndex(self.ledger, Residents(16)),
+            SqliteVectorIndex(self.ledger, IndexCache(16)),
+            SqliteLexicalIndex(self.ledger, IndexCache(16)),
         )
         return IngestPipeline(self.ledger, Preparer(parsed, way), model_in_use, verifier, LimitSettings())
 
@@ -76,13 +76,13 @@ class Kit:
         return sorted(document.external_id for document in documents)
 
     async def by_word(self, query: str) -> set[str]:
-        index = SqliteLexicalIndex(self.ledger, Residents(16))
+        index = SqliteLexicalIndex(self.ledger, IndexCache(16))
         return await self._owners(
             [one.chunk_id for one in await index.search("t", await self.kb(), query, 50)]
         )
 
     async def by_meaning(self, query: str) -> set[str]:
-        index = SqliteVectorIndex(self.ledger, Residents(16))
+        index = SqliteVectorIndex(self.ledger, IndexCache(16))
         vector = (await FakeEmbedder().embed([query], "query")).vectors[0]
         found = await index.search("t", await self.kb(), vector, 50)
         return await self._owners([one.chunk_id for one in found])

@@ -20,7 +20,7 @@ from ragstone.ingest.embed import ModelChoice
 from ragstone.models.embedders.pool import EmbedderPool
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.space_book import SqlSpaceBook
 from ragstone.stores.lexical.sqlite import SqliteLexicalIndex
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
@@ -84,11 +84,11 @@ class MoveKit(Kit):
         self.pool = EmbedderPool(self.embedder, lambda name: self.models[name])
         self.book = SqlSpaceBook(self.ledger)
         self.filler = SpaceFiller(self.book, self.pool.for_space)
-        self.vectors = SqliteVectorIndex(self.ledger, Residents(16))
+        self.vectors = SqliteVectorIndex(self.ledger, IndexCache(16))
         search = SearchPipeline(
             self.ledger,
             self.vectors,
-            SqliteLexicalIndex(self.ledger, Residents(16)),
+            SqliteLexicalIndex(self.ledger, IndexCache(16)),
             self.pool.for_space,
             None,
             RetrievalSettings(),

@@ -13,7 +13,7 @@ from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Role
 from ragstone.ingest.embed import WAVE_CHUNKS
 from ragstone.models.embedders.fallback import FallbackEmbedder
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -25,7 +25,7 @@ async def test_a_chunk_that_the_model_refuses_is_skipped_and_counted(kit: Kit) -
     assert counts(report) == (2, 0, 0, 0)
     assert report.skipped_chunks == 1
     assert await kit.by_word("lamps") == {"pier"}
-    index = SqliteVectorIndex(kit.ledger, Residents(16))
+    index = SqliteVectorIndex(kit.ledger, IndexCache(16))
     vector = (await FakeEmbedder().embed(["lamps"], "query")).vectors[0]
     assert len(await index.search("t", await kit.kb(), vector, 50)) == 2
     assert counts(await kit.run([item("buoy")])) == (0, 0, 1, 0)

@@ -10,7 +10,7 @@ from tests.unit.ingest.kit import item
 from tests.unit.ingest.move_kit import MoveKit
 
 from ragstone.core.errors import StoreError
-from ragstone.core.vectors import Place, Point
+from ragstone.core.vectors import Point, VectorPartition
 from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.vectors.derived.index import DerivedIndex
@@ -24,18 +24,18 @@ class Elsewhere(MemoryProvider):
 
     refused: str = ""
 
-    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+    async def upsert(self, place: VectorPartition, points: Sequence[Point]) -> None:
         if place.space == self.refused:
             raise StoreError("the index elsewhere is full")
         await super().upsert(place, points)
 
 
-class MirroredKit(MoveKit):
+class FollowedKit(MoveKit):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.provider = Elsewhere(Adapter(kind="memory"), folder, "collection")
         self.index = DerivedIndex(self.ledger, self.provider)
-        self.ledger.mirrors = (self.index,)
+        self.ledger.followers = (self.index,)
 
     async def held(self) -> dict[int, int]:
         """How many points the provider has of each Space that it follows."""
@@ -43,21 +43,23 @@ class MirroredKit(MoveKit):
         async with self.ledger.file("t") as file:
             tenant_id = file.tenant_id
         return {
-            mark.space_id: await self.provider.count(Place(tenant_id, f"s{mark.space_id}", mark.dimension))
+            mark.space_id: await self.provider.count(
+                VectorPartition(tenant_id, f"s{mark.space_id}", mark.dimension)
+            )
             for mark in marks
         }
 
 
 @pytest.fixture
-async def kit(data_dir: Path) -> AsyncIterator[MirroredKit]:
-    kit = MirroredKit(data_dir)
+async def kit(data_dir: Path) -> AsyncIterator[FollowedKit]:
+    kit = FollowedKit(data_dir)
     await kit.run([item(name) for name in NAMES])
     yield kit
     await kit.index.close()
     await kit.ledger.close()
 
 
-async def test_the_index_holds_the_new_space_and_lets_go_of_the_old_one(kit: MirroredKit) -> None:
+async def test_the_index_holds_the_new_space_and_lets_go_of_the_old_one(kit: FollowedKit) -> None:
     old = (await kit.spaces())[0].space
     await kit.reembed()
     new = (await kit.spaces())[1].space
@@ -70,7 +72,7 @@ async def test_the_index_holds_the_new_space_and_lets_go_of_the_old_one(kit: Mir
     assert await kit.held() == {new.id: 3}
 
 
-async def test_what_comes_and_goes_while_both_are_there_reaches_each(kit: MirroredKit) -> None:
+async def test_what_comes_and_goes_while_both_are_there_reaches_each(kit: FollowedKit) -> None:
     await kit.reembed(mode="dual")
     await kit.run([item("mast")])
     async with kit.ledger.transaction("t") as tx:
@@ -81,7 +83,7 @@ async def test_what_comes_and_goes_while_both_are_there_reaches_each(kit: Mirror
     assert await kit.held() == {old: 3, new: 3}
 
 
-async def test_a_space_that_the_index_cannot_take_in_does_not_become_live(kit: MirroredKit) -> None:
+async def test_a_space_that_the_index_cannot_take_in_does_not_become_live(kit: FollowedKit) -> None:
     space = await kit.book.open("t", await kit.kb(), "other@1", 32)
     kit.provider.refused = f"s{space.id}"
     with pytest.raises(StoreError, match="the index elsewhere is full"):

@@ -10,7 +10,7 @@ from tests.unit.ingest.kit import Kit, item
 
 from ragstone.core.ledger import Transaction
 from ragstone.core.types import KnowledgeBase
-from ragstone.core.vectors import Place
+from ragstone.core.vectors import VectorPartition
 from ragstone.ingest import store as store_module
 from ragstone.ingest.prepare import Prepared
 from ragstone.settings.tree import Adapter
@@ -47,23 +47,23 @@ def _supersede(connection: Connection, tenant_id: str, document_id: str) -> None
     )
 
 
-class MirroredKit(Kit):
+class FollowedKit(Kit):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.provider = MemoryProvider(Adapter(kind="memory"), folder, "collection")
         self.index = Interrupted(self.ledger, self.provider)
-        self.ledger.mirrors = (self.index,)
+        self.ledger.followers = (self.index,)
 
     async def held(self) -> int:
         space = (await self.kb()).space
         assert space is not None
         tenant_id = await self.ledger.read("t", lambda _, identity: identity)
-        return await self.provider.count(Place(tenant_id, f"s{space.id}", space.dimension))
+        return await self.provider.count(VectorPartition(tenant_id, f"s{space.id}", space.dimension))
 
 
 @pytest.fixture
-async def kit(data_dir: Path) -> AsyncIterator[MirroredKit]:
-    kit = MirroredKit(data_dir)
+async def kit(data_dir: Path) -> AsyncIterator[FollowedKit]:
+    kit = FollowedKit(data_dir)
     await kit.run([item("mast")])
     yield kit
     await kit.index.close()
@@ -71,14 +71,14 @@ async def kit(data_dir: Path) -> AsyncIterator[MirroredKit]:
 
 
 @pytest.mark.parametrize("what", ["deleted", "taken over"])
-async def test_a_document_that_goes_meanwhile_takes_no_other_with_it(kit: MirroredKit, what: str) -> None:
+async def test_a_document_that_goes_meanwhile_takes_no_other_with_it(kit: FollowedKit, what: str) -> None:
     kit.index.what = what
     report = await kit.run([item(name) for name in NAMES])
     assert (report.added, [(one.uri, one.code) for one in report.failed]) == (2, [(item("pier").uri, "gone")])
     assert await kit.names() == ["buoy", "gull", "mast"]
 
 
-async def test_a_kb_that_goes_meanwhile_leaves_nothing_of_the_wave(kit: MirroredKit) -> None:
+async def test_a_kb_that_goes_meanwhile_leaves_nothing_of_the_wave(kit: FollowedKit) -> None:
     kit.index.what = "kb deleted"
     report = await kit.run([item(name) for name in NAMES])
     assert (report.added, [one.code for one in report.failed]) == (0, ["gone"] * 3)
@@ -86,7 +86,7 @@ async def test_a_kb_that_goes_meanwhile_leaves_nothing_of_the_wave(kit: Mirrored
 
 
 async def test_what_is_no_longer_wanted_is_not_left_staged(
-    kit: MirroredKit, monkeypatch: pytest.MonkeyPatch
+    kit: FollowedKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted, calls = store_module._select_wanted, []
 

@@ -275,7 +275,7 @@ async def test_uploads_do_not_wait_for_a_batch_and_are_embedded_a_few_at_a_time(
     await model.halted.wait()
     uploads = [f"The ferry {number}." for number in range(2 * MOST_EXPRESS)]
     await queue_texts(kit, *uploads, first=1)
-    await SqlQueue(kit.ledger).ring(T)
+    await SqlQueue(kit.ledger).signal_work(T)
     while len(await SqlQueue(kit.ledger).jobs(T, ("completed",))) < len(uploads):  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     running.cancel()
@@ -331,7 +331,7 @@ async def test_a_bell_that_rings_during_a_look_is_not_missed(kit: Kit) -> None:
 
     async def rung(*arguments: Any) -> float | None:
         found = await look(*arguments)
-        await queue.ring(T)
+        await queue.signal_work(T)
         scheduler._bells = (float("-inf"), {})  # another slot asks anew
         await scheduler.next_tenants(express)
         return None if found == 0 else found

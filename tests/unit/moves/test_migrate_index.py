@@ -10,7 +10,7 @@ from tests.unit.moves.sites import Site, site, stock, version
 
 from ragstone.core.errors import InputError, SettingsError
 from ragstone.core.types import Candidate
-from ragstone.core.vectors import Place, Point
+from ragstone.core.vectors import Point, VectorPartition
 from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger.space_book import SqlSpaceBook
 from ragstone.stores.vectors.memory import MemoryProvider
@@ -18,7 +18,7 @@ from ragstone.testing.builders import put, unit_vectors
 from ragstone.transfer.compare.searches import Samples, agree, judged
 from ragstone.transfer.reports import MoveReport
 
-Upsert = Callable[[MemoryProvider, Place, Sequence[Point]], Awaitable[None]]
+Upsert = Callable[[MemoryProvider, VectorPartition, Sequence[Point]], Awaitable[None]]
 
 
 async def moved(folder: Path) -> MoveReport:
@@ -61,7 +61,7 @@ async def test_every_space_that_may_be_searched_is_filled(tmp_path: Path) -> Non
 def broken(change: Callable[[Point], Point | None]) -> Upsert:
     """A database that does something to what it is given."""
 
-    async def upsert(self: MemoryProvider, place: Place, points: Sequence[Point]) -> None:
+    async def upsert(self: MemoryProvider, place: VectorPartition, points: Sequence[Point]) -> None:
         kept = [made for point in points if (made := change(point))]
         await WORKING(self, place, kept)
 
@@ -131,9 +131,9 @@ async def test_an_engine_that_answers_wrongly_is_found_out(
 async def test_points_of_chunks_that_are_no_more_are_removed(tmp_path: Path) -> None:
     async with site(tmp_path / "a", store={"vectors": "memory"}) as here:
         await stock(here, 4)
-        mirror = here.stores.mirror
-        assert mirror is not None
-        here.stores.ledger.mirrors = ()  # nobody tells it what goes
+        derived = here.stores.derived
+        assert derived is not None
+        here.stores.ledger.followers = ()  # nobody tells it what goes
         async with here.stores.ledger.transaction("default") as tx:
             await tx.delete(version(2).document_id)
         await here.stores.ledger.write("default", _forget_changes)
@@ -153,7 +153,7 @@ async def test_what_is_written_during_the_move_is_there_too(
         await stock(here, 10)
         written = False
 
-        async def upsert(self: MemoryProvider, place: Place, points: Sequence[Point]) -> None:
+        async def upsert(self: MemoryProvider, place: VectorPartition, points: Sequence[Point]) -> None:
             nonlocal written
             await WORKING(self, place, points)
             if not written:

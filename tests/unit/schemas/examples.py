@@ -27,7 +27,7 @@ from ragstone.core.answers import (
 from ragstone.core.audit import AuditEntry, ErasureTarget, Receipt
 from ragstone.core.documents import ChunkRecord
 from ragstone.core.errors import NotFoundError, QuotaExceeded
-from ragstone.core.jobs import DocumentStatus, Job, JobProgress, Notice, Shortfall, SourceRecord
+from ragstone.core.jobs import DocumentStatus, Job, JobProgress, Notice, SourceFailures, SourceRecord
 from ragstone.core.results import Explanation, IngestReport, QueryAnalysis, SearchResult, Stage
 from ragstone.core.tenants import Quotas, Stock, Tenant, Usage
 from ragstone.core.types import Chunk, Document, Failure, Hit, KnowledgeBase, LiveChunk, Space, Stats
@@ -124,7 +124,7 @@ BARE_STATUS = DocumentStatus("d2", "failed", "b.md", "", 0, 0, None, "it is cut"
 SOURCE = SourceRecord(
     "s1", "demo", "wiki", "files", {"path": "/wiki", "password": "hush",
     "urls": ["https://me:hush@ferry.example/all"]},
-    "daily", {"page": 3}, False, LATER, MOMENT, "", MOMENT, Shortfall(2, (FAILURE,)),
+    "daily", {"page": 3}, False, LATER, MOMENT, "", MOMENT, SourceFailures(2, (FAILURE,)),
 )  # fmt: skip
 NOTICE = Notice(4, "failed", "j1", "d1", "fares.md", "it is cut", MOMENT, read=True)
 

@@ -10,7 +10,7 @@ from tests.unit.schemas import examples as of
 
 from ragstone.core.answers import CheckedSentence, Status
 from ragstone.core.errors import QuotaExceeded
-from ragstone.core.jobs import JobState, Shortfall
+from ragstone.core.jobs import JobState, SourceFailures
 from ragstone.schemas.claims import VerdictSchema
 from ragstone.schemas.errors import ErrorSchema
 from ragstone.schemas.jobs import JobSchema, WebhookSchema
@@ -36,14 +36,21 @@ def test_only_a_completed_job_is_at_a_hundred_percent(state: JobState, progress:
         ({"last_run_at": of.MOMENT}, "ok"),
         ({"last_run_at": of.MOMENT, "last_error": "no such host"}, "failed"),
         ({"last_run_at": of.MOMENT, "last_error": "no such host", "paused": True}, "paused"),
-        ({"last_run_at": of.MOMENT, "shortfall": Shortfall(2)}, "partly"),
-        ({"last_run_at": of.MOMENT, "shortfall": Shortfall(2, total=True)}, "failing"),
-        ({"last_run_at": of.MOMENT, "shortfall": Shortfall(2, total=True), "last_error": "down"}, "failed"),
-        ({"shortfall": Shortfall(2)}, "new"),
+        ({"last_run_at": of.MOMENT, "source_failures": SourceFailures(2)}, "partly"),
+        ({"last_run_at": of.MOMENT, "source_failures": SourceFailures(2, total=True)}, "failing"),
+        (
+            {
+                "last_run_at": of.MOMENT,
+                "source_failures": SourceFailures(2, total=True),
+                "last_error": "down",
+            },
+            "failed",
+        ),
+        ({"source_failures": SourceFailures(2)}, "new"),
     ],
 )
 def test_the_state_of_a_source(changes: dict[str, Any], state: str) -> None:
-    fresh = replace(of.SOURCE, last_run_at=None, shortfall=Shortfall())
+    fresh = replace(of.SOURCE, last_run_at=None, source_failures=SourceFailures())
     assert replace(fresh, **changes).state == state
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from ragstone.core.errors import InputError, NotFoundError, StoreCorrupt, StoreError
 from ragstone.core.types import KnowledgeBase
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.lexical.bm25_file import (
@@ -34,7 +34,7 @@ QUERIES = (["server"], ["map", "shop"], ["nothing"])
 
 def open_index(folder: Path) -> tuple[SqliteLedger, ResidentBm25Index]:
     ledger = SqliteLedger(folder, ResidentBm25Index.writers())
-    return ledger, ResidentBm25Index(ledger, Residents(64))
+    return ledger, ResidentBm25Index(ledger, IndexCache(64))
 
 
 @pytest.mark.req("R-STO-19", "R-STO-20")
@@ -189,7 +189,7 @@ async def test_a_saved_index_spares_the_reading_and_catches_up(
     await delete(ledger, make_version("d1").document_id)
     await put(ledger, make_version("d9", ("server chat",)))
     after = await index.search("default", kb, "server chat", 10)
-    assert after == await ResidentBm25Index(ledger, Residents(64)).search("default", kb, "server chat", 10)
+    assert after == await ResidentBm25Index(ledger, IndexCache(64)).search("default", kb, "server chat", 10)
     assert len(after) == 5
     await ledger.close()
 

@@ -17,7 +17,7 @@ from ragstone.core.clock import canonical, now
 from ragstone.core.errors import StoreBusy
 from ragstone.core.health import Finding
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.vectors import Health, Place, Point
+from ragstone.core.vectors import Health, Point, VectorPartition
 from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores import factory as opening
 from ragstone.stores.factory import Stores, open_stores
@@ -44,7 +44,7 @@ class Engine(MemoryProvider):
             raise StoreBusy("the engine is down", hint="start it")
         return Health("7.1")
 
-    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+    async def delete(self, place: VectorPartition, chunk_ids: Sequence[str]) -> None:
         if self.down:
             raise StoreBusy("the engine is down", hint="start it")
         await super().delete(place, chunk_ids)
@@ -62,15 +62,15 @@ async def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 
 
 def engine_of(stores: Stores) -> Engine:
-    assert stores.mirror is not None
-    provider = stores.mirror.provider
+    assert stores.derived is not None
+    provider = stores.derived.provider
     assert isinstance(provider, Engine)
     return provider
 
 
-async def place_of(stores: Stores) -> Place:
+async def partition_of(stores: Stores) -> VectorPartition:
     tenant_id = await stores.ledger.read("default", lambda _, tenant_id: tenant_id)
-    return Place(tenant_id, "s1", 32)
+    return VectorPartition(tenant_id, "s1", 32)
 
 
 def troubles(findings: list[Finding]) -> dict[tuple[str, str], str]:
@@ -122,13 +122,13 @@ async def test_an_engine_that_is_down(stores: Stores) -> None:
 
 async def test_orphans(stores: Stores) -> None:
     points = [Point(f"{n:032x}", unit_vectors(1, seed=n)[0], {}) for n in range(3)]
-    await engine_of(stores).upsert(await place_of(stores), points)
+    await engine_of(stores).upsert(await partition_of(stores), points)
     detail = "tenant 'default': 3 vectors of chunks that are gone, in 'default'"
     await check_and_repair(stores, "engine", "orphans", detail)
 
 
 async def test_missing_vectors(stores: Stores) -> None:
-    place = await place_of(stores)
+    place = await partition_of(stores)
     ids = [one async for page in engine_of(stores).ids(place) for one in page]
     await engine_of(stores).delete(place, ids[:3])
     detail = "tenant 'default': 3 live chunks of 'default' are not there"
@@ -156,19 +156,19 @@ async def test_an_index_that_is_behind(stores: Stores) -> None:
 
 async def test_a_kb_whose_vectors_are_still_there(stores: Stores) -> None:
     await put(stores.ledger, make_version("b", vectors=unit_vectors(1), kb="old"), kb="old")
-    mirrors, stores.ledger.mirrors = stores.ledger.mirrors, ()
+    mirrors, stores.ledger.followers = stores.ledger.followers, ()
     async with stores.ledger.transaction("default") as tx:
         await tx.delete_kb("old")
-    stores.ledger.mirrors = mirrors
+    stores.ledger.followers = mirrors
     detail = "tenant 'default': a Space is gone, and its vectors are not"
     await check_and_repair(stores, "engine", "deletion", detail)
 
 
 async def test_vectors_of_another_length(stores: Stores) -> None:
     engine = engine_of(stores)
-    place = await place_of(stores)
+    place = await partition_of(stores)
     await engine.drop(place)
-    short = Place(place.tenant_id, place.space, 8)
+    short = VectorPartition(place.tenant_id, place.space, 8)
     ids = await stores.ledger.read("default", _chunk_ids)
     await engine.upsert(short, [Point(one, unit_vectors(1, 8)[0], {}) for one in ids])
     detail = "tenant 'default': vectors of 8 dimensions where 32 are needed"
@@ -202,7 +202,7 @@ async def test_a_tenant_that_is_still_being_deleted(stores: Stores) -> None:
 
 
 async def test_reservations_that_have_lapsed(stores: Stores) -> None:
-    tenant_id = (await place_of(stores)).tenant_id
+    tenant_id = (await partition_of(stores)).tenant_id
     for name, hours in (("old", -1), ("young", 1)):
         moment = canonical(now() + timedelta(hours=hours))
         values = (name, "documents", tenant_id, 1.0, moment)

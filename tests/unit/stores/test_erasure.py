@@ -64,7 +64,7 @@ def files_with(folder: Path, words: bytes) -> list[str]:
     return found
 
 
-def place_of(folder: Path, name: str) -> Path:
+def partition_of(folder: Path, name: str) -> Path:
     (place,) = folder.rglob(name)
     return place
 
@@ -218,7 +218,7 @@ async def test_what_a_crash_left_staged_is_swept_and_what_is_live_stays(ledger: 
     await stage(ledger, ordinary(1), age=timedelta(hours=2))
     await stage(ledger, secret(), age=timedelta(hours=2))
     assert await staged(ledger) == 2
-    await ledger.sweep("default")
+    await ledger.clean_up("default")
     assert await staged(ledger) == 0
     rows = await ledger.read("default", erasure_counts.count_tenant)
     assert (rows["documents"], rows["versions"], rows["chunks"], rows["vectors"]) == (1, 1, 4, 4)
@@ -234,7 +234,7 @@ async def test_what_somebody_works_on_is_not_swept(ledger: SqliteLedger) -> None
         await tx.enqueue(
             kb, NewJob("document", "test", "secret2", "u", Priority.UPLOAD, secret(2).document_id)
         )
-    await ledger.sweep("default")
+    await ledger.clean_up("default")
     assert (await ledger.read("default", erasure_counts.count_tenant))["versions"] == 2
 
 
@@ -244,10 +244,10 @@ async def test_only_files_of_what_is_named_are_swept(ledger: SqliteLedger, tmp_p
     old = time.time() - 7200
     for document_id in ("a" * 32, "b" * 32):
         name = await asyncio.to_thread(blobs.put, document_id, b"left behind")
-        os.utime(place_of(tmp_path, name), (old, old))
-    await ledger.sweep("default", ["a" * 32, "c" * 32])
+        os.utime(partition_of(tmp_path, name), (old, old))
+    await ledger.clean_up("default", ["a" * 32, "c" * 32])
     assert (blobs.names("a" * 32), len(blobs.names("b" * 32))) == ([], 1)
-    await ledger.sweep("default")
+    await ledger.clean_up("default")
     assert blobs.names("b" * 32) == []
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.core.types import Candidate
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.vectors.matrix import FIRST_CAPACITY, VectorMatrix
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.oracles import check_ranking
@@ -72,7 +72,7 @@ def test_it_grows_past_its_first_capacity() -> None:
 
 
 def test_the_least_recently_used_leave_memory_first() -> None:
-    residents = Residents(1)
+    residents = IndexCache(1)
 
     def make() -> VectorMatrix:
         matrix = VectorMatrix(100)

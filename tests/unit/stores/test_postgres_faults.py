@@ -421,7 +421,7 @@ async def test_a_server_that_cannot_be_reached_is_told_without_the_password(
     dsn: str, error: type[StoreError], hint: str, tmp_path: Path
 ) -> None:
     async def use() -> None:
-        await PostgresLedger(dsn, tmp_path).bells()
+        await PostgresLedger(dsn, tmp_path).work_signals()
 
     with pytest.raises(error) as raised:
         await use()
@@ -440,7 +440,7 @@ async def test_a_server_that_lets_nobody_in_is_not_tried_again(
 ) -> None:
     ledger = PostgresLedger(make_conninfo(dsn, **change), tmp_path)
     with pytest.raises(StoreError) as raised:
-        await ledger.bells()
+        await ledger.work_signals()
     assert hint in raised.value.hint
     assert not raised.value.retryable
     await ledger.close()

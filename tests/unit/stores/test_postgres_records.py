@@ -68,7 +68,7 @@ async def fill(engine: Engine, documents: int = 12) -> None:
     items = [Item("wiki", f"{n}.md", f"wiki/{n}.md", page.format(n=n).encode()) for n in range(documents)]
     report = await workspace_of(engine).documents.ingest_items(items)
     assert (report.added, report.failed) == (documents, ())
-    await engine._components.ledger.sweep("default")
+    await engine._components.ledger.clean_up("default")
 
 
 @pytest.mark.req("R-DOM-04", "R-DOM-07")

@@ -312,7 +312,7 @@ async def test_a_role_above_row_security_that_cannot_make_another_is_refused(
         admin.execute(f"GRANT CREATE ON DATABASE {name} TO above")
     ledger = PostgresLedger(make_conninfo(server(version).admin(name), user="above"), tmp_path)
     with pytest.raises(StoreError, match="above row-level security") as raised:
-        await ledger.bells()
+        await ledger.work_signals()
     assert "NOBYPASSRLS" in raised.value.hint
     await ledger.close()
 
@@ -327,6 +327,6 @@ async def test_an_owner_that_rose_above_row_security_is_refused(version: int, tm
         admin.execute("ALTER ROLE riser BYPASSRLS")
         ledger = PostgresLedger(make_conninfo(server(version).admin(name), user="riser"), tmp_path)
         with pytest.raises(StoreError, match="role 'riser' owns the tables"):
-            await ledger.bells()
+            await ledger.work_signals()
         await ledger.close()
         admin.execute("DROP OWNED BY riser; DROP ROLE riser")

@@ -13,14 +13,14 @@ from ragstone.core.filters import parse_filter
 from ragstone.core.notes import collect_notes
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Candidate, KnowledgeBase
-from ragstone.core.vectors import Place, Words
+from ragstone.core.vectors import VectorPartition, Words
 from ragstone.settings.tree import Settings
 from ragstone.stores.factory import Stores, open_stores
 from ragstone.stores.health.check import examine
 from ragstone.stores.ledger import word_length
 from ragstone.stores.ledger.spaces import read_spaces
 from ragstone.stores.lexical.qdrant import QdrantLexicalIndex
-from ragstone.stores.vectors.partitions import place_of
+from ragstone.stores.vectors.partitions import partition_of
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
 
@@ -34,14 +34,14 @@ def opened(folder: Path, *, lexical: str = "qdrant", **store: Any) -> Stores:
 
 
 def engine_of(stores: Stores) -> QdrantProvider:
-    assert stores.mirror is not None
-    assert isinstance(stores.mirror.provider, QdrantProvider)
-    return stores.mirror.provider
+    assert stores.derived is not None
+    assert isinstance(stores.derived.provider, QdrantProvider)
+    return stores.derived.provider
 
 
-async def place(stores: Stores, kb: KnowledgeBase) -> Place:
+async def place(stores: Stores, kb: KnowledgeBase) -> VectorPartition:
     assert kb.space is not None
-    return place_of(await stores.ledger.read("default", lambda _, tenant_id: tenant_id), kb.space)
+    return partition_of(await stores.ledger.read("default", lambda _, tenant_id: tenant_id), kb.space)
 
 
 async def found(stores: Stores, kb: KnowledgeBase, query: str, **options: Any) -> list[str]:
@@ -86,7 +86,9 @@ async def test_chunks_with_and_without_a_vector_are_found_by_word(
     assert isinstance(stores.lexical, QdrantLexicalIndex)
     search_words, inside = QdrantProvider.search_words, []
 
-    async def watched(self: QdrantProvider, at: Place, words: Words, k: int, where: Any = None) -> Any:
+    async def watched(
+        self: QdrantProvider, at: VectorPartition, words: Words, k: int, where: Any = None
+    ) -> Any:
         inside.append(where)
         return await search_words(self, at, words, k, where)
 
@@ -210,12 +212,12 @@ async def test_another_space_has_the_words_too(tmp_path: Path) -> None:
     stores = opened(tmp_path)
     kb = await put(stores.ledger, make_version("a", ("harbour",), vectors=unit_vectors(1)))
     space = await stores.spaces.open("default", kb, "other@1", 8)
-    await stores.ledger.settle("default")
+    await stores.ledger.catch_up("default")
     records = await stores.ledger.read("default", read_spaces, kb)
     assert {one.space.id for one in records} >= {space.id}
     tenant_id = await stores.ledger.read("default", lambda _, tenant_id: tenant_id)
     (point,) = await engine_of(stores).read(
-        place_of(tenant_id, space), [await _only_chunk(stores, make_version("a").document_id)]
+        partition_of(tenant_id, space), [await _only_chunk(stores, make_version("a").document_id)]
     )
     assert len(point.vector) == 0
     assert point.words is not None
@@ -254,7 +256,7 @@ async def test_weighing_anew_starts_over_when_it_was_cut_short(
     upsert = QdrantProvider.upsert
     written: list[int] = []
 
-    async def dies(self: QdrantProvider, at: Place, points: Any) -> None:
+    async def dies(self: QdrantProvider, at: VectorPartition, points: Any) -> None:
         written.append(len(points))
         if len(written) > 1:
             raise StoreBusy("killed")
@@ -264,7 +266,7 @@ async def test_weighing_anew_starts_over_when_it_was_cut_short(
     await put(stores.ledger, *(make_version(f"d{n}", ("map " * 400,)) for n in range(60)))
     assert written == [60, 61]
     monkeypatch.setattr(QdrantProvider, "upsert", upsert)
-    await stores.ledger.settle("default")
+    await stores.ledger.catch_up("default")
     (late,) = await engine_of(stores).read(await place(stores, kb), [one])
     assert early.words is not None
     assert late.words is not None

@@ -10,7 +10,7 @@ import pytest
 from tests.conformance.derived import open_derived
 
 from ragstone.core.types import KnowledgeBase
-from ragstone.core.vectors import Place, Point
+from ragstone.core.vectors import Point, VectorPartition
 from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
@@ -18,7 +18,7 @@ from ragstone.stores.vectors.derived import reconcile as module
 from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.stores.vectors.derived.reconcile import Difference, compare, reconcile
 from ragstone.stores.vectors.memory import MemoryProvider
-from ragstone.stores.vectors.partitions import place_of
+from ragstone.stores.vectors.partitions import partition_of
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
 
 AGREED = Difference(12, 0, 0)
@@ -30,14 +30,14 @@ class Opened:
     def __init__(self, ledger: SqliteLedger, index: DerivedIndex, provider: MemoryProvider) -> None:
         self.ledger, self.index, self.provider = ledger, index, provider
         self.kb: KnowledgeBase
-        self.place: Place
+        self.place: VectorPartition
 
     async def fill(self) -> None:
         versions = [make_version(f"d{n}", ["x", "y", "z"], vectors=unit_vectors(3, seed=n)) for n in range(4)]
         self.kb = await put(self.ledger, *versions)
         assert self.kb.space is not None
         tenant_id = await self.ledger.read("default", lambda _, tenant_id: tenant_id)
-        self.place = place_of(tenant_id, self.kb.space)
+        self.place = partition_of(tenant_id, self.kb.space)
 
     async def look(self) -> Difference:
         assert self.kb.space is not None
@@ -102,7 +102,7 @@ async def test_a_chunk_that_came_while_ids_were_listed_is_not_missing(
 ) -> None:
     listed = opened.provider.ids
 
-    async def listing(place: Place) -> AsyncIterator[Sequence[str]]:
+    async def listing(place: VectorPartition) -> AsyncIterator[Sequence[str]]:
         async for page in listed(place):
             yield page
         await put(opened.ledger, make_version("late", vectors=unit_vectors(1, seed=50)))
@@ -118,7 +118,7 @@ async def test_a_chunk_deleted_while_it_was_written_does_not_come_back(
     await opened.provider.delete(opened.place, lost)
     upsert = opened.provider.upsert
 
-    async def slow(place: Place, points: Sequence[Point]) -> None:
+    async def slow(place: VectorPartition, points: Sequence[Point]) -> None:
         document = points[0].payload["document_id"]
         await delete(opened.ledger, document)
         await upsert(place, points)
@@ -130,7 +130,7 @@ async def test_a_chunk_deleted_while_it_was_written_does_not_come_back(
 
 async def test_an_index_that_was_away_for_too_long_keeps_nothing_that_went(opened: Opened) -> None:
     # The feed no longer reaches back to where the index was: it cannot say what has gone since.
-    opened.ledger.mirrors = ()
+    opened.ledger.followers = ()
     await delete(opened.ledger, make_version("d0").document_id)
     await put(opened.ledger, make_version("d9", vectors=unit_vectors(1, seed=9)))
     await opened.ledger.write(
@@ -139,7 +139,7 @@ async def test_an_index_that_was_away_for_too_long_keeps_nothing_that_went(opene
             "DELETE FROM changes WHERE seq < (SELECT max(seq) FROM changes)"
         ),
     )
-    await opened.index.settle("default")
+    await opened.index.catch_up("default")
     assert await opened.look() == Difference(10, 0, 0)
 
 
@@ -147,7 +147,7 @@ async def test_a_hundred_thousand_ids_take_little_memory(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Large(MemoryProvider):
-        async def ids(self, place: Place) -> AsyncIterator[Sequence[str]]:
+        async def ids(self, place: VectorPartition) -> AsyncIterator[Sequence[str]]:
             for start in range(0, 100_000, 1000):
                 yield [f"{n:032x}" for n in range(start, start + 1000)]
 

@@ -155,7 +155,7 @@ async def test_only_the_owner_may_read_the_file(ledger: SqliteLedger, log: Searc
 async def test_looking_makes_no_file(ledger: SqliteLedger, tmp_path: Path) -> None:
     assert await _logged(ledger) == []
     assert await RetrievalLog(ledger, "nobody").searches("default") == []
-    await ledger.sweep("default")
+    await ledger.clean_up("default")
     assert _files(tmp_path, "retrieval_log") == []
 
 

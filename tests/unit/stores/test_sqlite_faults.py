@@ -22,7 +22,7 @@ from ragstone.core.errors import (
     StoreError,
     StoreFull,
 )
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.sqlite import file as sqlite_file
 from ragstone.stores.ledger.sqlite.file import translated
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
@@ -131,7 +131,7 @@ async def test_a_task_cancelled_at_any_step_leaves_all_or_nothing(ledger: Sqlite
 
 async def test_a_full_disk_is_told_and_passes(ledger: SqliteLedger) -> None:
     kb = await put(ledger, make_version("kept", vectors=unit_vectors(1)))
-    lexical = SqliteLexicalIndex(ledger, Residents(16))
+    lexical = SqliteLexicalIndex(ledger, IndexCache(16))
 
     def limit(pages: int) -> Callable[[sqlite3.Connection], None]:
         return lambda connection: connection.execute(f"PRAGMA max_page_count = {pages}").close()
@@ -284,7 +284,7 @@ async def test_names_of_files_say_nothing_about_the_tenant(tmp_path: Path) -> No
         lambda ledger: ledger.control_read(
             lambda db: db.execute("SELECT 1 FROM tenants WHERE name = ?", ("a\ud800",)).fetchone(), None
         ),
-        lambda ledger: ledger.ring("a\ud800"),
+        lambda ledger: ledger.signal_work("a\ud800"),
     ],
 )
 async def test_half_a_character_is_no_name(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.core.types import Candidate
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger import versions as changes
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical import sqlite as lexical_module
@@ -37,7 +37,7 @@ def same(one: list[Candidate], two: list[Candidate]) -> bool:
 async def test_disk_and_memory_answer_alike(ledger: SqliteLedger) -> None:
     kb = await put(ledger, *(make_version(f"d{n}", ["server " * (n + 1) + "map", "quota"]) for n in range(9)))
     for step in range(4):
-        index = SqliteLexicalIndex(ledger, Residents(16))
+        index = SqliteLexicalIndex(ledger, IndexCache(16))
         from_disk = await index.search("default", kb, "server quota", 100)
         from_memory = await index.search("default", kb, "server quota", 100)
         assert same(from_disk, from_memory)
@@ -50,7 +50,7 @@ async def test_many_changes_are_read_in_the_background(
 ) -> None:
     monkeypatch.setattr(lexical_module, "INLINE_CHANGES", 3)
     kb = await put(ledger, *(make_version(f"d{n}", ("server map",)) for n in range(10)))
-    index = SqliteLexicalIndex(ledger, Residents(16))
+    index = SqliteLexicalIndex(ledger, IndexCache(16))
     answers = [await index.search("default", kb, "server", 100) for _ in range(2)]
     for thread in threading.enumerate():
         if thread.name.endswith("(_load)"):
@@ -66,7 +66,7 @@ async def test_a_shortened_feed_means_reading_everything_anew(ledger: SqliteLedg
     kb = await put(
         ledger, *(make_version(f"d{n}", ("server",), vectors=unit_vectors(1, seed=n)) for n in range(3))
     )
-    residents = Residents(16)
+    residents = IndexCache(16)
     lexical, vectors = SqliteLexicalIndex(ledger, residents), SqliteVectorIndex(ledger, residents)
     query = unit_vectors(1, seed=9)[0]
     for _ in range(2):
@@ -90,7 +90,7 @@ async def test_indexes_follow_while_the_feed_is_shortened(
 ) -> None:
     monkeypatch.setattr(changes, "SHORTEN_EVERY", 10)
     monkeypatch.setattr(changes, "KEPT_CHANGES", 5)
-    residents = Residents(16)
+    residents = IndexCache(16)
     lexical, vectors = SqliteLexicalIndex(ledger, residents), SqliteVectorIndex(ledger, residents)
     for n in range(30):
         kb = await put(ledger, make_version(f"d{n % 8}", ("server",), vectors=unit_vectors(1, seed=n)))
@@ -105,7 +105,7 @@ async def test_indexes_follow_while_the_feed_is_shortened(
 
 
 async def test_what_left_memory_is_read_again(ledger: SqliteLedger) -> None:
-    residents = Residents(0)
+    residents = IndexCache(0)
     vectors = SqliteVectorIndex(ledger, residents)
     kbs = [
         await put(ledger, make_version(kb=name, vectors=unit_vectors(1)), kb=name) for name in ("one", "two")
@@ -128,8 +128,8 @@ async def test_an_index_survives_a_restart(tmp_path: Path) -> None:
             await put(ledger, *versions)
         kb = await ledger.kb("default", "default")
         assert kb is not None
-        lexical = await SqliteLexicalIndex(ledger, Residents(16)).search("default", kb, "server", 5)
-        dense = await SqliteVectorIndex(ledger, Residents(16)).search("default", kb, unit_vectors(1)[0], 5)
+        lexical = await SqliteLexicalIndex(ledger, IndexCache(16)).search("default", kb, "server", 5)
+        dense = await SqliteVectorIndex(ledger, IndexCache(16)).search("default", kb, unit_vectors(1)[0], 5)
         answers.append((lexical, dense))
         await ledger.close()
     assert len(answers[0][0]) == len(answers[0][1]) == 5
@@ -138,7 +138,7 @@ async def test_an_index_survives_a_restart(tmp_path: Path) -> None:
 
 @pytest.mark.req("R-DOM-02", "R-STO-23")
 async def test_a_kb_scopes_insert_search_and_deletion(ledger: SqliteLedger) -> None:
-    residents = Residents(16)
+    residents = IndexCache(16)
     lexical, vectors = SqliteLexicalIndex(ledger, residents), SqliteVectorIndex(ledger, residents)
     near, far = unit_vectors(2)
     kbs = {
@@ -182,7 +182,7 @@ def test_every_row_names_its_tenant() -> None:
 
 async def test_a_file_that_was_closed_and_opened_again_is_not_taken_for_unchanged(tmp_path: Path) -> None:
     ledger, other = (SqliteLedger(tmp_path, [Fts5Writer()], open_tenants=1) for _ in range(2))
-    vectors = SqliteVectorIndex(ledger, Residents(16))
+    vectors = SqliteVectorIndex(ledger, IndexCache(16))
     kb = await put(ledger, make_version("first", vectors=unit_vectors(1)))
     there = 1
     for writes in range(5):
@@ -201,7 +201,7 @@ async def test_a_file_that_was_closed_and_opened_again_is_not_taken_for_unchange
 
 async def test_a_search_that_reads_nothing_from_disk_keeps_its_tenant_open(tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path, [Fts5Writer()], open_tenants=2)
-    vectors = SqliteVectorIndex(ledger, Residents(16))
+    vectors = SqliteVectorIndex(ledger, IndexCache(16))
     query = unit_vectors(1, seed=9)[0]
     kbs = {
         name: await put(ledger, make_version(tenant=name, vectors=unit_vectors(1)), tenant=name)
@@ -217,7 +217,7 @@ async def test_a_search_that_reads_nothing_from_disk_keeps_its_tenant_open(tmp_p
 
 async def test_what_another_process_deletes_is_not_found_the_short_way(tmp_path: Path) -> None:
     ledger, other = (SqliteLedger(tmp_path, [Fts5Writer()]) for _ in range(2))
-    vectors = SqliteVectorIndex(ledger, Residents(16))
+    vectors = SqliteVectorIndex(ledger, IndexCache(16))
     query = unit_vectors(1, seed=9)[0]
     kb = await put(ledger, *(make_version(f"d{n}", vectors=unit_vectors(1, seed=n)) for n in range(3)))
     for left in (3, 2, 1, 0):

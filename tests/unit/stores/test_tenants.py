@@ -185,11 +185,11 @@ async def test_a_suspended_tenant_gets_no_turn_until_it_is_resumed(book: SqlTena
     queue = SqlQueue(books.ledger)
     await fill(books.ledger, "acme")
     await fill(books.ledger, "b")
-    before = await queue.bells()
+    before = await queue.work_signals()
     assert (await book.suspend("acme")).state == "suspended"
-    assert list(await queue.bells()) == ["b"]
+    assert list(await queue.work_signals()) == ["b"]
     assert (await book.resume("acme")).state == "active"
-    assert (await queue.bells())["acme"] > before["acme"]  # whoever waits for it looks again
+    assert (await queue.work_signals())["acme"] > before["acme"]  # whoever waits for it looks again
 
 
 async def test_a_renamed_tenant_is_the_same_tenant(book: SqlTenantBook, books: Books) -> None:

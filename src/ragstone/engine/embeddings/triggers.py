@@ -141,7 +141,7 @@ class Triggers:
             queued = await tx.enqueue(kb, job)
         if queued.state not in ACTIVE:
             return False
-        await self._queue.ring(tenant)
+        await self._queue.signal_work(tenant)
         return True
 
     async def _scheduled(self, tenant: str, kb: KnowledgeBase) -> Due | None:

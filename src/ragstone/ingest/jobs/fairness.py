@@ -37,7 +37,7 @@ class TenantScheduler:
 
     async def tenants(self) -> dict[str, int]:
         """Return all tenants that this worker works for, with their work signals."""
-        bells = await self._queue.bells()
+        bells = await self._queue.work_signals()
         return {name: bell for name, bell in bells.items() if self._only in (None, name)}
 
     async def next_tenants(self, slot: WorkerSlot) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from ragstone.core.audit import Auditor
 from ragstone.core.clock import now
 from ragstone.core.errors import FetchError, NotFoundError, RagstoneError, SourceError
-from ragstone.core.jobs import Job, NewJob, Priority, Queue, Shortfall, SourceBook, SourceRecord
+from ragstone.core.jobs import Job, NewJob, Priority, Queue, SourceBook, SourceFailures, SourceRecord
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Source
 from ragstone.core.tenants import TenantBook
@@ -81,14 +81,14 @@ class Maintenance:
             finally:
                 await source.close()
         except RagstoneError as error:
-            broken = Shortfall(1, (failure_of(job.uri, error),), total=True)
+            broken = SourceFailures(1, (failure_of(job.uri, error),), total=True)
             await self._book.ran(tenant, record.id, str(error), following, broken)
             raise
         if report.removed:
             await self._audit.record_event(
                 tenant, "document.gone", record.name, kb=job.kb, count=report.removed
             )
-        await self._book.ran(tenant, record.id, "", following, report.shortfall)
+        await self._book.ran(tenant, record.id, "", following, report.source_failures)
         return report
 
     async def maintain(self, tenant: str) -> None:
@@ -98,7 +98,7 @@ class Maintenance:
         sweeps = time.monotonic() - self._swept.get(tenant, float("-inf")) > SWEEP_SECONDS
         if sweeps:
             self._swept[tenant] = time.monotonic()
-            await self._ledger.sweep(tenant)
+            await self._ledger.clean_up(tenant)
             await self._retire(tenant)
             if self._spaces:
                 await self._spaces.clean(tenant)
@@ -115,7 +115,7 @@ class Maintenance:
         async with self._ledger.transaction(tenant) as tx:
             if await tx.reschedule(due.id, due.next_run_at, following):
                 await tx.enqueue(kb, _sync_job(due, afresh=False))
-        await self._queue.ring(tenant)
+        await self._queue.signal_work(tenant)
 
     async def _kb_of(self, tenant: str, record: SourceRecord) -> KnowledgeBase:
         kb = await self._ledger.kb(tenant, record.kb)
@@ -128,7 +128,7 @@ class Maintenance:
         active = [record for record in await self._book.all(tenant, kb) if not record.paused]
         for record in active:
             await self.queue_sync(tenant, record, afresh=True)
-        await self._queue.ring(tenant)
+        await self._queue.signal_work(tenant)
         return len(active)
 
     async def finish_deletions(self) -> None:

@@ -17,7 +17,7 @@ from ragstone.core.jobs import (
     Job,
     NewJob,
     Priority,
-    Shortfall,
+    SourceFailures,
     SourceRecord,
     Ticket,
 )
@@ -55,9 +55,9 @@ class SyncReport:
         return [*self.unread, *self.failed_before]
 
     @property
-    def shortfall(self) -> Shortfall:
+    def source_failures(self) -> SourceFailures:
         """Return the failures to keep with the source."""
-        return Shortfall(len(self.unread), tuple(self.unread[:MOST_NAMED]), self.gave_nothing)
+        return SourceFailures(len(self.unread), tuple(self.unread[:MOST_NAMED]), self.gave_nothing)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -150,7 +150,7 @@ class Sync:
 
     async def _rename(self, mask: SecretMask) -> None:
         """Give documents new ids that were stored before the values of variables were masked."""
-        there = await self.ledger.belongings(self.tenant, self.kb, self.record.name)
+        there = await self.ledger.source_documents(self.tenant, self.kb, self.record.name)
         for external_id, (identity, _) in there.items():
             document = await self.ledger.document(self.tenant, identity)
             if document is None or not mask.contains_secret([external_id, document.uri]):

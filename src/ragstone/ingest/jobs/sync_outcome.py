@@ -82,9 +82,9 @@ async def _read_outcome(
         passed_over=found.get("skipped", 0),
         wordless=wordless,
         unread=found.get("failed", 0),
-        failures=source.shortfall.count if source else 0,
-        failed=source.shortfall.first if source else (),
-        did_something=source is None or not source.shortfall.total,
+        failures=source.source_failures.count if source else 0,
+        failed=source.source_failures.first if source else (),
+        did_something=source is None or not source.source_failures.total,
         message=message,
     )
 

@@ -254,7 +254,7 @@ class Worker:
             message, done = str(report), JobProgress(percent=100, found=report.counts)
         await self._queue.complete(tenant, job.ticket, message, done)
         claimed.drop(job.ticket)
-        await self._queue.ring(tenant)  # there may be documents now, or a job that waited for this one
+        await self._queue.signal_work(tenant)  # there may be documents now, or a job that waited for this one
 
     async def _refresh(self, tenant: str, job: Job, claimed: ClaimedJobs) -> str:
         assert self._run_refresh is not None
@@ -325,9 +325,9 @@ class Worker:
             await asyncio.sleep(WATCH_SECONDS)
 
     async def _reclaim(self, dead: DeadWorker) -> None:
-        for tenant in await self._queue.bells():
+        for tenant in await self._queue.work_signals():
             if await self._queue.take_back(tenant, dead.worker, self._settings.attempts):
-                await self._queue.ring(tenant)
+                await self._queue.signal_work(tenant)
         dead.unregister()
 
     async def _maintain_tenant(self, tenant: str) -> None:

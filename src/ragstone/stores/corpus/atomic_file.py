@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-def write_whole(path: Path, parts: Iterable[bytes]) -> None:
+def write_atomically(path: Path, parts: Iterable[bytes]) -> None:
     """Write a file aside, for its owner's eyes only, and put it in place once it is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:

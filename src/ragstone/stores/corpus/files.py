@@ -16,7 +16,7 @@ from ragstone.core.errors import NotFoundError, StoreBusy, StoreCorrupt, StoreEr
 from ragstone.core.ids import NAME, check_name
 from ragstone.core.remedies import Action, Remedy
 from ragstone.settings.tree import Settings
-from ragstone.stores.corpus.atomic_file import put_in_place, write_whole
+from ragstone.stores.corpus.atomic_file import put_in_place, write_atomically
 from ragstone.stores.ledger.folders import remove_folder
 from ragstone.stores.lexical.bm25_file import Origin, load_index
 
@@ -26,7 +26,7 @@ REBUILD = Remedy(Action.BUILD_CORPUS)
 def save_metadata(chunks: Iterable[ChunkMetadata], path: Path) -> None:
     """Write the metadata of chunks, whole or not at all."""
     try:
-        write_whole(path, _lines(chunks))
+        write_atomically(path, _lines(chunks))
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written: {error}", hint="make room, or name another folder"

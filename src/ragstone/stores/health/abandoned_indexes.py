@@ -17,7 +17,7 @@ FLEETING = "memory"
 """Ends with its process, and takes along what it was given."""
 
 
-def left_stores(
+def list_abandoned_indexes(
     connection: Connection, tenant_id: str, used: str, space_ids: Sequence[int] = ()
 ) -> list[str]:
     """Those that hold something of some Spaces, or of any when none is named, and are not the one in use."""
@@ -28,20 +28,20 @@ def left_stores(
     return sorted({name for name, space_id in rows if not space_ids or space_id in space_ids})
 
 
-def forget_store(connection: Connection, tenant_id: str, name: str) -> None:
+def forget_index(connection: Connection, tenant_id: str, name: str) -> None:
     """Believe that a store holds nothing of a tenant any more."""
     connection.execute("DELETE FROM watermarks WHERE tenant_id = ? AND index_name = ?", (tenant_id, name))
 
 
-async def check_left_stores(stores: Stores, tenants: Sequence[Tenant], forget: str) -> list[Finding]:
+async def check_abandoned_indexes(stores: Stores, tenants: Sequence[Tenant], forget: str) -> list[Finding]:
     """What is left where; the one to forget is believed to be empty from now on."""
-    used = stores.mirror.provider.name if stores.mirror else ""
+    used = stores.derived.provider.name if stores.derived else ""
     found = []
     for tenant in tenants:
-        for name in await stores.ledger.read(tenant.name, left_stores, used):
+        for name in await stores.ledger.read(tenant.name, list_abandoned_indexes, used):
             detail = f"tenant '{tenant.name}' has vectors in it, and it is not in use"
             if name == forget:
-                await stores.ledger.write(tenant.name, forget_store, name)
+                await stores.ledger.write(tenant.name, forget_index, name)
                 done = "forgotten: what it holds must be removed by hand"
                 found.append(Finding(name, "left", "ok", detail, done, repaired=True))
             else:

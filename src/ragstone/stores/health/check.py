@@ -13,9 +13,9 @@ from ragstone.core.health import REPAIR, Finding
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import Tenant
 from ragstone.stores.corpus.upkeep import FileUpkeep, live_chunk_ids
-from ragstone.stores.health.abandoned_indexes import check_left_stores
+from ragstone.stores.health.abandoned_indexes import check_abandoned_indexes
 from ragstone.stores.health.vectors import check_vectors
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger import originals
 from ragstone.stores.ledger.sqlite.file import SqliteDialect
 from ragstone.stores.ledger.unfinished import staged_leftovers
@@ -34,7 +34,9 @@ MEMORY_MB = 64
 
 async def check_corpora(stores: Stores, tenants: Sequence[Tenant], *, repair: bool) -> list[Finding]:
     """All that can be said of collections that were built from a corpus."""
-    upkeep = FileUpkeep(stores.ledger, stores.corpora, ResidentBm25Index(stores.ledger, Residents(MEMORY_MB)))
+    upkeep = FileUpkeep(
+        stores.ledger, stores.corpora, ResidentBm25Index(stores.ledger, IndexCache(MEMORY_MB))
+    )
     findings = []
     built = 0
     for tenant in tenants:
@@ -190,7 +192,7 @@ async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> 
         lambda: check_encryption(stores, kind, present),
         lambda: check_vectors(stores, present, repair=repair),
         lambda: check_corpora(stores, present, repair=repair),
-        lambda: check_left_stores(stores, present, forget if repair else ""),
+        lambda: check_abandoned_indexes(stores, present, forget if repair else ""),
     ]
     for check in checks:
         try:
@@ -250,7 +252,7 @@ async def _leftovers(stores: Stores, store: str, tenants: Sequence[Tenant], repa
             continue
         detail = f"tenant '{tenant.name}': staged versions: {staged}, files that nobody needs: {files}"
         if repair:
-            await stores.ledger.sweep(tenant.name)
+            await stores.ledger.clean_up(tenant.name)
             findings.append(Finding(store, "leftovers", "ok", detail, "removed", repaired=True))
         else:
             findings.append(Finding(store, "leftovers", "warn", detail, remedy=REPAIR))

@@ -9,11 +9,11 @@ from ragstone.core.errors import RagstoneError
 from ragstone.core.health import REPAIR, Finding
 from ragstone.core.tenants import Tenant
 from ragstone.core.types import KnowledgeBase, Space
-from ragstone.core.vectors import Place, VectorProvider, WordProvider
+from ragstone.core.vectors import VectorPartition, VectorProvider, WordProvider
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.reads import read_kbs
 from ragstone.stores.sql.database import Connection
-from ragstone.stores.vectors.partitions import place_of, place_of_mark
+from ragstone.stores.vectors.partitions import partition_of, partition_of_mark
 
 if TYPE_CHECKING:
     from ragstone.stores.factory import Stores
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class _Held(NamedTuple):
     """A Space that an index has to hold, or holds."""
 
-    place: Place
+    partition: VectorPartition
     kb: KnowledgeBase | None
     space: Space | None
     """None when the Space is gone."""
@@ -32,14 +32,14 @@ class _Held(NamedTuple):
 
 
 class _Misfit(NamedTuple):
-    """Why a place cannot hold what belongs there, as it was made."""
+    """Why a partition cannot hold what belongs there, as it was made."""
 
     what: str
     detail: str
 
 
 class _Trouble(NamedTuple):
-    """Something about one place that is not as it should be."""
+    """Something about one partition that is not as it should be."""
 
     what: str
     detail: str
@@ -57,10 +57,10 @@ class _Trouble(NamedTuple):
 
 async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bool) -> list[Finding]:
     """All that can be said of the vector database, if there is one."""
-    mirror = stores.mirror
-    if mirror is None:
+    derived = stores.derived
+    if derived is None:
         return []
-    provider = mirror.provider
+    provider = derived.provider
     try:
         health = await provider.health()
     except RagstoneError as error:
@@ -73,7 +73,7 @@ async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
     troubles: list[Finding] = []
     for tenant in tenants:
         try:
-            troubles += await _check_tenant(stores, mirror, tenant.name, repair=repair)
+            troubles += await _check_tenant(stores, derived, tenant.name, repair=repair)
         except RagstoneError as error:
             troubles.append(
                 Finding(provider.name, "checked", "fail", str(error), error.hint, remedy=error.remedy)
@@ -81,25 +81,25 @@ async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
     return findings + (troubles or [Finding(provider.name, "content", "ok", "exactly what the ledger has")])
 
 
-async def _check_tenant(stores: Stores, mirror: DerivedIndex, tenant: str, *, repair: bool) -> list[Finding]:
-    ledger, provider = stores.ledger, mirror.provider
+async def _check_tenant(stores: Stores, derived: DerivedIndex, tenant: str, *, repair: bool) -> list[Finding]:
+    ledger, provider = stores.ledger, derived.provider
     held = await ledger.read(tenant, _held, provider.name)
-    wrong = {one.place: said for one in held if (said := await _misfit(provider, one.place))}
+    wrong = {one.partition: said for one in held if (said := await _misfit(provider, one.partition))}
     # Looked at before anything is repaired: catching up may already bring back what was missing.
     differences = [
         trouble
         for one in held
-        if one.place not in wrong
-        for trouble in await _differences(stores, mirror, tenant, one)
+        if one.partition not in wrong
+        for trouble in await _differences(stores, derived, tenant, one)
     ]
     if repair:
-        await _rebuild(mirror, tenant, [one for one in held if one.place in wrong])
-        await mirror.settle(tenant)
-        await _reconcile(stores, mirror, tenant, held)
+        await _rebuild(derived, tenant, [one for one in held if one.partition in wrong])
+        await derived.catch_up(tenant)
+        await _reconcile(stores, derived, tenant, held)
     found = [
         trouble
         for one in held
-        if (trouble := await _trouble(provider, one, wrong.get(one.place), repair=repair))
+        if (trouble := await _trouble(provider, one, wrong.get(one.partition), repair=repair))
     ]
     return [trouble.finding(provider.name, tenant, repaired=repair) for trouble in found + differences]
 
@@ -111,7 +111,7 @@ async def _trouble(
         return None
     if one.kb is None or one.space is None:
         return _Trouble("deletion", "a Space is gone, and its vectors are not", "removed")
-    now_there = await provider.count(one.place) if repair else 0
+    now_there = await provider.count(one.partition) if repair else 0
     filled = f"filled again from the ledger, with {now_there:,} vectors"
     if misfit:
         return _Trouble(misfit.what, misfit.detail, filled, breaks=True)
@@ -120,12 +120,12 @@ async def _trouble(
     return _Trouble("lag", f"{one.behind} changes of knowledge base '{one.kb.name}' behind", "caught up")
 
 
-async def _differences(stores: Stores, mirror: DerivedIndex, tenant: str, one: _Held) -> list[_Trouble]:
+async def _differences(stores: Stores, derived: DerivedIndex, tenant: str, one: _Held) -> list[_Trouble]:
     from ragstone.stores.vectors.derived.reconcile import compare
 
     if one.kb is None or one.space is None or one.behind is None:
         return []
-    difference = await compare(stores.ledger, mirror.provider, tenant, one.kb, one.space, one.place)
+    difference = await compare(stores.ledger, derived.provider, tenant, one.kb, one.space, one.partition)
     orphans, missing = difference.orphans, difference.missing
     found = []
     if orphans:
@@ -137,31 +137,31 @@ async def _differences(stores: Stores, mirror: DerivedIndex, tenant: str, one: _
     return found
 
 
-async def _reconcile(stores: Stores, mirror: DerivedIndex, tenant: str, held: Sequence[_Held]) -> None:
+async def _reconcile(stores: Stores, derived: DerivedIndex, tenant: str, held: Sequence[_Held]) -> None:
     from ragstone.stores.vectors.derived.reconcile import reconcile
 
     for one in held:
         if one.kb and one.space:
-            await reconcile(stores.ledger, mirror.provider, tenant, one.kb, one.space, one.place)
+            await reconcile(stores.ledger, derived.provider, tenant, one.kb, one.space, one.partition)
 
 
-async def _misfit(provider: VectorProvider, place: Place) -> _Misfit | None:
-    if isinstance(provider, WordProvider) and (said := await provider.misfit(place)):
+async def _misfit(provider: VectorProvider, partition: VectorPartition) -> _Misfit | None:
+    if isinstance(provider, WordProvider) and (said := await provider.misfit(partition)):
         return _Misfit("words", said)
-    async for page in provider.ids(place):
-        for point in await provider.read(place, list(page[:1])):
-            if len(point.vector) not in (0, place.dimension):
-                detail = f"vectors of {len(point.vector)} dimensions where {place.dimension} are needed"
+    async for page in provider.ids(partition):
+        for point in await provider.read(partition, list(page[:1])):
+            if len(point.vector) not in (0, partition.dimension):
+                detail = f"vectors of {len(point.vector)} dimensions where {partition.dimension} are needed"
                 return _Misfit("dimension", detail)
         break
     return None
 
 
-async def _rebuild(mirror: DerivedIndex, tenant: str, wrong: Sequence[_Held]) -> None:
+async def _rebuild(derived: DerivedIndex, tenant: str, wrong: Sequence[_Held]) -> None:
     for one in wrong:
-        await mirror.provider.drop(one.place)
+        await derived.provider.drop(one.partition)
         if one.kb and one.space:
-            await mirror.fill(tenant, one.kb, one.space)
+            await derived.fill(tenant, one.kb, one.space)
 
 
 def _held(connection: Connection, tenant_id: str, index: str) -> list[_Held]:
@@ -173,11 +173,11 @@ def _held(connection: Connection, tenant_id: str, index: str) -> list[_Held]:
     found = []
     for mark in index_feed.marks(connection, tenant_id, index):
         kb, space = spaces.pop(mark.space_id, (None, None))
-        place = place_of_mark(tenant_id, mark)
+        partition = partition_of_mark(tenant_id, mark)
         behind = _changes(connection, tenant_id, kb.id, mark.sequence) if kb else 0
-        found.append(_Held(place, kb, space, behind))
+        found.append(_Held(partition, kb, space, behind))
     needed = [(kb, space) for kb, space in spaces.values() if space.state != "retired"]
-    return found + [_Held(place_of(tenant_id, space), kb, space, None) for kb, space in needed]
+    return found + [_Held(partition_of(tenant_id, space), kb, space, None) for kb, space in needed]
 
 
 def _changes(connection: Connection, tenant_id: str, kb_id: int, after: int) -> int:

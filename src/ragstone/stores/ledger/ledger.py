@@ -15,7 +15,7 @@ from ragstone.core.documents import ChunkRecord
 from ragstone.core.errors import NotFoundError, RagstoneError, SettingsError, StoreError, TenantGone
 from ragstone.core.filters import Filter
 from ragstone.core.jobs import DocumentStatus, Job, UnderWay
-from ragstone.core.ledger import Mirror
+from ragstone.core.ledger import LedgerFollower
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
 from ragstone.stores.activity.removal import Removed, count_logged
@@ -48,7 +48,7 @@ class UnknownTenant(TenantGone):
 class SqlLedger(ABC):
     """Implements `core.ledger.Ledger` over rows; a database adds how to reach them."""
 
-    mirrors: Sequence[Mirror] = ()
+    followers: Sequence[LedgerFollower] = ()
     """Indexes elsewhere that follow this ledger."""
     largest_dimension: int | None = None
     """The longest vectors that this ledger's own index can hold; None when any will do."""
@@ -88,11 +88,11 @@ class SqlLedger(ABC):
         """The tenant's original files."""
 
     @abstractmethod
-    async def bells(self) -> Mapping[str, int]:
+    async def work_signals(self) -> Mapping[str, int]:
         """All tenants, each with a number that changes when there is new work for it."""
 
     @abstractmethod
-    async def ring(self, tenant: str) -> None:
+    async def signal_work(self, tenant: str) -> None:
         """Say that there is new work."""
 
     @abstractmethod
@@ -126,7 +126,7 @@ class SqlLedger(ABC):
         async with self.unit(tenant) as unit, SqlTransaction(unit, self.check_dimension) as transaction:
             yield transaction
         if transaction.changed:
-            await self._settle(tenant)
+            await self._try_catch_up(tenant)
         if transaction.removed:
             try:
                 await self.forget_logged(tenant, transaction.removed)
@@ -225,10 +225,10 @@ class SqlLedger(ABC):
         except UnknownTenant:
             return None
 
-    async def belongings(
+    async def source_documents(
         self, tenant: str, kb: KnowledgeBase, source: str, under: str = ""
     ) -> Mapping[str, tuple[str, str]]:
-        return await self.read(tenant, reads.belongings, kb, source, under)
+        return await self.read(tenant, reads.source_documents, kb, source, under)
 
     async def identities(
         self, tenant: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
@@ -283,7 +283,7 @@ class SqlLedger(ABC):
 
         await asyncio.to_thread(drop)
 
-    async def sweep(self, tenant: str, document_ids: Sequence[str] | None = None) -> None:
+    async def clean_up(self, tenant: str, document_ids: Sequence[str] | None = None) -> None:
         """Remove what crashes left behind: files that no job needs, and versions that will not go live any more.
 
         Of some documents, only the files are looked at; else the indexes are seen to as well.
@@ -333,26 +333,26 @@ class SqlLedger(ABC):
             return []
 
     @property
-    def mirrored(self) -> bool:
-        return bool(self.mirrors)
+    def has_followers(self) -> bool:
+        return bool(self.followers)
 
     async def prepare(self, tenant: str, kb: KnowledgeBase, staged: Sequence[tuple[str, int]]) -> None:
-        for mirror in self.mirrors:
-            await mirror.prepare(tenant, kb, staged)
+        for follower in self.followers:
+            await follower.prepare(tenant, kb, staged)
 
-    async def settle(self, tenant: str) -> None:
+    async def catch_up(self, tenant: str) -> None:
         """Have every index elsewhere catch up now, or say why it cannot."""
-        for mirror in self.mirrors:
-            await mirror.settle(tenant)
+        for follower in self.followers:
+            await follower.catch_up(tenant)
 
     async def scrub(self, tenant: str, kb_ids: Sequence[int]) -> bool:
         """Overwrite what the files keep of removed chunks; False where a server does that in its own time."""
         return False
 
-    async def _settle(self, tenant: str) -> None:
-        for mirror in self.mirrors:
+    async def _try_catch_up(self, tenant: str) -> None:
+        for follower in self.followers:
             try:
-                await mirror.settle(tenant)
+                await follower.catch_up(tenant)
             except TenantGone:
                 continue  # whoever deletes it sees to the index
             except RagstoneError as error:

@@ -19,11 +19,11 @@ class SqlQueue:
     def __init__(self, ledger: SqlLedger) -> None:
         self._ledger = ledger
 
-    async def bells(self) -> Mapping[str, int]:
-        return await self._ledger.bells()
+    async def work_signals(self) -> Mapping[str, int]:
+        return await self._ledger.work_signals()
 
-    async def ring(self, tenant: str) -> None:
-        await self._ledger.ring(tenant)
+    async def signal_work(self, tenant: str) -> None:
+        await self._ledger.signal_work(tenant)
 
     async def claim(
         self,

@@ -292,7 +292,7 @@ def _file(connection: Connection, tenant_id: str, document_id: str) -> _File:
     return _File(size, path[:FILE_PATH], facts.get("metadata") or {})
 
 
-def belongings(
+def source_documents(
     connection: Connection, tenant_id: str, kb: KnowledgeBase, source: str, under: str
 ) -> dict[str, tuple[str, str]]:
     """Documents of a source whose external id begins with `under`: id and content hash by external id."""

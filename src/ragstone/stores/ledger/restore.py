@@ -15,14 +15,14 @@ from ragstone.core.types import Json, KnowledgeBase, Matrix, NewVersion
 from ragstone.stores.ledger.documents import has_document
 from ragstone.stores.ledger.originals import let_go
 from ragstone.stores.ledger.restore_spaces import Spaces
-from ragstone.stores.ledger.snapshots import KeptFile, Key, WholeDocument
+from ragstone.stores.ledger.snapshots import DocumentSnapshot, KeptFile, Key
 from ragstone.stores.ledger.spaces import add_vectors
 from ragstone.stores.ledger.versions import publish
 from ragstone.stores.ledger.writes import discard, stage
 from ragstone.stores.sql.database import Connection
 
 
-def date_document(connection: Connection, tenant_id: str, identity: str, document: WholeDocument) -> None:
+def date_document(connection: Connection, tenant_id: str, identity: str, document: DocumentSnapshot) -> None:
     """Give a document that was activated the times it had."""
     connection.execute(
         "UPDATE documents SET created_at = ?, updated_at = ? WHERE tenant_id = ? AND id = ?",
@@ -49,7 +49,7 @@ def keep_file(
     tenant_id: str,
     kb: KnowledgeBase,
     identity: str,
-    document: WholeDocument,
+    document: DocumentSnapshot,
     file: KeptFile,
     name: str,
 ) -> None:
@@ -101,12 +101,12 @@ class Existing(NamedTuple):
 class Arriving(NamedTuple):
     """A document that is to be written, with what only the writer's side knows."""
 
-    document: WholeDocument
+    document: DocumentSnapshot
     terms: tuple[str, ...]
     parent_id: str
 
 
-def content_of(document: WholeDocument) -> tuple[Json, ...]:
+def content_of(document: DocumentSnapshot) -> tuple[Json, ...]:
     """What is equal in a document that need not be written again."""
     return (
         *(document.uri, document.title, document.content_hash, document.media_type, document.recipe),
@@ -135,7 +135,7 @@ def existing(
     return found
 
 
-def stage_whole(
+def stage_snapshot(
     connection: Connection, tenant_id: str, kb: KnowledgeBase, spaces: Spaces, arriving: Arriving
 ) -> tuple[str, int]:
     """Write a document that nobody sees until it is activated; its id, and the number of the version.
@@ -165,7 +165,7 @@ def amend(
     kb: KnowledgeBase,
     spaces: Spaces,
     there: Existing,
-    document: WholeDocument,
+    document: DocumentSnapshot,
 ) -> None:
     """Bring what is said of a document up to date whose chunks are here already, and vectors that they lack."""
     connection.execute(
@@ -249,7 +249,7 @@ def _add_vectors(
     kb: KnowledgeBase,
     spaces: Spaces,
     version: NewVersion,
-    document: WholeDocument,
+    document: DocumentSnapshot,
     numbers: Sequence[int],
 ) -> None:
     """Write the vectors that did not come with the version: those of other Spaces, or of a document not yet whole."""
@@ -261,7 +261,7 @@ def _add_vectors(
             add_vectors(connection, tenant_id, space, rows)
 
 
-def _live_vectors(kb: KnowledgeBase, spaces: Spaces, document: WholeDocument) -> Matrix | None:
+def _live_vectors(kb: KnowledgeBase, spaces: Spaces, document: DocumentSnapshot) -> Matrix | None:
     """What is written with the version itself; None leaves the document to be found by word."""
     if not document.embedded or kb.space is None:
         return None

@@ -31,7 +31,7 @@ class Key(NamedTuple):
     external_id: str
 
 
-class WholeChunk(NamedTuple):
+class ChunkSnapshot(NamedTuple):
     """A chunk under its id."""
 
     id: str
@@ -52,7 +52,7 @@ class KeptFile:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WholeDocument:
+class DocumentSnapshot:
     """A live document with its text, its chunks and their vectors. Times are in canonical form."""
 
     id: str
@@ -73,7 +73,7 @@ class WholeDocument:
     signature: bytes
     bands: tuple[int, ...]
     text: str
-    chunks: tuple[WholeChunk, ...]
+    chunks: tuple[ChunkSnapshot, ...]
     vectors: Mapping[int, Halves]
     """By the place of the Space among those of the kb; a Space that has none of them is left out."""
     file: KeptFile | None = None
@@ -170,9 +170,9 @@ def read_heads(
     ]
 
 
-def read_whole(
+def read_snapshots(
     connection: Connection, tenant_id: str, spaces: Sequence[int], document_ids: Sequence[str]
-) -> list[WholeDocument]:
+) -> list[DocumentSnapshot]:
     """Those of the documents that are live, in the order of their ids as given."""
     if not document_ids:
         return []
@@ -197,16 +197,16 @@ def read_whole(
 def _document(
     connection: Connection,
     row: Sequence[Any],
-    chunks: Sequence[WholeChunk],
+    chunks: Sequence[ChunkSnapshot],
     vectors: Sequence[Mapping[str, Sequence[tuple[int, Any]]]],
     file: KeptFile | None,
-) -> WholeDocument:
+) -> DocumentSnapshot:
     matrices = {
         place: _matrix(connection, len(chunks), there[row[0]])
         for place, there in enumerate(vectors)
         if row[0] in there
     }
-    return WholeDocument(
+    return DocumentSnapshot(
         id=row[0],
         source=row[1],
         external_id=row[2],
@@ -241,16 +241,16 @@ def _matrix(connection: Connection, count: int, rows: Sequence[tuple[int, Any]])
 
 def _chunks(
     connection: Connection, tenant_id: str, document_ids: Sequence[str]
-) -> dict[str, list[WholeChunk]]:
+) -> dict[str, list[ChunkSnapshot]]:
     rows = connection.execute(
         "SELECT c.document_id, c.id, c.chunk_index, c.content, c.context, c.start, c.stop, c.page, c.section, "
         f"c.parent, c.level, c.kind, c.token_count, c.metadata FROM chunks c {LIVE}({_marks(document_ids)}) "
         "ORDER BY c.document_id, c.chunk_index",
         (tenant_id, *document_ids),
     )
-    found: dict[str, list[WholeChunk]] = {}
+    found: dict[str, list[ChunkSnapshot]] = {}
     for document_id, identity, *columns in rows:
-        found.setdefault(document_id, []).append(WholeChunk(identity, _chunk(*columns)))
+        found.setdefault(document_id, []).append(ChunkSnapshot(identity, _chunk(*columns)))
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 
-from ragstone.core.jobs import Shortfall, SourceRecord
+from ragstone.core.jobs import SourceFailures, SourceRecord
 from ragstone.core.types import KnowledgeBase, Metadata
 from ragstone.stores.ledger import sources
 from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
@@ -78,7 +78,7 @@ class SqlSourceBook:
         source_id: str,
         error: str,
         next_run_at: datetime | None,
-        unread: Shortfall,
+        unread: SourceFailures,
     ) -> None:
         await self._ledger.write(tenant, sources.ran, source_id, error, next_run_at, unread)
 

@@ -11,7 +11,7 @@ from typing import Any
 from ragstone.core.clock import canonical, now, parse_moment
 from ragstone.core.errors import InputError, LeaseLost, NotFoundError
 from ragstone.core.ids import opaque_id
-from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, Shortfall, SourceRecord
+from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, SourceFailures, SourceRecord
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Failure, Json, KnowledgeBase, Metadata
 from ragstone.stores.sql.database import Connection, marks
@@ -34,7 +34,7 @@ TAKEN_IN = (
 )
 
 
-def to_stored(unread: Shortfall) -> dict[str, Any]:
+def to_stored(unread: SourceFailures) -> dict[str, Any]:
     """Return what a run could not read, in the form that is written down."""
     stored = asdict(unread)
     for failure, written in zip(unread.first, stored["first"], strict=True):
@@ -44,15 +44,15 @@ def to_stored(unread: Shortfall) -> dict[str, Any]:
     return stored
 
 
-def unread_of(stored: Mapping[str, Any]) -> Shortfall:
+def unread_of(stored: Mapping[str, Any]) -> SourceFailures:
     """What a run could not read, as it was written down."""
     first = tuple(_failure(**failure) for failure in stored.get("first", ()))
-    return Shortfall(stored.get("count", 0), first, stored.get("total", False))
+    return SourceFailures(stored.get("count", 0), first, stored.get("total", False))
 
 
 def with_failed_documents(connection: Connection, tenant_id: str, source: SourceRecord) -> SourceRecord:
     """The source, its documents whose last job failed among what could not be taken in."""
-    unread = source.shortfall
+    unread = source.source_failures
     # What could not even be read this time is not told twice.
     told = [failure.uri for failure in unread.first]
     which = f"{FAILED} AND j.uri NOT IN ({marks(told)})" if told else FAILED
@@ -73,7 +73,7 @@ def with_failed_documents(connection: Connection, tenant_id: str, source: Source
     ]
     first = (*unread.first, *lost)[:MOST_NAMED]
     nothing = not connection.execute(TAKEN_IN, (tenant_id, tenant_id, source.id)).fetchone()
-    return replace(source, shortfall=Shortfall(count, first, unread.total or nothing))
+    return replace(source, source_failures=SourceFailures(count, first, unread.total or nothing))
 
 
 def _failure(
@@ -154,7 +154,7 @@ def ran(
     source_id: str,
     error: str,
     next_run_at: datetime | None,
-    unread: Shortfall,
+    unread: SourceFailures,
 ) -> None:
     """A run is over: when the next one is, what ended it if something did, and what it could not read."""
     connection.execute(
@@ -229,5 +229,5 @@ def _source(row: Sequence[Any]) -> SourceRecord:
         *(identity, kb, name, kind, json.loads(config), schedule, _json(cursor), bool(paused)),
         *(parse_moment(following) if following else None, parse_moment(last) if last else None),
         *(error, created),
-        shortfall=unread_of(json.loads(unread)),
+        source_failures=unread_of(json.loads(unread)),
     )

@@ -71,7 +71,7 @@ class SqlSpaceBook:
         complete: Complete,
     ) -> bool:
         # An index elsewhere must hold the Space before anyone is sent there.
-        await self._ledger.settle(tenant)
+        await self._ledger.catch_up(tenant)
         async with self._ledger.transaction(tenant) as tx:
             most = FEW + len(refused)
             left = await tx.lacking(kb, space, 0, most + 1)
@@ -90,5 +90,5 @@ class SqlSpaceBook:
         while (gone := await self._ledger.write(tenant, spaces.drop_some, space)) is None:
             pass
         if gone:
-            await self._ledger.settle(tenant)
+            await self._ledger.catch_up(tenant)
         return gone

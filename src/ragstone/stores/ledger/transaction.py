@@ -18,7 +18,7 @@ from ragstone.core.types import Json, KnowledgeBase, LiveContent, Matrix, NewVer
 from ragstone.stores.activity import removal
 from ragstone.stores.activity.removal import Removed
 from ragstone.stores.blobs import Blobs
-from ragstone.stores.indexes import ColocatedIndex
+from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger import (
     documents,
     erasure,
@@ -48,7 +48,7 @@ class UnitOfWork(Protocol):
     def blobs(self) -> Blobs: ...
 
     @property
-    def indexes(self) -> Sequence[ColocatedIndex]: ...
+    def indexes(self) -> Sequence[TransactionalIndex]: ...
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Run on the transaction's connection; the transaction begins with the first call."""

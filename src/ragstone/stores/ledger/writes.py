@@ -13,7 +13,7 @@ from ragstone.core.model_types import model_name
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json, KnowledgeBase, NewVersion
 from ragstone.stores.activity.removal import empty_answers
-from ragstone.stores.indexes import ColocatedIndex
+from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.documents import family
 from ragstone.stores.ledger.job_reads import forget_notices
 from ragstone.stores.ledger.jobs import Weigh, complete_held, enqueue, forget_document
@@ -29,7 +29,7 @@ from ragstone.stores.ledger.versions import (
 )
 from ragstone.stores.sql.database import Connection
 
-Indexes = Sequence[ColocatedIndex]
+Indexes = Sequence[TransactionalIndex]
 
 
 def open_kb(

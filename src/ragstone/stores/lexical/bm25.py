@@ -16,12 +16,12 @@ from ragstone.core.errors import InputError
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.language.analyzer import analyze_query
-from ragstone.stores.index_cache import LIVE, Following, Residents, allowed_numbers, catch_up
-from ragstone.stores.indexes import ColocatedIndex
+from ragstone.stores.index_cache import LIVE, Following, IndexCache, allowed_numbers, catch_up
+from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.reads import read_sequence
-from ragstone.stores.lexical.beside import KeptBeside
 from ragstone.stores.lexical.bm25_file import DEFAULT_PATH, Origin, load_index, save_index
+from ragstone.stores.lexical.builtin import BuiltinIndexWriter
 from ragstone.stores.lexical.postings import PostingsMatrix
 from ragstone.stores.sql.database import Connection
 
@@ -32,15 +32,15 @@ LOAD_ROWS = 10_000
 class ResidentBm25Index:
     """Implements `core.protocols.LexicalIndex`."""
 
-    def __init__(self, ledger: SqlLedger, residents: Residents) -> None:
+    def __init__(self, ledger: SqlLedger, cache: IndexCache) -> None:
         self._ledger = ledger
-        self._residents = residents
+        self._cache = cache
         self._turns: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
 
     @staticmethod
-    def writers() -> Sequence[ColocatedIndex]:
+    def writers() -> Sequence[TransactionalIndex]:
         """What the ledger has to keep in step although this index needs nothing of it."""
-        return (KeptBeside(),)
+        return (BuiltinIndexWriter(),)
 
     async def search(
         self, tenant: str, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
@@ -97,10 +97,10 @@ class ResidentBm25Index:
         following = self._following(tenant_id, kb.id)
         with following.lock:
             following.resident, following.sequence = index, origin.sequence
-        self._residents.trim()
+        self._cache.trim()
 
     def _following(self, tenant_id: str, kb_id: int) -> Following[PostingsMatrix]:
-        kept = self._residents.get(("bm25", tenant_id, kb_id), PostingsMatrix)
+        kept = self._cache.get(("bm25", tenant_id, kb_id), PostingsMatrix)
         return cast("Following[PostingsMatrix]", kept)
 
     def _follow(
@@ -112,7 +112,7 @@ class ResidentBm25Index:
         before = following.sequence
         catch_up(connection, tenant_id, kb_id, following, PostingsMatrix, load)
         if following.sequence != before:
-            self._residents.trim()
+            self._cache.trim()
 
 
 def _load_terms(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ragstone.core.errors import NotFoundError, StoreCorrupt, StoreError
 from ragstone.language.analyzer import FINGERPRINT
-from ragstone.stores.corpus.atomic_file import write_whole
+from ragstone.stores.corpus.atomic_file import write_atomically
 from ragstone.stores.lexical.postings import PackedPostings, PostingsMatrix
 
 DEFAULT_PATH = Path("data/indices/bm25_index.pkl")
@@ -73,7 +73,7 @@ def save_index(index: PostingsMatrix, path: Path = DEFAULT_PATH, origin: Origin 
         "sha256": digest.hexdigest(),
     }
     try:
-        write_whole(path, [MAGIC, json.dumps(header).encode() + b"\n", *arrays.values()])
+        write_atomically(path, [MAGIC, json.dumps(header).encode() + b"\n", *arrays.values()])
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error}", hint="name a folder that can be") from error
 

@@ -12,8 +12,8 @@ from typing import Any
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.language.analyzer import analyze_query
-from ragstone.stores.index_cache import LIVE, Residents
-from ragstone.stores.indexes import ColocatedIndex
+from ragstone.stores.index_cache import LIVE, IndexCache
+from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.lexical.postgres_writer import PostingsWriter, rebuild_postings
 from ragstone.stores.sql.database import Connection
@@ -54,11 +54,11 @@ ORDER BY best.score DESC, c.id LIMIT ?
 class PostgresLexicalIndex:
     """Implements `core.protocols.LexicalIndex`."""
 
-    def __init__(self, ledger: SqlLedger, residents: Residents) -> None:
+    def __init__(self, ledger: SqlLedger, cache: IndexCache) -> None:
         self._ledger = ledger
 
     @staticmethod
-    def writers() -> Sequence[ColocatedIndex]:
+    def writers() -> Sequence[TransactionalIndex]:
         """What the ledger has to keep in step for this index."""
         return (PostingsWriter(),)
 

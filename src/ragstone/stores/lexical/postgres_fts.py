@@ -11,10 +11,10 @@ from typing import Any
 
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase
-from ragstone.stores.index_cache import LIVE, Residents
-from ragstone.stores.indexes import ColocatedIndex
+from ragstone.stores.index_cache import LIVE, IndexCache
+from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.lexical.beside import KeptBeside
+from ragstone.stores.lexical.builtin import BuiltinIndexWriter
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.sql.partitions import part
 
@@ -26,13 +26,13 @@ LEXEMES = "SELECT coalesce(tsvector_to_array(to_tsvector('english', ?)), '{}')"
 class PostgresFtsIndex:
     """Implements `core.protocols.LexicalIndex`, but for its scores: they are `ts_rank`'s."""
 
-    def __init__(self, ledger: SqlLedger, residents: Residents) -> None:
+    def __init__(self, ledger: SqlLedger, cache: IndexCache) -> None:
         self._ledger = ledger
 
     @staticmethod
-    def writers() -> Sequence[ColocatedIndex]:
+    def writers() -> Sequence[TransactionalIndex]:
         """What the ledger has to keep in step although this index needs nothing of it."""
-        return (KeptBeside(),)
+        return (BuiltinIndexWriter(),)
 
     async def search(
         self, tenant: str, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None

@@ -33,7 +33,7 @@ REBUILT_TOGETHER = 2_000
 
 
 class PostingsWriter:
-    """Implements `ColocatedIndex`. Chunks that a kb has been indexed without are left to the next rebuild."""
+    """Implements `TransactionalIndex`. Chunks that a kb has been indexed without are left to the next rebuild."""
 
     def open(self, connection: Connection, kb_id: int) -> None:
         _open(connection, tenant_of(connection), kb_id)

@@ -12,14 +12,14 @@ from ragstone.core.errors import SettingsError, StoreError
 from ragstone.core.filters import Filter
 from ragstone.core.notes import add_note
 from ragstone.core.types import Candidate, KnowledgeBase
-from ragstone.core.vectors import Place, WordProvider, Words
+from ragstone.core.vectors import VectorPartition, WordProvider, Words
 from ragstone.language.analyzer import analyze_query
-from ragstone.stores.index_cache import Residents
-from ragstone.stores.indexes import ColocatedIndex
+from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.sqlite.file import SqliteDialect
 from ragstone.stores.lexical import postgres_fts
-from ragstone.stores.lexical.beside import KeptBeside
+from ragstone.stores.lexical.builtin import BuiltinIndexWriter
 from ragstone.stores.lexical.sparse import words_asked
 from ragstone.stores.lexical.sqlite import search_fts
 from ragstone.stores.sql.database import Connection
@@ -31,18 +31,18 @@ MAX_TERMS = 64
 class QdrantLexicalIndex:
     """Implements `core.protocols.LexicalIndex` over a vector database that holds words as well."""
 
-    def __init__(self, ledger: SqlLedger, residents: Residents, mirror: DerivedIndex) -> None:
-        provider = mirror.provider
+    def __init__(self, ledger: SqlLedger, cache: IndexCache, derived: DerivedIndex) -> None:
+        provider = derived.provider
         if not isinstance(provider, WordProvider) or not provider.capabilities.sparse:
             raise SettingsError(f"{provider.name} holds no words", hint="set another store.lexical")
         self._ledger = ledger
-        self._mirror = mirror
+        self._derived = derived
         self._provider = provider
 
     @staticmethod
-    def writers() -> Sequence[ColocatedIndex]:
+    def writers() -> Sequence[TransactionalIndex]:
         """What the ledger has to keep in step although this index needs nothing of it."""
-        return (KeptBeside(),)
+        return (BuiltinIndexWriter(),)
 
     async def search(
         self, tenant: str, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
@@ -50,10 +50,10 @@ class QdrantLexicalIndex:
         terms = analyze_query(query)[:MAX_TERMS]
         if not terms or k < 1:
             return []
-        place = await self._mirror.ready(tenant, kb.space) if kb.space else None
-        if place is not None:
+        partition = await self._derived.ready(tenant, kb.space) if kb.space else None
+        if partition is not None:
             try:
-                found = await self._ask(tenant, place, kb, words_asked(terms), k, where)
+                found = await self._ask(tenant, partition, kb, words_asked(terms), k, where)
             except StoreError as error:
                 # Both arms would be lost at once.
                 add_note(
@@ -65,16 +65,22 @@ class QdrantLexicalIndex:
         return await self._ledger.read(tenant, _search_own, kb.id, query, terms, k, where)
 
     async def _ask(
-        self, tenant: str, place: Place, kb: KnowledgeBase, words: Words, k: int, where: Filter | None
+        self,
+        tenant: str,
+        partition: VectorPartition,
+        kb: KnowledgeBase,
+        words: Words,
+        k: int,
+        where: Filter | None,
     ) -> list[Candidate] | None:
         """The best of the engine that the ledger lets through; None when it cannot give as many as there may be."""
-        inside = where if self._mirror.can_filter(where) else None
-        found, cut = await self._mirror.found_live(
+        inside = where if self._derived.can_filter(where) else None
+        found, cut = await self._derived.found_live(
             tenant,
             kb,
             k,
             where,
-            lambda asked: self._provider.search_words(place, words, asked, inside),
+            lambda asked: self._provider.search_words(partition, words, asked, inside),
         )
         return None if cut and len(found) < k else found
 

@@ -16,8 +16,8 @@ from typing import Any, cast
 from ragstone.core.filters import Filter, Scalar
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.language.analyzer import analyze_query
-from ragstone.stores.index_cache import LIVE, Following, Residents, allowed_numbers, behind, catch_up
-from ragstone.stores.indexes import ColocatedIndex
+from ragstone.stores.index_cache import LIVE, Following, IndexCache, allowed_numbers, behind, catch_up
+from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.sqlite.unit import TenantFile
 from ragstone.stores.lexical.postings import PostingsMatrix
@@ -59,15 +59,15 @@ class SqliteLexicalIndex:
     memory answer, once a background thread has read them; both give the same scores.
     """
 
-    def __init__(self, ledger: SqliteLedger, residents: Residents) -> None:
+    def __init__(self, ledger: SqliteLedger, cache: IndexCache) -> None:
         self._ledger = ledger
-        self._residents = residents
+        self._cache = cache
         self._seen: set[tuple[str, int]] = set()
         self._loading: set[tuple[str, int]] = set()
         self._guard = threading.Lock()
 
     @staticmethod
-    def writers() -> Sequence[ColocatedIndex]:
+    def writers() -> Sequence[TransactionalIndex]:
         """What the ledger has to keep in step for this index."""
         return (Fts5Writer(),)
 
@@ -98,7 +98,7 @@ class SqliteLexicalIndex:
             _follow(connection, file.tenant_id, kb_id, following)
             found = following.resident.best(terms, k, allowed)
         if following.sequence != before:
-            self._residents.trim()
+            self._cache.trim()
         return found
 
     def _following(
@@ -111,7 +111,7 @@ class SqliteLexicalIndex:
             self._seen.add(key)
         if first:
             return None
-        kept = self._residents.get(("postings", *key), PostingsMatrix)
+        kept = self._cache.get(("postings", *key), PostingsMatrix)
         following = cast("Following[PostingsMatrix]", kept)
         if behind(connection, file.tenant_id, following) <= INLINE_CHANGES:
             return following
@@ -130,7 +130,7 @@ class SqliteLexicalIndex:
             _follow(connection, *key, ahead)
             with following.lock:
                 following.resident, following.sequence = ahead.resident, ahead.sequence
-            self._residents.trim()
+            self._cache.trim()
         except (sqlite3.Error, zlib.error) as error:
             # FTS5 goes on answering.
             logger.warning("postings of kb %s were not loaded: %s", key[1], error)

@@ -11,7 +11,7 @@ import numpy as np
 from ragstone.core.errors import InputError, ModelMismatch, SettingsError
 from ragstone.core.filters import And, Equals, Filter, In, Not, Or, Range
 from ragstone.core.types import Vector
-from ragstone.core.vectors import RESERVED, Capabilities, Isolation, Place
+from ragstone.core.vectors import RESERVED, Capabilities, Isolation, VectorPartition
 from ragstone.settings.tree import Adapter
 
 CHUNK_ID = re.compile(r"[0-9a-f]{32}")
@@ -47,11 +47,11 @@ def seconds_option(adapter: Adapter, name: str, default: float) -> float:
     return float(value)
 
 
-def check_dimension(place: Place, dimension: int, *, what: str = "a vector") -> None:
-    """Refuse vectors of another length than the place was made for."""
-    if dimension != place.dimension:
+def check_dimension(partition: VectorPartition, dimension: int, *, what: str = "a vector") -> None:
+    """Refuse vectors of another length than the partition was made for."""
+    if dimension != partition.dimension:
         raise ModelMismatch(
-            f"{what} of {dimension} dimensions does not fit a space of {place.dimension}",
+            f"{what} of {dimension} dimensions does not fit a space of {partition.dimension}",
             hint="use the embedding model that the space was built with",
         )
 

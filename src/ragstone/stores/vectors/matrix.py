@@ -113,7 +113,7 @@ class VectorMatrix:
         else:
             rows = np.flatnonzero(np.isin(self._numbers[:size], allowed, kind="sort"))
             near = rows[largest(scan(self._rows[rows], vector), k, ROUNDING)]
-        # The fast product rounds by place in the matrix; added up row by row, equal vectors score the same.
+        # The fast product rounds by partition in the matrix; added up row by row, equal vectors score the same.
         scores = np.vecdot(self._rows[near], vector)
         return best_first(self._ids, near, scores, k)
 

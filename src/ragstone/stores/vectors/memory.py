@@ -17,7 +17,7 @@ import numpy as np
 from ragstone.core.errors import SettingsError
 from ragstone.core.filters import Filter, matches
 from ragstone.core.types import Candidate, Vector
-from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.core.vectors import Capabilities, Health, Isolation, Point, VectorPartition
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import (
     check_dimension,
@@ -33,7 +33,7 @@ PAGE = 1000
 
 
 class MemoryProvider:
-    """Implements `core.vectors.VectorProvider`. Places never share anything, whatever the isolation is called."""
+    """Implements `core.vectors.VectorProvider`. Partitions never share anything, whatever the isolation is called."""
 
     name = "memory"
     capabilities = Capabilities(
@@ -57,47 +57,49 @@ class MemoryProvider:
     def can_filter(self, where: Filter) -> bool:
         return not names_reserved(where)
 
-    async def open(self, place: Place) -> None:
+    async def open(self, partition: VectorPartition) -> None:
         with self._lock:
-            shelf = self._shelves.setdefault((place.tenant_id, place.space), _Shelf(place))
-        check_dimension(shelf.place, place.dimension, what="an index")
+            shelf = self._shelves.setdefault((partition.tenant_id, partition.space), _Shelf(partition))
+        check_dimension(shelf.partition, partition.dimension, what="an index")
 
-    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+    async def upsert(self, partition: VectorPartition, points: Sequence[Point]) -> None:
         for point in points:
-            check_dimension(place, len(point.vector))
-        await self.open(place)
+            check_dimension(partition, len(point.vector))
+        await self.open(partition)
         with self._lock:
-            self._shelves[place.tenant_id, place.space].put(points)
+            self._shelves[partition.tenant_id, partition.space].put(points)
 
-    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+    async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
         with self._lock:
-            self._shelf(place).remove(chunk_ids)
+            self._shelf(partition).remove(chunk_ids)
 
     async def search(
-        self, place: Place, vector: Vector, k: int, where: Filter | None = None
+        self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        check_dimension(place, len(vector))
+        check_dimension(partition, len(vector))
         # A scan takes milliseconds, and a filter over many payloads more: others should not wait for it.
-        return await asyncio.to_thread(self._search, place, vector, min(k, self.capabilities.max_k), where)
+        return await asyncio.to_thread(
+            self._search, partition, vector, min(k, self.capabilities.max_k), where
+        )
 
-    async def read(self, place: Place, chunk_ids: Sequence[str]) -> list[Point]:
+    async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
         with self._lock:
-            points = self._shelf(place).points
+            points = self._shelf(partition).points
             return [deepcopy(points[one]) for one in dict.fromkeys(chunk_ids) if one in points]
 
-    async def ids(self, place: Place) -> AsyncIterator[Sequence[str]]:
+    async def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
         with self._lock:
-            known = list(self._shelf(place).points)
+            known = list(self._shelf(partition).points)
         for page in in_batches(known, PAGE):
             yield page
 
-    async def count(self, place: Place) -> int:
+    async def count(self, partition: VectorPartition) -> int:
         with self._lock:
-            return len(self._shelf(place).points)
+            return len(self._shelf(partition).points)
 
-    async def drop(self, place: Place) -> None:
+    async def drop(self, partition: VectorPartition) -> None:
         with self._lock:
-            self._shelves.pop((place.tenant_id, place.space), None)
+            self._shelves.pop((partition.tenant_id, partition.space), None)
 
     async def health(self) -> Health:
         with self._lock:
@@ -108,23 +110,25 @@ class MemoryProvider:
         with self._lock:
             self._shelves.clear()
 
-    def _search(self, place: Place, vector: Vector, k: int, where: Filter | None) -> list[Candidate]:
+    def _search(
+        self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None
+    ) -> list[Candidate]:
         with self._lock:
-            return self._shelf(place).nearest(unit(vector), k, where)
+            return self._shelf(partition).nearest(unit(vector), k, where)
 
-    def _shelf(self, place: Place) -> _Shelf:
-        return self._shelves.get((place.tenant_id, place.space)) or _Shelf(place)
+    def _shelf(self, partition: VectorPartition) -> _Shelf:
+        return self._shelves.get((partition.tenant_id, partition.space)) or _Shelf(partition)
 
 
 class _Shelf:
-    """The points of one place. Its owner locks."""
+    """The points of one partition. Its owner locks."""
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self, partition: VectorPartition) -> None:
+        self.partition = partition
         self.points: dict[str, Point] = {}
         self._numbers: dict[str, int] = {}
         self._next = count()
-        self._matrix = VectorMatrix(place.dimension)
+        self._matrix = VectorMatrix(partition.dimension)
 
     def put(self, points: Sequence[Point]) -> None:
         newest = {

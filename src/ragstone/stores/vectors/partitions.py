@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ragstone.core.types import Space
-from ragstone.core.vectors import Place, VectorProvider
+from ragstone.core.vectors import VectorPartition, VectorProvider
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.index_feed import Mark
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.checks import in_batches
 
 
-def place_of(tenant_id: str, space: Space) -> Place:
+def partition_of(tenant_id: str, space: Space) -> VectorPartition:
     """Of a Space."""
-    return _place(tenant_id, space.id, space.dimension)
+    return _partition(tenant_id, space.id, space.dimension)
 
 
-def place_of_mark(tenant_id: str, mark: Mark) -> Place:
+def partition_of_mark(tenant_id: str, mark: Mark) -> VectorPartition:
     """Of a Space that may be gone itself."""
-    return _place(tenant_id, mark.space_id, mark.dimension)
+    return _partition(tenant_id, mark.space_id, mark.dimension)
 
 
-def _place(tenant_id: str, space_id: int, dimension: int) -> Place:
-    return Place(tenant_id, f"s{space_id}", dimension)
+def _partition(tenant_id: str, space_id: int, dimension: int) -> VectorPartition:
+    return VectorPartition(tenant_id, f"s{space_id}", dimension)
 
 
 BATCH = 500
@@ -31,23 +31,27 @@ READ_AT_MOST = 2_000
 """Points that are looked up one by one; above that, listing all ids costs less than reading so many vectors."""
 
 
-def places(connection: Connection, tenant_id: str, index: str, space_ids: Sequence[int]) -> list[Place]:
+def list_partitions(
+    connection: Connection, tenant_id: str, index: str, space_ids: Sequence[int]
+) -> list[VectorPartition]:
     """Where an index holds something of some Spaces; of all, when none is named."""
     return [
-        place_of_mark(tenant_id, mark)
+        partition_of_mark(tenant_id, mark)
         for mark in index_feed.marks(connection, tenant_id, index)
         if not space_ids or mark.space_id in space_ids
     ]
 
 
-async def count_points(provider: VectorProvider, place: Place, chunk_ids: Collection[str] | None) -> int:
+async def count_points(
+    provider: VectorProvider, partition: VectorPartition, chunk_ids: Collection[str] | None
+) -> int:
     """How many of these points are there; all that are there when no ids are given."""
     if chunk_ids is None:
-        return await provider.count(place)
+        return await provider.count(partition)
     if len(chunk_ids) <= READ_AT_MOST:
-        return sum([len(await provider.read(place, part)) for part in in_batches(list(chunk_ids), BATCH)])
+        return sum([len(await provider.read(partition, part)) for part in in_batches(list(chunk_ids), BATCH)])
     wanted = frozenset(chunk_ids)
     found: set[str] = set()
-    async for page in provider.ids(place):
+    async for page in provider.ids(partition):
         found.update(wanted.intersection(page))
     return len(found)

@@ -2,7 +2,7 @@
 
 The matrix follows the ledger's change feed. Before each search it catches up with what this or any other
 process has committed, so a read after a commit is never stale. An accelerator for very large kbs would be
-another resident in the matrix's place.
+another resident in the matrix's partition.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ragstone.core.errors import ModelMismatch
 from ragstone.core.filters import Filter
 from ragstone.core.model_types import model_name
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
-from ragstone.stores.index_cache import LIVE, Following, Residents, allowed_numbers, catch_up
+from ragstone.stores.index_cache import LIVE, Following, IndexCache, allowed_numbers, catch_up
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.sqlite.unit import TenantFile
 from ragstone.stores.sql.database import Connection
@@ -30,9 +30,9 @@ SMALL = 32 * 1024 * 1024
 class SqliteVectorIndex:
     """Implements `core.protocols.VectorIndex`."""
 
-    def __init__(self, ledger: SqliteLedger, residents: Residents) -> None:
+    def __init__(self, ledger: SqliteLedger, cache: IndexCache) -> None:
         self._ledger = ledger
-        self._residents = residents
+        self._cache = cache
 
     async def search(
         self, tenant: str, kb: KnowledgeBase, vector: Vector, k: int, where: Filter | None = None
@@ -69,9 +69,7 @@ class SqliteVectorIndex:
             following.lock.release()
 
     def _following(self, file: TenantFile, space: Space) -> Following[VectorMatrix]:
-        kept = self._residents.get(
-            ("vectors", file.tenant_id, space.id), lambda: VectorMatrix(space.dimension)
-        )
+        kept = self._cache.get(("vectors", file.tenant_id, space.id), lambda: VectorMatrix(space.dimension))
         return cast("Following[VectorMatrix]", kept)
 
     def _search(
@@ -106,7 +104,7 @@ class SqliteVectorIndex:
             following.version = version
             found = following.resident.nearest(vector, k, allowed)
         if following.sequence != before:
-            self._residents.trim()
+            self._cache.trim()
         return found
 
 

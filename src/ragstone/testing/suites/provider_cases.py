@@ -1,4 +1,4 @@
-"""Places and points to try a vector provider with, and what it should have found."""
+"""Partitions and points to try a vector provider with, and what it should have found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from ragstone.core.filters import matches, parse_filter
 from ragstone.core.ids import chunk_id, opaque_id
 from ragstone.core.types import Candidate, Json, Matrix, Vector
-from ragstone.core.vectors import Isolation, Place, Point, VectorProvider
+from ragstone.core.vectors import Isolation, Point, VectorPartition, VectorProvider
 from ragstone.testing.builders import DIMENSION
 
 TOLERANCE = 2e-3
@@ -37,9 +37,9 @@ HOSTILE = (
 )
 
 
-def new_place(dimension: int = DIMENSION, *, tenant: str = "") -> Place:
-    """A place that nothing was ever written to."""
-    return Place(tenant or opaque_id(), opaque_id(), dimension)
+def new_partition(dimension: int = DIMENSION, *, tenant: str = "") -> VectorPartition:
+    """A partition that nothing was ever written to."""
+    return VectorPartition(tenant or opaque_id(), opaque_id(), dimension)
 
 
 def id_of(number: int) -> str:
@@ -57,9 +57,9 @@ def make_points(vectors: Matrix, *given: Mapping[str, Json], first: int = 0) -> 
     ]
 
 
-async def all_ids(provider: VectorProvider, place: Place) -> list[str]:
-    """The ids of a place, sorted."""
-    return sorted([one async for page in provider.ids(place) for one in page])
+async def all_ids(provider: VectorProvider, partition: VectorPartition) -> list[str]:
+    """The ids of a partition, sorted."""
+    return sorted([one async for page in provider.ids(partition) for one in page])
 
 
 def stored(points: Iterable[Point]) -> dict[str, str]:
@@ -94,13 +94,15 @@ def checked_nearest(
     return len(set(ids) & set(best)), len(best)
 
 
-async def passing(provider: VectorProvider, place: Place, query: Vector, raw: Mapping[str, Json]) -> set[str]:
+async def passing(
+    provider: VectorProvider, partition: VectorPartition, query: Vector, raw: Mapping[str, Json]
+) -> set[str]:
     """The ids that pass a filter: by the engine or, where it refuses the filter, by what it gives back."""
     where = parse_filter(raw)
     assert where is not None
     if provider.can_filter(where):
-        return {one.chunk_id for one in await provider.search(place, query, 100, where)}
-    points = await provider.read(place, await all_ids(provider, place))
+        return {one.chunk_id for one in await provider.search(partition, query, 100, where)}
+    points = await provider.read(partition, await all_ids(provider, partition))
     return {point.chunk_id for point in points if matches(where, point.payload)}
 
 

@@ -21,7 +21,7 @@ from ragstone.testing.suites.provider_cases import (
     check_nearest,
     id_of,
     make_points,
-    new_place,
+    new_partition,
     stored,
 )
 
@@ -35,7 +35,7 @@ class ProviderFilterSuite(OpensProvider):
     """How many random filters are tried."""
 
     async def test_hostile_payloads_are_kept_as_they_are(self, provider: VectorProvider) -> None:
-        place = new_place()
+        place = new_partition()
         texts = [text for text in HOSTILE if text.isprintable() or "\x00" in text]
         points = make_points(unit_vectors(len(texts)), *({"value": text, "text": text} for text in texts))
         await provider.open(place)
@@ -58,7 +58,7 @@ class ProviderFilterSuite(OpensProvider):
                 assert not provider.can_filter(where)
 
     async def test_the_filter_acts_before_the_cut(self, provider: VectorProvider) -> None:
-        place = new_place()
+        place = new_partition()
         query = unit_vectors(1)[0]
         rows = np.float32(0.3) * unit_vectors(2000, seed=5) + query
         rows[::100] -= 2 * query
@@ -83,7 +83,7 @@ class ProviderFilterSuite(OpensProvider):
                 runner.run(provider.close())
 
     def _compare_filters(self, runner: asyncio.Runner, provider: VectorProvider) -> None:
-        place = new_place()
+        place = new_partition()
         known = sample_payloads()
         vectors = unit_vectors(len(known) + 1)
         runner.run(provider.open(place))

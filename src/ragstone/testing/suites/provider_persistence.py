@@ -27,19 +27,19 @@ from typing import ClassVar
 import pytest
 
 from ragstone.core.errors import StoreError
-from ragstone.core.vectors import Place, Point, VectorProvider
+from ragstone.core.vectors import Point, VectorPartition, VectorProvider
 from ragstone.testing.builders import DIMENSION, unit_vectors
 from ragstone.testing.suites.provider_cases import (
     OpensProvider,
     all_ids,
     id_of,
     make_points,
-    new_place,
+    new_partition,
     stored,
 )
 
 BATCH = 40
-KILLED = Place("killed", "space", DIMENSION)
+KILLED = VectorPartition("killed", "space", DIMENSION)
 """Where `write_until_killed` writes."""
 REFUSED = 77
 """How a forked child ends that was told that it cannot use the engine."""
@@ -71,21 +71,21 @@ class ProviderPersistenceSuite(OpensProvider):
         raise NotImplementedError
 
     async def test_all_is_there_after_close_and_open(self, tmp_path: Path) -> None:
-        place, gone = new_place(), new_place()
+        partition, gone = new_partition(), new_partition()
         points = make_points(unit_vectors(300))
         provider = await self.open(tmp_path, self.isolations[0])
-        for one in (place, gone):
+        for one in (partition, gone):
             await provider.open(one)
             await provider.upsert(one, points)
-        await provider.delete(place, [id_of(0)])
+        await provider.delete(partition, [id_of(0)])
         await provider.drop(gone)
         await provider.close()
         await provider.close()
         again = await self.open(tmp_path, self.isolations[0])
-        await again.open(place)
-        assert await all_ids(again, place) == sorted(point.chunk_id for point in points[1:])
-        assert stored(await again.read(place, [id_of(7)])) == stored(points[7:8])
-        assert (await again.search(place, points[7].vector, 1))[0].chunk_id == id_of(7)
+        await again.open(partition)
+        assert await all_ids(again, partition) == sorted(point.chunk_id for point in points[1:])
+        assert stored(await again.read(partition, [id_of(7)])) == stored(points[7:8])
+        assert (await again.search(partition, points[7].vector, 1))[0].chunk_id == id_of(7)
         assert await again.count(gone) == 0
         await again.close()
 
@@ -118,9 +118,9 @@ class ProviderPersistenceSuite(OpensProvider):
         return [int(line) for line in lines if line.endswith("\n")]
 
     def test_a_forked_child_opens_it_anew_or_is_told_that_it_cannot(self, tmp_path: Path) -> None:
-        place = new_place()
-        asyncio.run(self._write(tmp_path, place))
-        child = multiprocessing.get_context("fork").Process(target=self._in_child, args=(tmp_path, place))
+        partition = new_partition()
+        asyncio.run(self._write(tmp_path, partition))
+        child = multiprocessing.get_context("fork").Process(target=self._in_child, args=(tmp_path, partition))
         child.start()
         child.join(PATIENCE)
         hangs = child.is_alive()
@@ -129,22 +129,22 @@ class ProviderPersistenceSuite(OpensProvider):
         assert not hangs
         assert child.exitcode == (0 if self.forks else REFUSED)
 
-    def _in_child(self, folder: Path, place: Place) -> None:
+    def _in_child(self, folder: Path, partition: VectorPartition) -> None:
         try:
-            asyncio.run(self._expect(folder, place))
+            asyncio.run(self._expect(folder, partition))
         except StoreError as error:
             sys.exit(REFUSED if error.hint else 1)
 
-    async def _write(self, folder: Path, place: Place) -> None:
+    async def _write(self, folder: Path, partition: VectorPartition) -> None:
         provider = await self.open(folder, self.isolations[0])
-        await provider.open(place)
-        await provider.upsert(place, make_points(unit_vectors(20)))
+        await provider.open(partition)
+        await provider.upsert(partition, make_points(unit_vectors(20)))
         await provider.close()
 
-    async def _expect(self, folder: Path, place: Place) -> None:
+    async def _expect(self, folder: Path, partition: VectorPartition) -> None:
         provider = await self.open(folder, self.isolations[0])
-        await provider.open(place)
-        (found,) = await provider.search(place, unit_vectors(20)[3], 1)
+        await provider.open(partition)
+        (found,) = await provider.search(partition, unit_vectors(20)[3], 1)
         assert found.chunk_id == id_of(3)
-        assert await provider.count(place) == 20
+        assert await provider.count(partition) == 20
         await provider.close()

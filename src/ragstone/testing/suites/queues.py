@@ -323,10 +323,10 @@ class QueueSuite(QueueClaimsSuite):
     async def test_bells_ring_for_their_tenant(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, document_job("a"))
-        before = await queue.bells()
+        before = await queue.work_signals()
         assert list(before) == [T]
-        await queue.ring(T)
-        assert (await queue.bells())[T] != before[T]
+        await queue.signal_work(T)
+        assert (await queue.work_signals())[T] != before[T]
 
     async def test_an_unknown_tenant_or_job_is_nothing(self, stores: Stores) -> None:
         ledger, queue = stores

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, Queue, Shortfall, SourceBook, SourceRecord
+from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, Queue, SourceBook, SourceFailures, SourceRecord
 from ragstone.core.ledger import Ledger
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Failure
@@ -48,30 +48,33 @@ class SourceSuite:
         _, _, book = stores
         assert (await _source(book)).state == "new"
         for unread, state in (
-            (Shortfall(120, (GONE,) * MOST_NAMED), "failing"),
-            (Shortfall(), "ok"),
+            (SourceFailures(120, (GONE,) * MOST_NAMED), "failing"),
+            (SourceFailures(), "ok"),
         ):
             source = await _ran(book, unread)
-            assert (source.shortfall.count, source.shortfall.first) == (unread.count, unread.first)
+            assert (source.source_failures.count, source.source_failures.first) == (
+                unread.count,
+                unread.first,
+            )
             assert source.state == state
-        assert (await _ran(book, Shortfall(1, (GONE,), total=True), "broken off")).state == "failed"
+        assert (await _ran(book, SourceFailures(1, (GONE,), total=True), "broken off")).state == "failed"
 
     async def test_documents_that_failed_count_until_they_do_not(self, stores: Stores) -> None:
         ledger, queue, book = stores
         await put(ledger, document_job("a"), document_job("b"))
         a, b = await take(queue)
         await queue.fail(T, a.ticket, DAMAGED.code, DAMAGED.error, DAMAGED.hint, DAMAGED.remedy)
-        source = await _ran(book, Shortfall())
-        assert source.shortfall == Shortfall(1, (DAMAGED,), total=False)
+        source = await _ran(book, SourceFailures())
+        assert source.source_failures == SourceFailures(1, (DAMAGED,), total=False)
         assert source.state == "partly"  # b is on its way
         await queue.fail(T, b.ticket, NEAR_DUPLICATE, "as another")
         assert (await _source(book)).state == "failing"
-        assert (await _ran(book, Shortfall(2, (GONE,)))).shortfall == Shortfall(
+        assert (await _ran(book, SourceFailures(2, (GONE,)))).source_failures == SourceFailures(
             3, (GONE, DAMAGED), total=True
         )
         assert await queue.retry(T, a.id)
-        assert (await _ran(book, Shortfall())).shortfall == Shortfall()
-        assert [one.shortfall for one in await book.all(T)] == [Shortfall()]
+        assert (await _ran(book, SourceFailures())).source_failures == SourceFailures()
+        assert [one.source_failures for one in await book.all(T)] == [SourceFailures()]
 
     async def test_what_failed_before_and_cannot_be_read_any_more_counts_once(self, stores: Stores) -> None:
         ledger, queue, book = stores
@@ -79,18 +82,18 @@ class SourceSuite:
         (a,) = await take(queue)
         await queue.fail(T, a.ticket, DAMAGED.code, DAMAGED.error)
         locked = Failure(DAMAGED.uri, "unreadable", "it may not be read")
-        source = await _ran(book, Shortfall(1, (locked,)))
-        assert source.shortfall == Shortfall(1, (locked,), total=True)
+        source = await _ran(book, SourceFailures(1, (locked,)))
+        assert source.source_failures == SourceFailures(1, (locked,), total=True)
 
     async def test_what_failed_goes_with_its_document(self, stores: Stores) -> None:
         ledger, queue, book = stores
         await put(ledger, document_job("a"))
         (a,) = await take(queue)
         await queue.fail(T, a.ticket, DAMAGED.code, DAMAGED.error)
-        assert (await _source(book)).shortfall.count == 1
+        assert (await _source(book)).source_failures.count == 1
         async with ledger.transaction(T) as tx:
             await tx.delete(a.document_id)
-        assert (await _source(book)).shortfall == Shortfall()
+        assert (await _source(book)).source_failures == SourceFailures()
 
 
 async def _source(book: SourceBook) -> SourceRecord:
@@ -99,6 +102,6 @@ async def _source(book: SourceBook) -> SourceRecord:
     return found
 
 
-async def _ran(book: SourceBook, unread: Shortfall, error: str = "") -> SourceRecord:
+async def _ran(book: SourceBook, unread: SourceFailures, error: str = "") -> SourceRecord:
     await book.ran(T, (await _source(book)).id, error, None, unread)
     return await _source(book)

@@ -24,7 +24,7 @@ from ragstone.core.tenants import Admission
 from ragstone.ingest.sources.files.archives import check_member, name_damage, open_zip
 from ragstone.settings.tree import LimitSettings
 from ragstone.stores.factory import Stores
-from ragstone.stores.ledger.snapshots import Halves, WholeDocument
+from ragstone.stores.ledger.snapshots import DocumentSnapshot, Halves
 from ragstone.stores.ledger.source_book import SecretKeys
 from ragstone.stores.ledger.sqlite.file import translated
 from ragstone.transfer.archive.format import (
@@ -70,7 +70,7 @@ class ArchiveReader:
         self.manifest = manifest
         self._name = name
 
-    def parts(self, kb: ArchivedKb) -> Iterator[list[WholeDocument]]:
+    def parts(self, kb: ArchivedKb) -> Iterator[list[DocumentSnapshot]]:
         """The documents of a kb, some at a time."""
         last = None
         documents = chunks = 0
@@ -93,12 +93,12 @@ class ArchiveReader:
         lines = islice(self._lines(sources_member(kb.facts.name)), kb.sources + 1)
         return [read_source(line, kb.facts.name) for line in lines]
 
-    def original(self, document: WholeDocument) -> bytes | None:
+    def original(self, document: DocumentSnapshot) -> bytes | None:
         """The file that a document was uploaded as, if the archive has it."""
         name = original_member(document.id)
         return self._content(name) if document.file and name in self.manifest.members else None
 
-    def _part(self, kb: ArchivedKb, number: int, documents: int, chunks_left: int) -> list[WholeDocument]:
+    def _part(self, kb: ArchivedKb, number: int, documents: int, chunks_left: int) -> list[DocumentSnapshot]:
         """A part, which holds no more than what is left of the counts in the manifest."""
         heads = list(
             islice(self._lines(part_member(kb.facts.name, number, "documents.jsonl")), documents + 1)

@@ -15,7 +15,7 @@ from ragstone.core.ids import check_name
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.types import BlockKind, Chunk, Json, Metadata
 from ragstone.schemas.settings import mask_secrets
-from ragstone.stores.ledger.snapshots import Halves, KeptFile, WholeChunk, WholeDocument
+from ragstone.stores.ledger.snapshots import ChunkSnapshot, DocumentSnapshot, Halves, KeptFile
 from ragstone.transfer.archive.format import Facts, refused
 
 LARGEST_COUNT = 2**31 - 1
@@ -30,7 +30,7 @@ def packed(value: Json) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode() + b"\n"
 
 
-def document_line(document: WholeDocument) -> bytes:
+def document_line(document: DocumentSnapshot) -> bytes:
     """A document with its text; the file it was uploaded as is told of and lies beside it."""
     return packed(
         {
@@ -58,7 +58,7 @@ def document_line(document: WholeDocument) -> bytes:
     )
 
 
-def chunk_line(document_id: str, whole: WholeChunk) -> bytes:
+def chunk_line(document_id: str, whole: ChunkSnapshot) -> bytes:
     """A chunk under the id of its document."""
     return packed({"id": whole.id, "document_id": document_id, **asdict(whole.chunk)})
 
@@ -92,14 +92,14 @@ def source_line(record: SourceRecord, secrets: Collection[str]) -> bytes:
     )
 
 
-def read_document(facts: Facts, chunks: Sequence[Facts], vectors: Mapping[int, Halves]) -> WholeDocument:
+def read_document(facts: Facts, chunks: Sequence[Facts], vectors: Mapping[int, Halves]) -> DocumentSnapshot:
     """The document of a line, with chunks that were read before it."""
     text = facts.text("text")
     document_id = facts.identity("id")
     made = tuple(_chunk(one, document_id, at, text, len(chunks)) for at, one in enumerate(chunks))
     if len({one.id for one in made}) != len(made):
         raise refused(f"{facts.what} has the id of a chunk twice")
-    return WholeDocument(
+    return DocumentSnapshot(
         id=document_id,
         source=facts.text("source", most=255),
         external_id=facts.text("external_id"),
@@ -151,7 +151,7 @@ def read_source(facts: Facts, kb: str) -> tuple[SourceRecord, list[str]]:
     )
 
 
-def _chunk(facts: Facts, document_id: str, at: int, text: str, count: int) -> WholeChunk:
+def _chunk(facts: Facts, document_id: str, at: int, text: str, count: int) -> ChunkSnapshot:
     if facts.text("document_id") != document_id or facts.number("index") != at:
         raise refused(f"{facts.what} is not the chunk that stands in its place")
     end = facts.number("end", most=len(text))
@@ -173,7 +173,7 @@ def _chunk(facts: Facts, document_id: str, at: int, text: str, count: int) -> Wh
         tokens=facts.number("tokens", most=LARGEST_COUNT),
         metadata=facts.object("metadata").value,
     )
-    return WholeChunk(facts.identity("id"), chunk)
+    return ChunkSnapshot(facts.identity("id"), chunk)
 
 
 def _metadata(facts: Facts) -> Metadata:

@@ -27,7 +27,7 @@ from ragstone.core.types import KnowledgeBase
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.reads import read_kbs, read_stats
-from ragstone.stores.ledger.snapshots import KbFacts, WholeDocument, read_kb_facts
+from ragstone.stores.ledger.snapshots import DocumentSnapshot, KbFacts, read_kb_facts
 from ragstone.stores.ledger.sqlite.file import translated
 from ragstone.stores.sql.database import Connection
 from ragstone.transfer.archive.format import (
@@ -178,7 +178,7 @@ def _write_kb(
     draft.kbs.append(ArchivedKb(facts, documents, chunks, parts, len(sources)))
 
 
-def _write_part(draft: _Draft, facts: KbFacts, number: int, part: Sequence[WholeDocument]) -> None:
+def _write_part(draft: _Draft, facts: KbFacts, number: int, part: Sequence[DocumentSnapshot]) -> None:
     name = partial(part_member, facts.name, number)
     draft.add(name("documents.jsonl"), b"".join(document_line(document) for document in part))
     lines = (chunk_line(document.id, chunk) for document in part for chunk in document.chunks)
@@ -193,7 +193,7 @@ def _write_part(draft: _Draft, facts: KbFacts, number: int, part: Sequence[Whole
         draft.add(name(f"vectors-{place}.f16"), matrix.tobytes(), packs=False)
 
 
-def _write_originals(draft: _Draft, part: Sequence[WholeDocument], blobs: Blobs) -> None:
+def _write_originals(draft: _Draft, part: Sequence[DocumentSnapshot], blobs: Blobs) -> None:
     for document in part:
         if document.file:
             try:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragstone.core.types import Candidate, Json, KnowledgeBase, Matrix, Space, Vector
-from ragstone.core.vectors import Place, Point, VectorProvider
+from ragstone.core.vectors import Point, VectorPartition, VectorProvider
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.stores.vectors.derived.reconcile import remove_orphans
 from ragstone.stores.vectors.derived.writes import BATCH
-from ragstone.stores.vectors.partitions import place_of
+from ragstone.stores.vectors.partitions import partition_of
 from ragstone.transfer.compare.searches import Agreement, K, Samples, Search, agree, judged
 from ragstone.transfer.reports import NONE, Differences, OnMove
 
@@ -43,19 +43,19 @@ async def compare_index(
     """Compare every point of a Space with its chunk, then search for some of them."""
     provider = index.provider
     tenant_id = await ledger.read(tenant, lambda _, tenant_id: tenant_id)
-    place = place_of(tenant_id, space)
+    partition = partition_of(tenant_id, space)
     total = await ledger.read(tenant, index_feed.count_live, kb, space, None)
     done, samples = IndexCompared(), Samples()
     suspects: list[str] = []
     async for points in scanned(ledger, tenant, kb, space):
-        suspects += await _differing(provider, place, points)
+        suspects += await _differing(provider, partition, points)
         for point in points:
             samples.offer("", point.vector)
         done.chunks += len(points)
         tell(f"compare {tenant}/{kb.name}", done.chunks, total)
-    done.removed = await remove_orphans(ledger, provider, tenant, kb, space, place)
-    done.differences = await _looked_at_again(ledger, index, tenant, place, space, suspects)
-    done.agreement = await _searched(ledger, provider, tenant, kb, space, place, samples)
+    done.removed = await remove_orphans(ledger, provider, tenant, kb, space, partition)
+    done.differences = await _looked_at_again(ledger, index, tenant, partition, space, suspects)
+    done.agreement = await _searched(ledger, provider, tenant, kb, space, partition, samples)
     exact = provider.capabilities.exact
     done.differences += judged(done.agreement, exact=exact, what=f"{provider.name} in '{kb.name}'")
     return done
@@ -107,13 +107,13 @@ async def _searched(
     tenant: str,
     kb: KnowledgeBase,
     space: Space,
-    place: Place,
+    partition: VectorPartition,
     samples: Samples,
 ) -> Agreement:
     """Search, and repeat when something was written during the search."""
 
     async def search(vector: Vector) -> Sequence[Candidate]:
-        return await provider.search(place, vector, K)
+        return await provider.search(partition, vector, K)
 
     for _ in range(ATTEMPTS):
         sequence = await ledger.sequence(tenant)
@@ -123,23 +123,32 @@ async def _searched(
     return agreement
 
 
-async def _differing(provider: VectorProvider, place: Place, points: Sequence[Point]) -> list[str]:
-    there = {one.chunk_id: one for one in await provider.read(place, [point.chunk_id for point in points])}
+async def _differing(
+    provider: VectorProvider, partition: VectorPartition, points: Sequence[Point]
+) -> list[str]:
+    there = {
+        one.chunk_id: one for one in await provider.read(partition, [point.chunk_id for point in points])
+    }
     return [point.chunk_id for point in points if _difference(point, there.get(point.chunk_id))]
 
 
 async def _looked_at_again(
-    ledger: SqlLedger, index: DerivedIndex, tenant: str, place: Place, space: Space, suspects: Sequence[str]
+    ledger: SqlLedger,
+    index: DerivedIndex,
+    tenant: str,
+    partition: VectorPartition,
+    space: Space,
+    suspects: Sequence[str],
 ) -> Differences:
     """Compare again what differed, once the index has caught up: only these differences count."""
     if not suspects:
         return NONE
-    await index.settle(tenant)
+    await index.catch_up(tenant)
     found = NONE
     for start in range(0, len(suspects), BATCH):
         part = suspects[start : start + BATCH]
         points = await ledger.read(tenant, index_feed.points, space, part)
-        there = {one.chunk_id: one for one in await index.provider.read(place, part)}
+        there = {one.chunk_id: one for one in await index.provider.read(partition, part)}
         said = [(point.chunk_id, _difference(point, there.get(point.chunk_id))) for point in points]
         found += Differences.of(*(f"chunk {one} {what}" for one, what in said if what))
     return found

@@ -9,7 +9,14 @@ import numpy as np
 
 from ragstone.core.types import Json, KnowledgeBase, Vector
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.ledger.snapshots import START, Head, WholeDocument, read_heads, read_kb_facts, read_whole
+from ragstone.stores.ledger.snapshots import (
+    START,
+    DocumentSnapshot,
+    Head,
+    read_heads,
+    read_kb_facts,
+    read_snapshots,
+)
 from ragstone.stores.sql.database import Connection
 from ragstone.transfer.compare.searches import Samples
 from ragstone.transfer.reports import NONE, Differences, OnMove
@@ -21,12 +28,12 @@ CHUNKS = 2000
 
 def parts_of(
     connection: Connection, tenant_id: str, kb: KnowledgeBase, spaces: Sequence[int]
-) -> Iterator[list[WholeDocument]]:
+) -> Iterator[list[DocumentSnapshot]]:
     """All documents of a kb in order of their keys."""
     after = START
     while heads := read_heads(connection, tenant_id, kb, (), after, DOCUMENTS):
         for group in grouped(heads):
-            yield read_whole(connection, tenant_id, spaces, [head.id for head in group])
+            yield read_snapshots(connection, tenant_id, spaces, [head.id for head in group])
         after = heads[-1].key
 
 
@@ -87,8 +94,8 @@ async def compare_kb(
     total = (await here.stats(tenant, kb)).documents
     live = next((at for at, space in enumerate(facts.spaces) if space.state == "live"), None)
     async for ids in _pages(here, tenant, kb):
-        ours = await here.read(tenant, read_whole, spaces, ids)
-        theirs = await there.read(tenant, read_whole, their_spaces, ids)
+        ours = await here.read(tenant, read_snapshots, spaces, ids)
+        theirs = await there.read(tenant, read_snapshots, their_spaces, ids)
         done.differences += compare_documents(ours, theirs)
         for document in ours:
             done.documents += 1
@@ -105,7 +112,7 @@ async def compare_kb(
     return done
 
 
-def compare_documents(ours: Sequence[WholeDocument], theirs: Sequence[WholeDocument]) -> Differences:
+def compare_documents(ours: Sequence[DocumentSnapshot], theirs: Sequence[DocumentSnapshot]) -> Differences:
     """Return the differences of documents that should be equal."""
     others = {document.id: document for document in theirs}
     said = []
@@ -116,7 +123,7 @@ def compare_documents(ours: Sequence[WholeDocument], theirs: Sequence[WholeDocum
     return Differences.of(*said)
 
 
-def _differing(one: WholeDocument, other: WholeDocument) -> list[str]:
+def _differing(one: DocumentSnapshot, other: DocumentSnapshot) -> list[str]:
     names = [field.name for field in fields(one) if field.name not in APART]
     found = [name for name in names if plain(getattr(one, name)) != plain(getattr(other, name))]
     if [chunk.id for chunk in one.chunks] != [chunk.id for chunk in other.chunks]:
@@ -137,7 +144,7 @@ def _differing(one: WholeDocument, other: WholeDocument) -> list[str]:
     return found
 
 
-def _offer(samples: Samples, document: WholeDocument, live: int | None) -> None:
+def _offer(samples: Samples, document: DocumentSnapshot, live: int | None) -> None:
     if live is not None and live in document.vectors:
         for whole, row in zip(document.chunks, document.vectors[live], strict=True):
             if row.any():

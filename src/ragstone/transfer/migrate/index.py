@@ -30,7 +30,7 @@ async def move_to_provider(ledger: SqlLedger, index: DerivedIndex, tenant: str, 
         total = await ledger.read(tenant, index_feed.count_live, kb, space, None)
         told = partial(_told, tell, f"fill {tenant}/{kb.name}", total)
         written += await index.fill(tenant, kb, space, told)
-    await index.settle(tenant)
+    await index.catch_up(tenant)
     for kb, space in needed:
         compared = await compare_index(ledger, index, tenant, kb, space, tell)
         chunks += compared.chunks

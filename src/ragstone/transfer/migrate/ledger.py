@@ -16,7 +16,14 @@ from ragstone.stores.control.tenant_state import Standing, read_standing, write_
 from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
 from ragstone.stores.ledger.originals import is_untouched
-from ragstone.stores.ledger.snapshots import START, Head, WholeDocument, read_heads, read_kb_facts, read_whole
+from ragstone.stores.ledger.snapshots import (
+    START,
+    DocumentSnapshot,
+    Head,
+    read_heads,
+    read_kb_facts,
+    read_snapshots,
+)
 from ragstone.transfer.compare.ledger import DOCUMENTS, compare_kb, grouped, plain
 from ragstone.transfer.compare.searches import Agreement, K, Samples, agree, judged
 from ragstone.transfer.migrate.activity import carry_activity
@@ -34,7 +41,7 @@ async def carry_jobs(here: Stores, there: Stores, tenant: str) -> int:
     for job in reversed(await here.queue.jobs(tenant, ACTIVE, limit=MOST)):
         carried += await _carry(here, there, tenant, job)
     if carried:
-        await there.queue.ring(tenant)
+        await there.queue.signal_work(tenant)
     return carried
 
 
@@ -168,7 +175,7 @@ class Carrier:
         done, total = 0, sum(head.chunks for head in fresh)
         for group in grouped(fresh):
             ids = [head.id for head in group]
-            documents = await here.read(self._tenant, read_whole, spaces, ids)
+            documents = await here.read(self._tenant, read_snapshots, spaces, ids)
             await self._restorer.take(opened, documents, lambda document: _original(blobs, document))
             done += sum(head.chunks for head in group)
             self._tell(f"{self._tenant}/{kb.name}", done, total)
@@ -222,7 +229,7 @@ async def all_heads(
         after = heads[-1].key
 
 
-def _original(blobs: Blobs, document: WholeDocument) -> bytes | None:
+def _original(blobs: Blobs, document: DocumentSnapshot) -> bytes | None:
     try:
         return blobs.get(document.id, document.file.name) if document.file else None
     except NotFoundError:

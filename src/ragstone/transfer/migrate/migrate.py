@@ -11,7 +11,7 @@ from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json
 from ragstone.settings.tree import LIVES_IN, OWN_INDEXES, Adapter, Settings, StoreSettings
 from ragstone.stores.factory import PROVIDERS, VECTORS, Stores, open_own_index, open_provider, open_stores
-from ragstone.stores.index_cache import Residents
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.source_book import SecretKeys
 from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.transfer.migrate.index import EXACT, look_at_own_index, move_to_provider
@@ -112,9 +112,9 @@ def _given(to: Adapter) -> dict[str, Json]:
 async def _to_provider(
     stores: Stores, settings: Settings, to: Adapter, tenants: Sequence[str], tell: OnMove
 ) -> list[TenantMove]:
-    if stores.mirror and to == settings.store.vectors:
+    if stores.derived and to == settings.store.vectors:
         # The one in use is filled and compared: an engine under a folder cannot be opened twice.
-        return [await move_to_provider(stores.ledger, stores.mirror, tenant, tell) for tenant in tenants]
+        return [await move_to_provider(stores.ledger, stores.derived, tenant, tell) for tenant in tenants]
     index = DerivedIndex(stores.ledger, open_provider(settings, to))
     try:
         return [await move_to_provider(stores.ledger, index, tenant, tell) for tenant in tenants]
@@ -127,7 +127,7 @@ async def _to_own_index(
 ) -> list[TenantMove]:
     kind = OWN_INDEXES[settings.store.ledger.kind][0]
     index = open_own_index(
-        stores.ledger, Residents(settings.store.memory_mb), to.model_copy(update={"kind": kind})
+        stores.ledger, IndexCache(settings.store.memory_mb), to.model_copy(update={"kind": kind})
     )
     return [await look_at_own_index(stores.ledger, index, kind, tenant, tell) for tenant in tenants]
 

@@ -21,20 +21,20 @@ from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.originals import mark_origin
 from ragstone.stores.ledger.restore import Arriving, Existing, restore_source
 from ragstone.stores.ledger.restore_spaces import Spaces, restore_spaces
-from ragstone.stores.ledger.snapshots import KbFacts, Key, WholeDocument
+from ragstone.stores.ledger.snapshots import DocumentSnapshot, KbFacts, Key
 from ragstone.stores.ledger.source_book import SecretKeys
 from ragstone.stores.ledger.transaction import SqlTransaction
 from ragstone.stores.sql.database import Connection
 from ragstone.transfer.reports import SHOWN
 
-Files = Callable[[WholeDocument], bytes | None]
+Files = Callable[[DocumentSnapshot], bytes | None]
 """Reads the original of a document, if there is one."""
 
 Kept = Mapping[str, tuple[str, str]]
 """Files by the id that a document had: where it was put, and under which name."""
 FIRST = 16
 """Documents that are written before the database is asked to look at them for the first time."""
-Staged = Sequence[tuple[WholeDocument, tuple[str, int]]]
+Staged = Sequence[tuple[DocumentSnapshot, tuple[str, int]]]
 """Documents with the id and the number of the version that was written of them."""
 
 
@@ -66,7 +66,7 @@ class _Batch(NamedTuple):
     """The part of a batch to write: new documents, and amendments of existing ones."""
 
     new: list[Arriving]
-    amended: list[tuple[Existing, WholeDocument]]
+    amended: list[tuple[Existing, DocumentSnapshot]]
 
 
 class Restorer:
@@ -105,7 +105,7 @@ class Restorer:
             await self._sign(tx)
         return opened
 
-    async def take(self, opened: OpenedKb, documents: Sequence[WholeDocument], files: Files) -> None:
+    async def take(self, opened: OpenedKb, documents: Sequence[DocumentSnapshot], files: Files) -> None:
         """Make documents live, all that are new and, if they may be overwritten, those that differ.
 
         The first come in small batches: what a database does for rows it has never counted takes ever longer.
@@ -116,7 +116,7 @@ class Restorer:
             await self._take(opened, batch, files)
             at += len(batch)
 
-    async def _take(self, opened: OpenedKb, documents: Sequence[WholeDocument], files: Files) -> None:
+    async def _take(self, opened: OpenedKb, documents: Sequence[DocumentSnapshot], files: Files) -> None:
         keys = [document.key for document in documents]
         there = await self._ledger.read(self._tenant, restore.existing, opened.kb, keys)
         batch = await asyncio.to_thread(self._sorted, documents, there)
@@ -152,7 +152,7 @@ class Restorer:
             await tx.delete_kb(name)
             await self._sign(tx)
 
-    def _sorted(self, documents: Sequence[WholeDocument], there: Mapping[Key, Existing]) -> _Batch:
+    def _sorted(self, documents: Sequence[DocumentSnapshot], there: Mapping[Key, Existing]) -> _Batch:
         batch = _Batch([], [])
         for document in documents:
             known = there.get(document.key)
@@ -171,7 +171,7 @@ class Restorer:
                 batch.new.append(Arriving(document, terms, parent))
         return batch
 
-    def _is_same(self, known: Existing, document: WholeDocument) -> bool:
+    def _is_same(self, known: Existing, document: DocumentSnapshot) -> bool:
         if self._origin:
             return False  # whoever follows a ledger has seen that they differ
         return known.content == restore.content_of(document)
@@ -181,7 +181,7 @@ class Restorer:
     ) -> None:
         kept = await self._keep(batch, files)
         staged: Staged | None = None
-        if self._ledger.mirrored:
+        if self._ledger.has_followers:
             async with self._ledger.transaction(self._tenant) as tx:
                 staged = await self._stage(tx, opened, batch, there)
             await self._prepare(opened, staged)
@@ -239,7 +239,7 @@ class Restorer:
             await tx.run(mark_origin, self._origin)
 
 
-def _chunk_ids(document: WholeDocument) -> tuple[str, ...]:
+def _chunk_ids(document: DocumentSnapshot) -> tuple[str, ...]:
     return tuple(one.id for one in document.chunks)
 
 
@@ -257,7 +257,7 @@ def _stage(
 ) -> Staged:
     found = restore.existing(connection, tenant_id, opened.kb, [one.document.key for one in new])
     return [
-        (arriving.document, restore.stage_whole(connection, tenant_id, *opened, arriving))
+        (arriving.document, restore.stage_snapshot(connection, tenant_id, *opened, arriving))
         for arriving in new
         if _version(found, arriving) == _version(there, arriving)
     ]

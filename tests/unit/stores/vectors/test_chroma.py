@@ -17,13 +17,13 @@ from tests.conformance import chroma_fork
 from tests.doubles.web import Reply, WebDouble, json_reply
 
 from ragstone.core.errors import SettingsError, StoreBusy, StoreCorrupt, StoreError
-from ragstone.core.vectors import Isolation, Place
+from ragstone.core.vectors import Isolation, VectorPartition
 from ragstone.fetch.calls import RetryPolicy
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.chroma.client import ChromaClient
 from ragstone.stores.vectors.chroma.provider import ChromaProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.suites.provider_cases import id_of, make_points, new_place
+from ragstone.testing.suites.provider_cases import id_of, make_points, new_partition
 
 KEY = "sesame-open"
 HEARTBEAT = "/api/v2/heartbeat"
@@ -87,7 +87,7 @@ def test_what_chroma_lacks_is_declared(tmp_path: Path) -> None:
 async def test_it_lives_in_its_own_folder_that_nobody_else_may_read(
     provider: ChromaProvider, tmp_path: Path
 ) -> None:
-    place = new_place()
+    place = new_partition()
     await provider.upsert(place, make_points(unit_vectors(3)))
     folder = tmp_path / "vectors" / "chroma"
     assert (folder / "chroma.sqlite3").is_file()
@@ -101,7 +101,7 @@ async def test_it_lives_in_its_own_folder_that_nobody_else_may_read(
 
 @pytest.mark.req("R-STO-06")
 async def test_what_is_in_memory_is_in_no_file_and_nobody_elses(tmp_path: Path) -> None:
-    place = new_place()
+    place = new_partition()
     one, other = (chroma(tmp_path / "none", options={"in_memory": True}) for _ in range(2))
     await one.upsert(place, make_points(unit_vectors(3)))
     assert await one.count(place) == 3
@@ -113,7 +113,7 @@ async def test_what_is_in_memory_is_in_no_file_and_nobody_elses(tmp_path: Path) 
 
 @pytest.mark.req("R-STO-29")
 async def test_collections_are_made_with_cosine_distance(tmp_path: Path) -> None:
-    place = Place("t", "s1", 32)
+    place = VectorPartition("t", "s1", 32)
     provider = chroma(tmp_path)
     await provider.open(place)
     await provider.close()
@@ -124,7 +124,7 @@ async def test_collections_are_made_with_cosine_distance(tmp_path: Path) -> None
 
 
 async def test_a_folder_has_one_owner_at_a_time(provider: ChromaProvider, tmp_path: Path) -> None:
-    place = new_place()
+    place = new_partition()
     await provider.upsert(place, make_points(unit_vectors(3)))
     second = chroma(tmp_path / "vectors" / "chroma")
     with pytest.raises(StoreBusy, match="in use") as busy:
@@ -145,7 +145,7 @@ async def test_a_closed_provider_opens_nothing_again(provider: ChromaProvider) -
 async def test_a_dropped_collection_leaves_no_vectors_in_the_folder(
     provider: ChromaProvider, tmp_path: Path
 ) -> None:
-    gone, kept = new_place(), new_place()
+    gone, kept = new_partition(), new_partition()
     for place in (gone, kept):
         await provider.upsert(place, make_points(unit_vectors(1200)))
         await provider.search(place, unit_vectors(1)[0], 1)
@@ -165,7 +165,7 @@ async def test_a_dropped_collection_leaves_no_vectors_in_the_folder(
 
 
 async def test_a_damaged_file_says_so(provider: ChromaProvider, tmp_path: Path) -> None:
-    await provider.upsert(new_place(), make_points(unit_vectors(3)))
+    await provider.upsert(new_partition(), make_points(unit_vectors(3)))
     await provider.close()
     (tmp_path / "vectors" / "chroma" / "chroma.sqlite3").write_bytes(b"not a database at all" * 1000)
     damaged = chroma(tmp_path / "vectors" / "chroma")
@@ -183,7 +183,7 @@ async def test_neither_environment_nor_dotenv_changes_where_data_go(
     monkeypatch.setenv("CHROMA_OTEL_COLLECTION_ENDPOINT", "http://10.0.0.1:1")
     monkeypatch.setenv("ANONYMIZED_TELEMETRY", "true")
     monkeypatch.setenv("PERSIST_DIRECTORY", str(tmp_path / "other"))
-    await provider.upsert(new_place(), make_points(unit_vectors(3)))
+    await provider.upsert(new_partition(), make_points(unit_vectors(3)))
     assert (tmp_path / "vectors" / "chroma" / "chroma.sqlite3").is_file()
     assert not (tmp_path / "other").exists()
     settings = provider._chroma.run(lambda api: api._system.settings)
@@ -204,7 +204,7 @@ async def test_a_server_that_is_not_there_is_said_without_the_key(tmp_path: Path
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         provider = chroma(tmp_path, url=url, api_key=SecretStr(KEY))
         with pytest.raises(StoreBusy, match="cannot be reached") as down:
-            await provider.search(new_place(), unit_vectors(1)[0], 5)
+            await provider.search(new_partition(), unit_vectors(1)[0], 5)
         await provider.close()
     assert url in str(down.value)
     assert "chroma run" in down.value.hint
@@ -258,7 +258,7 @@ async def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:
 
 
 async def test_a_tenant_cannot_reach_another_by_the_id_of_a_point(tmp_path: Path) -> None:
-    mine, theirs = new_place(), new_place()
+    mine, theirs = new_partition(), new_partition()
     provider = chroma(tmp_path, "filter")
     for place in (mine, theirs):
         await provider.open(place)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ragstone.core.filters import Equals, In, Not, Range, parse_filter
-from ragstone.core.vectors import Place, Point
+from ragstone.core.vectors import Point, VectorPartition
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.chroma.filters import (
     MOST_VALUES,
@@ -22,7 +22,7 @@ from ragstone.stores.vectors.chroma.filters import (
 )
 from ragstone.stores.vectors.chroma.provider import ChromaProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.suites.provider_cases import make_points, new_place
+from ragstone.testing.suites.provider_cases import make_points, new_partition
 
 NONE: dict[str, Any] = {"a": {"in": []}}
 
@@ -78,7 +78,7 @@ def test_the_payload_comes_back_and_fields_have_one_type_for_all_numbers() -> No
         "l": ["1", 1, 1.0, None],
         "text": "t",
     }
-    metadata = metadata_of(Place("t", "s", 2), Point("c", unit_vectors(1, 2)[0], payload))
+    metadata = metadata_of(VectorPartition("t", "s", 2), Point("c", unit_vectors(1, 2)[0], payload))
     assert json.dumps(payload_of(metadata)) == json.dumps(payload)
     assert {name: value for name, value in metadata.items() if name != PAYLOAD} == {
         "i": 1.0,
@@ -97,7 +97,7 @@ async def test_every_float_is_found_by_itself_and_by_nothing_near_it(tmp_path: P
     generator = random.Random(3)
     numbers = [generator.uniform(-1, 1) * 10 ** generator.randint(-20, 15) for _ in range(150)]
     provider = ChromaProvider(Adapter(kind="chroma", options={"in_memory": True}), tmp_path, "collection")
-    place, query = new_place(), unit_vectors(1)[0]
+    place, query = new_partition(), unit_vectors(1)[0]
     points = make_points(unit_vectors(len(numbers)), *({"a": number} for number in numbers))
     await provider.upsert(place, points)
     for point, number in zip(points, numbers, strict=True):

@@ -12,7 +12,7 @@ from ragstone.core.vectors import Point
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.suites.provider_cases import id_of, make_points, new_place
+from ragstone.testing.suites.provider_cases import id_of, make_points, new_partition
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_it_takes_no_address_and_no_options(adapter: dict[str, Any], tmp_path: P
 
 async def test_what_the_caller_changes_later_is_not_stored(tmp_path: Path) -> None:
     provider = MemoryProvider(Adapter(kind="memory"), tmp_path, "collection")
-    place, tags = new_place(), ["x"]
+    place, tags = new_partition(), ["x"]
     await provider.upsert(place, [Point(id_of(0), unit_vectors(1)[0], {"tags": tags})])
     tags.append("y")
     (point,) = await provider.read(place, [id_of(0)])
@@ -36,7 +36,7 @@ async def test_what_the_caller_changes_later_is_not_stored(tmp_path: Path) -> No
 async def test_it_forgets_all_when_closed_and_writes_no_file(tmp_path: Path) -> None:
     folder = tmp_path / "vectors"
     provider = MemoryProvider(Adapter(kind="memory"), folder, "collection")
-    place = new_place()
+    place = new_partition()
     await provider.upsert(place, make_points(unit_vectors(3)))
     assert (await provider.health()).detail == "3 vectors in this process"
     await provider.close()

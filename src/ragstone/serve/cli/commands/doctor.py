@@ -25,7 +25,7 @@ async def doctor(
         bool,
         typer.Option("--repair", help="Repair the stores; live content is not changed."),
     ] = False,
-    forget_store: Annotated[
+    forget_index: Annotated[
         str,
         typer.Option(
             "--forget-store",
@@ -39,11 +39,11 @@ async def doctor(
     Looks at the installation, the model, the data folder and the stores, and says what to type when something is
     missing.
     """
-    if forget_store and not repair:
+    if forget_index and not repair:
         raise InputError("--forget-store changes what is known of a store", hint="give --repair as well")
     async with session.slow_notice("checking …"):
         checks = [check async for check in _check(session)]
-        stores = await _examine_stores(session, repair=repair, forget=forget_store)
+        stores = await _examine_stores(session, repair=repair, forget=forget_index)
     failed = "fail" in {check.state for check in checks} | {finding.state for finding in stores}
     from ragstone.schemas.installation import DoctorSchema
 

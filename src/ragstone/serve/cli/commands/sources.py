@@ -167,7 +167,7 @@ def _draw(out: Console, sources: Sequence[SourceRecord], options: Common) -> Non
 
 def _trouble(source: SourceRecord) -> str:
     """Return what ended the last run, or how much could not be taken in and the first reason."""
-    lost = source.shortfall
+    lost = source.source_failures
     if source.last_error or not lost.count:
         return one_line(source.last_error)
     return f"{lost.count:,} failed: {one_line(lost.first[0].error)}"
@@ -178,7 +178,7 @@ def _draw_one(out: Console, source: SourceRecord, options: Common) -> None:
 
     from ragstone.schemas.settings import mask_secrets
 
-    state, lost = source.state, source.shortfall
+    state, lost = source.state, source.source_failures
     facts = {
         "source": f"{source.name}, {source.kind}, knowledge base '{source.kb}'",
         "schedule": source.schedule,

@@ -17,7 +17,7 @@ from ragstone.core.ids import check_name
 from ragstone.stores.activity.old_files import OldFiles, Rows
 from ragstone.stores.activity.removal import Removed
 from ragstone.stores.blobs import Blobs
-from ragstone.stores.indexes import ColocatedIndex
+from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.folders import count_files, remove_folder
 from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, UnknownTenant, Work, erasing
 from ragstone.stores.sql.database import Connection
@@ -45,7 +45,7 @@ class PostgresLedger(SqlLedger):
         self,
         dsn: str,
         folder: Path,
-        indexes: Sequence[ColocatedIndex] = (),
+        indexes: Sequence[TransactionalIndex] = (),
         pool_size: int = 8,
         vault: Vault | None = None,
         clock: Callable[[], datetime] = now,
@@ -117,11 +117,11 @@ class PostgresLedger(SqlLedger):
             who = caller()
             return self._files(await lane.run(lambda lane: register(lane, tenant, self._clock(), who)))
 
-    async def bells(self) -> Mapping[str, int]:
+    async def work_signals(self) -> Mapping[str, int]:
         known = "SELECT name, bell FROM tenants WHERE state = 'active' ORDER BY name"
         return await self.control_read(lambda rows: dict(rows.execute(known).fetchall()), {})
 
-    async def ring(self, tenant: str) -> None:
+    async def signal_work(self, tenant: str) -> None:
         louder = "UPDATE tenants SET bell = bell + 1 WHERE name = ?"
         await self._write(Session.touch_control, lambda session, _: session.rows.execute(louder, (tenant,)))
 

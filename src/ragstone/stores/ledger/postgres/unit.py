@@ -11,7 +11,7 @@ from ragstone.core.errors import StoreError
 from ragstone.stores.activity.removal import count_tenant_log, count_tenant_rows
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.control import tenant_rows
-from ragstone.stores.indexes import ColocatedIndex
+from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.erasure import count_tenant
 from ragstone.stores.ledger.ledger import UnknownTenant
 from ragstone.stores.ledger.postgres.lanes import Lane
@@ -49,7 +49,7 @@ class PostgresUnit:
         self,
         lane: Lane,
         tenant: str,
-        indexes: Sequence[ColocatedIndex],
+        indexes: Sequence[TransactionalIndex],
         blobs: Callable[[str], Blobs],
         clock: Callable[[], datetime],
         erased: str = "",

@@ -18,7 +18,7 @@ from ragstone.stores.activity.old_files import OldFiles
 from ragstone.stores.activity.removal import Removed, clean_up_log, forget_logged
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.control import tenant_rows
-from ragstone.stores.indexes import ColocatedIndex
+from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.folders import count_files, remove_folder
 from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, UnknownTenant, Work, erasing
 from ragstone.stores.ledger.sqlite.file import BUSY_SECONDS, SqliteFile, translated
@@ -37,7 +37,7 @@ class SqliteLedger(SqlLedger):
     def __init__(
         self,
         folder: Path,
-        indexes: Sequence[ColocatedIndex] = (),
+        indexes: Sequence[TransactionalIndex] = (),
         open_tenants: int = 64,
         vault: Vault | None = None,
         clock: Callable[[], datetime] = now,
@@ -136,14 +136,14 @@ class SqliteLedger(SqlLedger):
         async with self.file(tenant, make=make) as file:
             return file.blobs
 
-    async def bells(self) -> Mapping[str, int]:
+    async def work_signals(self) -> Mapping[str, int]:
         control = await self.control()
         if control is None:
             return {}
         known = "SELECT name, bell FROM tenants WHERE state = 'active' ORDER BY name"
         return await control.read(lambda db: dict(db.execute(known)))
 
-    async def ring(self, tenant: str) -> None:
+    async def signal_work(self, tenant: str) -> None:
         def work(db: sqlite3.Connection) -> None:
             db.execute("UPDATE tenants SET bell = bell + 1 WHERE name = ?", (tenant,))
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ragstone.core.errors import StoreError
 from ragstone.stores.blobs import Blobs
-from ragstone.stores.indexes import ColocatedIndex
+from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.sqlite.file import SqliteConnection, SqliteFile
 from ragstone.stores.ledger.sqlite.log import LogFile
 from ragstone.stores.sql.database import Connection
@@ -37,7 +37,7 @@ class TenantFile(SqliteFile):
 class SqliteUnit:
     """Implements `UnitOfWork` for whoever has the file's turn. The write lock is taken by the first write."""
 
-    def __init__(self, file: TenantFile, indexes: Sequence[ColocatedIndex]) -> None:
+    def __init__(self, file: TenantFile, indexes: Sequence[TransactionalIndex]) -> None:
         self._file = file
         self._asked = False
         self._begun = False

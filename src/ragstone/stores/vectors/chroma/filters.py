@@ -14,7 +14,7 @@ from typing import Any
 
 from ragstone.core.filters import BOUNDS, And, Equals, Filter, In, Not, Or, Range, Scalar
 from ragstone.core.types import Json
-from ragstone.core.vectors import RESERVED, Place, Point
+from ragstone.core.vectors import RESERVED, Point, VectorPartition
 from ragstone.stores.vectors.checks import names_reserved
 
 Where = dict[str, Any]
@@ -25,14 +25,14 @@ MOST_VALUES = 32
 """Chroma looks into lists for one value at a time; the ledger is faster than it from about here on."""
 
 
-def metadata_of(place: Place, point: Point) -> dict[str, Any]:
+def metadata_of(partition: VectorPartition, point: Point) -> dict[str, Any]:
     """What Chroma keeps beside a vector: the whole payload, and each field that a filter may name."""
     fields = {
         name: stored
         for name, value in point.payload.items()
         if name not in RESERVED and (stored := _stored(value)) is not None
     }
-    own = {"tenant_id": place.tenant_id, "space": place.space, "chunk_id": point.chunk_id}
+    own = {"tenant_id": partition.tenant_id, "space": partition.space, "chunk_id": point.chunk_id}
     return fields | own | {PAYLOAD: json.dumps(dict(point.payload))}
 
 
@@ -42,9 +42,9 @@ def payload_of(metadata: Mapping[str, Any]) -> Mapping[str, Json]:
     return payload
 
 
-def belongs_to(place: Place) -> Where:
-    """The condition that keeps a call within a place of a shared collection."""
-    return {"$and": [{"tenant_id": place.tenant_id}, {"space": place.space}]}
+def belongs_to(partition: VectorPartition) -> Where:
+    """The condition that keeps a call within a partition of a shared collection."""
+    return {"$and": [{"tenant_id": partition.tenant_id}, {"space": partition.space}]}
 
 
 def can_translate(where: Filter) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, Vector
-from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.core.vectors import Capabilities, Health, Isolation, Point, VectorPartition
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import check_dimension, check_isolation, in_batches, real_ids, unit
 from ragstone.stores.vectors.chroma.client import ChromaClient, Client
@@ -55,52 +55,54 @@ class ChromaProvider:
     def can_filter(self, where: Filter) -> bool:
         return can_translate(where)
 
-    async def open(self, place: Place) -> None:
-        await self._run(partial(self._make, place))
+    async def open(self, partition: VectorPartition) -> None:
+        await self._run(partial(self._make, partition))
 
-    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+    async def upsert(self, partition: VectorPartition, points: Sequence[Point]) -> None:
         for point in points:
-            check_dimension(place, len(point.vector))
+            check_dimension(partition, len(point.vector))
         newest = list({point.chunk_id: point for point in points}.values())
         for batch in in_batches(newest, BATCH):
-            await self._run(partial(self._write, place, batch))
+            await self._run(partial(self._write, partition, batch))
 
-    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
-        for batch in in_batches(self._names(place, chunk_ids), BATCH):
-            await self._within(place, partial(_delete, names=batch, where=self._own(place)))
+    async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
+        for batch in in_batches(self._names(partition, chunk_ids), BATCH):
+            await self._within(partition, partial(_delete, names=batch, where=self._own(partition)))
 
     async def search(
-        self, place: Place, vector: Vector, k: int, where: Filter | None = None
+        self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        check_dimension(place, len(vector))
-        wanted = joined("$and", (self._own(place) or True, where is None or translate(where)))
+        check_dimension(partition, len(vector))
+        wanted = joined("$and", (self._own(partition) or True, where is None or translate(where)))
         if wanted is False or k < 1:
             return []
         most = min(k, self.capabilities.max_k)
         only = None if wanted is True else wanted
         nearest = _nearest_measured_here if self._shared else _nearest
-        return await self._within(place, partial(nearest, vector=vector, k=most, where=only)) or []
+        return await self._within(partition, partial(nearest, vector=vector, k=most, where=only)) or []
 
-    async def read(self, place: Place, chunk_ids: Sequence[str]) -> list[Point]:
+    async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
         points: list[Point] = []
-        for batch in in_batches(self._names(place, chunk_ids), BATCH):
-            points += await self._within(place, partial(_read, names=batch, where=self._own(place))) or []
+        for batch in in_batches(self._names(partition, chunk_ids), BATCH):
+            points += (
+                await self._within(partition, partial(_read, names=batch, where=self._own(partition))) or []
+            )
         return points
 
-    async def ids(self, place: Place) -> AsyncIterator[Sequence[str]]:
+    async def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
         # Chroma pages by position, and what the caller deletes meanwhile would shift the rest: so all at once.
-        names = await self._within(place, partial(_all_names, where=self._own(place))) or []
+        names = await self._within(partition, partial(_all_names, where=self._own(partition))) or []
         for page in in_batches(names, PAGE):
             yield [_chunk_id(name) for name in page]
 
-    async def count(self, place: Place) -> int:
-        return await self._within(place, partial(_count, where=self._own(place))) or 0
+    async def count(self, partition: VectorPartition) -> int:
+        return await self._within(partition, partial(_count, where=self._own(partition))) or 0
 
-    async def drop(self, place: Place) -> None:
+    async def drop(self, partition: VectorPartition) -> None:
         if self._shared:
-            await self._within(place, partial(_delete, names=None, where=belongs_to(place)))
+            await self._within(partition, partial(_delete, names=None, where=belongs_to(partition)))
         else:
-            await self._run(partial(self._drop, place))
+            await self._run(partial(self._drop, partition))
 
     async def health(self) -> Health:
         return Health(await self._run(_version), self._chroma.address)
@@ -111,40 +113,42 @@ class ChromaProvider:
     async def _run(self, work: Callable[[Client], T]) -> T:
         return await asyncio.to_thread(self._chroma.run, work)
 
-    async def _within(self, place: Place, work: Callable[[Collection], T]) -> T | None:
-        """What `work` returns for the collection of a place; None where there is none."""
-        return await self._run(partial(_if_there, name=self._collection(place), work=work))
+    async def _within(self, partition: VectorPartition, work: Callable[[Collection], T]) -> T | None:
+        """What `work` returns for the collection of a partition; None where there is none."""
+        return await self._run(partial(_if_there, name=self._collection(partition), work=work))
 
-    def _collection(self, place: Place) -> str:
-        return f"rs_d{place.dimension}" if self._shared else f"rs_{place.tenant_id}_{place.space}"
+    def _collection(self, partition: VectorPartition) -> str:
+        return f"rs_d{partition.dimension}" if self._shared else f"rs_{partition.tenant_id}_{partition.space}"
 
-    def _own(self, place: Place) -> Where | None:
-        return belongs_to(place) if self._shared else None
+    def _own(self, partition: VectorPartition) -> Where | None:
+        return belongs_to(partition) if self._shared else None
 
-    def _names(self, place: Place, chunk_ids: Sequence[str]) -> list[str]:
-        return [self._name(place, one) for one in real_ids(chunk_ids)]
+    def _names(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[str]:
+        return [self._name(partition, one) for one in real_ids(chunk_ids)]
 
-    def _name(self, place: Place, chunk_id: str) -> str:
-        return f"{place.tenant_id}:{place.space}:{chunk_id}" if self._shared else chunk_id
+    def _name(self, partition: VectorPartition, chunk_id: str) -> str:
+        return f"{partition.tenant_id}:{partition.space}:{chunk_id}" if self._shared else chunk_id
 
-    def _make(self, place: Place, client: Client) -> Collection:
+    def _make(self, partition: VectorPartition, client: Client) -> Collection:
         model = client.create_collection(
-            self._collection(place),
+            self._collection(partition),
             configuration={"hnsw": GRAPH},
-            metadata={DIMENSION: place.dimension},
+            metadata={DIMENSION: partition.dimension},
             get_or_create=True,
         )
-        check_dimension(place, model.metadata[DIMENSION], what="a collection")
+        check_dimension(partition, model.metadata[DIMENSION], what="a collection")
         return _opened(client, model)
 
-    def _drop(self, place: Place, client: Client) -> None:
-        _if_there(client, name=self._collection(place), work=lambda held: client.delete_collection(held.name))
+    def _drop(self, partition: VectorPartition, client: Client) -> None:
+        _if_there(
+            client, name=self._collection(partition), work=lambda held: client.delete_collection(held.name)
+        )
         self._chroma.tidy()
 
-    def _write(self, place: Place, points: Sequence[Point], client: Client) -> None:
-        held = self._make(place, client)
-        names = [self._name(place, point.chunk_id) for point in points]
-        metadatas = {name: metadata_of(place, point) for name, point in zip(names, points, strict=True)}
+    def _write(self, partition: VectorPartition, points: Sequence[Point], client: Client) -> None:
+        held = self._make(partition, client)
+        names = [self._name(partition, point.chunk_id) for point in points]
+        metadatas = {name: metadata_of(partition, point) for name, point in zip(names, points, strict=True)}
         # Chroma adds metadata to what is there: fields of an earlier point of that id are taken out by name.
         before = held.get(names, include=["metadatas"])
         for name, metadata in zip(before["ids"], before["metadatas"], strict=True):

@@ -1,4 +1,4 @@
-"""How the places of a vector database come to hold what the ledger has: filled once, then kept up by its feed."""
+"""How the partitions of a vector database come to hold what the ledger has: filled once, then kept up by its feed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ragstone.core.types import KnowledgeBase, Space
-from ragstone.core.vectors import Place, Point, VectorProvider, WordProvider
+from ragstone.core.vectors import Point, VectorPartition, VectorProvider, WordProvider
 from ragstone.stores.ledger import index_feed, word_length
 from ragstone.stores.ledger.index_feed import Changes, Mark
 from ragstone.stores.ledger.ledger import SqlLedger
@@ -14,7 +14,7 @@ from ragstone.stores.ledger.reads import read_kbs, read_sequence
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.reconcile import reconcile
 from ragstone.stores.vectors.derived.writes import BATCH, Shelf
-from ragstone.stores.vectors.partitions import place_of
+from ragstone.stores.vectors.partitions import partition_of
 
 FAR_BEHIND = 10_000
 """A mark this far behind moves on even if nothing of its Space changed: the feed is not kept for ever."""
@@ -52,12 +52,12 @@ class Follower:
         self, tenant: str, kb: KnowledgeBase, space: Space, staged: Sequence[tuple[str, int]]
     ) -> None:
         """Write staged versions, and remember those that nobody can have removed since."""
-        place = await self._open(tenant, space)
+        partition = await self._open(tenant, space)
         points, doubtful = await self._ledger.read(
             tenant, _staged, self._provider.name, kb.id, space, staged, words=self._words
         )
-        if await Shelf(self._ledger, self._provider, tenant, kb.id, space, place).write(points):
-            prepared = self._prepared.setdefault(place.tenant_id, set())
+        if await Shelf(self._ledger, self._provider, tenant, kb.id, space, partition).write(points):
+            prepared = self._prepared.setdefault(partition.tenant_id, set())
             prepared.difference_update((space.id, one) for one in doubtful)
             sure = (point.chunk_id for point in points if point.chunk_id not in doubtful)
             prepared.update((space.id, one) for one in sure)
@@ -71,10 +71,10 @@ class Follower:
     ) -> int:
         """Write every live chunk of a Space; how many there were."""
         sequence = await self._ledger.read(tenant, read_sequence)
-        place = await self._open(tenant, space)
+        partition = await self._open(tenant, space)
         if self._words:
             await self._ledger.write(tenant, word_length.renew, kb.id, space.id, self._provider.name)
-        shelf = Shelf(self._ledger, self._provider, tenant, kb.id, space, place)
+        shelf = Shelf(self._ledger, self._provider, tenant, kb.id, space, partition)
         after, written = 0, 0
         while True:
             points, after = await self._ledger.read(
@@ -88,39 +88,39 @@ class Follower:
             if on_progress:
                 on_progress(written)
         # What changed meanwhile is behind this place in the feed and is applied by whoever follows next.
-        await self.advance(tenant, place.tenant_id, {space.id: sequence})
+        await self.advance(tenant, partition.tenant_id, {space.id: sequence})
         return written
 
-    async def follow(self, tenant: str, place: Place, mark: Mark, *, anew: bool) -> int | None:
+    async def follow(self, tenant: str, partition: VectorPartition, mark: Mark, *, anew: bool) -> int | None:
         """Apply what changed since the mark; where it may move to, when it should.
 
         Whoever comes `anew` looks whether all of it is there: a folder may have been removed, an engine may have
         lost what it had acknowledged.
         """
         if mark.kb_id is None:
-            await self.drop(tenant, place, mark)
+            await self.drop(tenant, partition, mark)
             return None
         step = await self._ledger.read(tenant, _step, mark.kb_id, mark)
         if step is None:
             return None
         kb, space, changes = step
-        if anew and isinstance(self._provider, WordProvider) and await self._provider.misfit(place):
-            await self._provider.open(place)  # says what is wrong, and what to do
-        if changes is None or (anew and await self._has_lost(tenant, place, kb, space, changes.arrived)):
+        if anew and isinstance(self._provider, WordProvider) and await self._provider.misfit(partition):
+            await self._provider.open(partition)  # says what is wrong, and what to do
+        if changes is None or (anew and await self._has_lost(tenant, partition, kb, space, changes.arrived)):
             await self.fill(tenant, kb, space)
             # What went meanwhile cannot be read from the feed: it is whatever the ledger does not know.
-            await reconcile(self._ledger, self._provider, tenant, kb, space, place)
+            await reconcile(self._ledger, self._provider, tenant, kb, space, partition)
             return None
-        await self._apply(Shelf(self._ledger, self._provider, tenant, kb.id, space, place), changes)
+        await self._apply(Shelf(self._ledger, self._provider, tenant, kb.id, space, partition), changes)
         if self._words and changes.arrived and await self._weighs_wrong(tenant, kb, space):
             await self.fill(tenant, kb, space)
             return None
         is_far = changes.sequence - mark.sequence > FAR_BEHIND
         return changes.sequence if changes.arrived or changes.gone or is_far else None
 
-    async def drop(self, tenant: str, place: Place, mark: Mark) -> None:
-        """Remove a place; what a crash leaves of it is still marked, and goes the next time."""
-        await self._provider.drop(place)
+    async def drop(self, tenant: str, partition: VectorPartition, mark: Mark) -> None:
+        """Remove a partition; what a crash leaves of it is still marked, and goes the next time."""
+        await self._provider.drop(partition)
         await self._ledger.write(tenant, index_feed.unmark, self._provider.name, mark.space_id)
         if self._words:
             await self._ledger.write(tenant, word_length.forget, mark.space_id)
@@ -133,12 +133,12 @@ class Follower:
     async def _apply(self, shelf: Shelf, changes: Changes) -> None:
         if changes.gone:
             await shelf.remove(changes.gone)
-        prepared = self._prepared.get(shelf.place.tenant_id, set())
+        prepared = self._prepared.get(shelf.partition.tenant_id, set())
         missed = [
             one for one in changes.arrived if one in changes.again or (shelf.space.id, one) not in prepared
         ]
         for start in range(0, len(missed), BATCH):
-            await self._provider.open(shelf.place)
+            await self._provider.open(shelf.partition)
             part = missed[start : start + BATCH]
             points = await shelf.read(part)
             if not await shelf.write(points):
@@ -150,23 +150,28 @@ class Follower:
             tenant, word_length.renew, kb.id, space.id, self._provider.name, word_length.FAR_OFF
         )
 
-    async def _open(self, tenant: str, space: Space) -> Place:
-        """Make the place, after writing down that there is one: whatever happens next, it can be found and removed."""
+    async def _open(self, tenant: str, space: Space) -> VectorPartition:
+        """Record the partition, then create it, so that it can be found and removed whatever happens next."""
         tenant_id, marks = await self._ledger.read(tenant, _marked, self._provider.name)
         if space.id not in marks:
             await self._ledger.write(tenant, index_feed.mark, self._provider.name, space)
-        place = place_of(tenant_id, space)
-        await self._provider.open(place)
-        return place
+        partition = partition_of(tenant_id, space)
+        await self._provider.open(partition)
+        return partition
 
     async def _has_lost(
-        self, tenant: str, place: Place, kb: KnowledgeBase, space: Space, arriving: Sequence[str]
+        self,
+        tenant: str,
+        partition: VectorPartition,
+        kb: KnowledgeBase,
+        space: Space,
+        arriving: Sequence[str],
     ) -> bool:
         if self._words:
             expected = await self._ledger.read(tenant, index_feed.count_words, kb)
         else:
             expected = await self._ledger.read(tenant, index_feed.count_live, kb, space, None)
-        return await self._provider.count(place) < expected - len(arriving)
+        return await self._provider.count(partition) < expected - len(arriving)
 
 
 def _due(connection: Connection, tenant_id: str, index: str) -> Due:

@@ -21,15 +21,15 @@ from ragstone.core.filters import And, Filter, Not, Or
 from ragstone.core.model_types import model_name
 from ragstone.core.notes import add_note
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
-from ragstone.core.vectors import RESERVED, Place, VectorProvider
+from ragstone.core.vectors import RESERVED, VectorPartition, VectorProvider
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.follow import Follower
 from ragstone.stores.vectors.derived.writes import BATCH
-from ragstone.stores.vectors.partitions import place_of, place_of_mark
+from ragstone.stores.vectors.partitions import partition_of, partition_of_mark
 
-__all__ = ["BATCH", "DerivedIndex", "fields_of", "place_of"]
+__all__ = ["BATCH", "DerivedIndex", "fields_of", "partition_of"]
 
 logger = logging.getLogger(__name__)
 Search = Callable[[int], Awaitable[list[Candidate]]]
@@ -52,7 +52,7 @@ class _CatchUp(NamedTuple):
 
 
 class DerivedIndex:
-    """Implements `core.protocols.VectorIndex` and `Mirror` over a `VectorProvider`."""
+    """Implements `core.protocols.VectorIndex` and `LedgerFollower` over a `VectorProvider`."""
 
     def __init__(
         self, ledger: SqlLedger, provider: VectorProvider, clock: Callable[[], float] = time.monotonic
@@ -61,10 +61,10 @@ class DerivedIndex:
         self._provider = provider
         self._follower = Follower(ledger, provider)
         self._clock = clock
-        self._settled: set[str] = set()
+        self._current: set[str] = set()
         """Tenants of which nothing was left to do when this process last looked."""
-        self._followed: set[Place] = set()
-        """Places that hold all they should, as far as this process knows; of the others the ledger answers."""
+        self._followed: set[VectorPartition] = set()
+        """Partitions that hold all they should, as far as this process knows; of the others the ledger answers."""
         self._resting: dict[str, float] = {}
         """Until when searches do not try again to settle, by tenant, or for all of them when the engine is away."""
         self._trouble: dict[str, str] = {}
@@ -90,17 +90,17 @@ class DerivedIndex:
                 f"which was built with {space.model} ({space.dimension})",
                 hint=f"set embedding.model to {model_name(space.model)}",
             )
-        place = await self.ready(tenant, space)
-        if place is None or not self.can_filter(where):
+        partition = await self.ready(tenant, space)
+        if partition is None or not self.can_filter(where):
             return await self._ledger.read(tenant, index_feed.nearest, kb, space, vector, k, where)
-        return await self._ask(tenant, place, kb, space, vector, k, where)
+        return await self._ask(tenant, partition, kb, space, vector, k, where)
 
-    async def ready(self, tenant: str, space: Space) -> Place | None:
+    async def ready(self, tenant: str, space: Space) -> VectorPartition | None:
         """Where the engine can be asked now; None when the ledger has to answer."""
         tenant_id = await self._ledger.read(tenant, _tenant_id)
-        place = place_of(tenant_id, space)
-        if await self._catch_up(tenant, place) and place in self._followed:
-            return place
+        partition = partition_of(tenant_id, space)
+        if await self._wait_for(tenant, partition) and partition in self._followed:
+            return partition
         if trouble := self._why_resting(tenant_id):
             add_note(f"{self._provider.name} is left alone, and the ledger answers in its place: {trouble}")
         return None
@@ -115,25 +115,25 @@ class DerivedIndex:
         if kb.space is not None:
             await self._follower.prepare(tenant, kb, kb.space, staged)
 
-    async def settle(self, tenant: str) -> None:
+    async def catch_up(self, tenant: str) -> None:
         try:
             tenant_id = await self._ledger.read(tenant, _tenant_id)
         except RagstoneError:
-            self._settled.clear()  # whose turn it was cannot be told
+            self._current.clear()  # whose turn it was cannot be told
             raise
         async with self._lock(tenant_id):
-            await self._settle(tenant, tenant_id)
+            await self._follow_ledger(tenant, tenant_id)
 
     async def erase(self, tenant: str) -> None:
         """Remove everything of a tenant; what a crash leaves is still marked, and goes the next time."""
         tenant_id = await self._ledger.read(tenant, _tenant_id)
         async with self._lock(tenant_id):
-            self._settled.discard(tenant_id)
+            self._current.discard(tenant_id)
             self._follower.forget_prepared(tenant_id)
             for mark in (await self._follower.due(tenant)).marks:
-                place = place_of_mark(tenant_id, mark)
-                self._followed.discard(place)
-                await self._follower.drop(tenant, place, mark)
+                partition = partition_of_mark(tenant_id, mark)
+                self._followed.discard(partition)
+                await self._follower.drop(tenant, partition, mark)
 
     async def fill(
         self, tenant: str, kb: KnowledgeBase, space: Space, on_progress: Callable[[int], None] | None = None
@@ -153,7 +153,7 @@ class DerivedIndex:
     async def _ask(
         self,
         tenant: str,
-        place: Place,
+        partition: VectorPartition,
         kb: KnowledgeBase,
         space: Space,
         vector: Vector,
@@ -161,7 +161,7 @@ class DerivedIndex:
         where: Filter | None,
     ) -> list[Candidate]:
         kept, _ = await self.found_live(
-            tenant, kb, k, where, lambda asked: self._provider.search(place, vector, asked, where)
+            tenant, kb, k, where, lambda asked: self._provider.search(partition, vector, asked, where)
         )
         if len(kept) < k and len(kept) < await self._ledger.read(
             tenant, index_feed.count_live, kb, space, where
@@ -189,40 +189,40 @@ class DerivedIndex:
                 return kept[:k], not enough
             asked = min(4 * asked, most)
 
-    async def _catch_up(self, tenant: str, place: Place) -> bool:
+    async def _wait_for(self, tenant: str, partition: VectorPartition) -> bool:
         """Settle before a search, if that is due; whether there is nothing left to wait for.
 
         It goes on when the search that began it has no time left: filling an engine may take minutes, and would
         otherwise begin anew with every search.
         """
-        if self._closed or not self._is_due(place):
+        if self._closed or not self._is_due(partition):
             return not self._closed
-        under_way = self._catching_up.get(place.tenant_id)
+        under_way = self._catching_up.get(partition.tenant_id)
         if under_way is None:
-            task = asyncio.create_task(self._settle_if_due(tenant, place))
+            task = asyncio.create_task(self._catch_up_if_due(tenant, partition))
             under_way = _CatchUp(task, self._clock())
-            self._catching_up[place.tenant_id] = under_way
-            task.add_done_callback(lambda _: self._catching_up.pop(place.tenant_id, None))
+            self._catching_up[partition.tenant_id] = under_way
+            task.add_done_callback(lambda _: self._catching_up.pop(partition.tenant_id, None))
         waited = self._clock() - under_way.since
         done, _ = await asyncio.wait({under_way.task}, timeout=max(0.0, CATCH_UP_SECONDS - waited))
         return bool(done) and not under_way.task.cancelled()
 
-    async def _settle_if_due(self, tenant: str, place: Place) -> None:
-        async with self._lock(place.tenant_id):
+    async def _catch_up_if_due(self, tenant: str, partition: VectorPartition) -> None:
+        async with self._lock(partition.tenant_id):
             # Whoever waited here finds it done, or learns that the engine is away, from the one who came first.
-            if self._is_due(place):
+            if self._is_due(partition):
                 try:
-                    await self._settle(tenant, place.tenant_id)
+                    await self._follow_ledger(tenant, partition.tenant_id)
                 except RagstoneError as error:
                     logger.warning("%s is behind, and will catch up: %s", self._provider.name, error)
                 except Exception:
                     # A defect of ours or of a driver: it must be seen, and must not keep anybody from searching.
                     logger.exception("%s cannot catch up", self._provider.name)
 
-    def _is_due(self, place: Place) -> bool:
-        if place.tenant_id in self._settled and place in self._followed:
+    def _is_due(self, partition: VectorPartition) -> bool:
+        if partition.tenant_id in self._current and partition in self._followed:
             return False
-        return not self._why_resting(place.tenant_id)
+        return not self._why_resting(partition.tenant_id)
 
     def _why_resting(self, tenant_id: str) -> str:
         """Why searches leave the engine alone now; empty when they do not."""
@@ -231,11 +231,11 @@ class DerivedIndex:
             (self._trouble[whose] for whose in (ALL, tenant_id) if self._resting.get(whose, 0.0) > now), ""
         )
 
-    async def _settle(self, tenant: str, tenant_id: str) -> None:
+    async def _follow_ledger(self, tenant: str, tenant_id: str) -> None:
         try:
             await self._follow_all(tenant)
         except BaseException as error:
-            self._settled.discard(tenant_id)
+            self._current.discard(tenant_id)
             if isinstance(error, Exception):
                 # An engine that is away is so for everybody; what it refuses, it refuses this tenant.
                 whose = ALL if isinstance(error, StoreError | RemoteError) else tenant_id
@@ -246,7 +246,7 @@ class DerivedIndex:
             raise
         finally:
             self._follower.forget_prepared(tenant_id)
-        self._settled.add(tenant_id)
+        self._current.add(tenant_id)
         self._resting.pop(tenant_id, None)
 
     async def _follow_all(self, tenant: str) -> None:
@@ -255,13 +255,13 @@ class DerivedIndex:
         reached: dict[int, int] = {}
         failures: list[RagstoneError] = []
         for kb, space in unheld:
-            with self._following(place_of(tenant_id, space), failures):
+            with self._following(partition_of(tenant_id, space), failures):
                 await self._follower.fill(tenant, kb, space)
         for mark in marks:
-            place = place_of_mark(tenant_id, mark)
-            anew = place not in self._followed
-            with self._following(place, failures):
-                sequence = await self._follower.follow(tenant, place, mark, anew=anew)
+            partition = partition_of_mark(tenant_id, mark)
+            anew = partition not in self._followed
+            with self._following(partition, failures):
+                sequence = await self._follower.follow(tenant, partition, mark, anew=anew)
                 if sequence is not None:
                     reached[mark.space_id] = sequence
         await self._follower.advance(tenant, tenant_id, reached)
@@ -269,18 +269,18 @@ class DerivedIndex:
             raise failures[0]
 
     @contextmanager
-    def _following(self, place: Place, failures: list[RagstoneError]) -> Iterator[None]:
+    def _following(self, partition: VectorPartition, failures: list[RagstoneError]) -> Iterator[None]:
         try:
             yield
         except RagstoneError as error:
-            self._followed.discard(place)
+            self._followed.discard(partition)
             if error.retryable:
                 # The engine is away: asking it for each of the others would only take as long again.
-                self._followed -= {one for one in self._followed if one.tenant_id == place.tenant_id}
+                self._followed -= {one for one in self._followed if one.tenant_id == partition.tenant_id}
                 raise
             failures.append(error)
         else:
-            self._followed.add(place)
+            self._followed.add(partition)
 
     def _lock(self, tenant_id: str) -> asyncio.Lock:
         return self._locks.setdefault(tenant_id, asyncio.Lock())

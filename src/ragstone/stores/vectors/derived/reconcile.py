@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.core.types import KnowledgeBase, Space
-from ragstone.core.vectors import Place, VectorProvider
+from ragstone.core.vectors import VectorPartition, VectorProvider
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.index_feed import LIVE, PER_STATEMENT
 from ragstone.stores.ledger.ledger import SqlLedger
@@ -27,7 +27,7 @@ ID_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What one place of a provider has too much, and too little."""
+    """What one partition of a provider has too much, and too little."""
 
     held: int
     """Points that are there."""
@@ -38,24 +38,39 @@ class Difference:
 
 
 async def compare(
-    ledger: SqlLedger, provider: VectorProvider, tenant: str, kb: KnowledgeBase, space: Space, place: Place
+    ledger: SqlLedger,
+    provider: VectorProvider,
+    tenant: str,
+    kb: KnowledgeBase,
+    space: Space,
+    partition: VectorPartition,
 ) -> Difference:
-    """How a place differs from the ledger; nothing is changed."""
-    return await _reconcile(ledger, provider, tenant, kb, space, place, repair=False)
+    """How a partition differs from the ledger; nothing is changed."""
+    return await _reconcile(ledger, provider, tenant, kb, space, partition, repair=False)
 
 
 async def reconcile(
-    ledger: SqlLedger, provider: VectorProvider, tenant: str, kb: KnowledgeBase, space: Space, place: Place
+    ledger: SqlLedger,
+    provider: VectorProvider,
+    tenant: str,
+    kb: KnowledgeBase,
+    space: Space,
+    partition: VectorPartition,
 ) -> Difference:
     """Delete the orphans, write what is missing; what the difference was."""
-    return await _reconcile(ledger, provider, tenant, kb, space, place, repair=True)
+    return await _reconcile(ledger, provider, tenant, kb, space, partition, repair=True)
 
 
 async def remove_orphans(
-    ledger: SqlLedger, provider: VectorProvider, tenant: str, kb: KnowledgeBase, space: Space, place: Place
+    ledger: SqlLedger,
+    provider: VectorProvider,
+    tenant: str,
+    kb: KnowledgeBase,
+    space: Space,
+    partition: VectorPartition,
 ) -> int:
     """Delete points whose chunk is neither live nor staged; how many there were."""
-    shelf = Shelf(ledger, provider, tenant, kb.id, space, place)
+    shelf = Shelf(ledger, provider, tenant, kb.id, space, partition)
     return len((await _sorted_out(shelf, repair=True)).orphans)
 
 
@@ -65,15 +80,15 @@ async def _reconcile(
     tenant: str,
     kb: KnowledgeBase,
     space: Space,
-    place: Place,
+    partition: VectorPartition,
     *,
     repair: bool,
 ) -> Difference:
     missing = 0
-    shelf = Shelf(ledger, provider, tenant, kb.id, space, place)
+    shelf = Shelf(ledger, provider, tenant, kb.id, space, partition)
     listed = await _sorted_out(shelf, repair=repair)
     async for expected in _live_ids(ledger, tenant, kb, space, words=provider.capabilities.sparse):
-        absent = await _absent(provider, place, listed.held, expected)
+        absent = await _absent(provider, partition, listed.held, expected)
         missing += len(absent)
         if repair and absent:
             await _write(shelf, absent)
@@ -87,10 +102,10 @@ class _Listed(NamedTuple):
 
 
 async def _sorted_out(shelf: Shelf, *, repair: bool) -> _Listed:
-    """What a place lists, told apart by what the ledger knows; the orphans are deleted if that is wanted."""
+    """What a partition lists, told apart by what the ledger knows; the orphans are deleted if that is wanted."""
     orphans: list[str] = []
     pages: list[NDArray[np.bytes_]] = []
-    async for page in shelf.provider.ids(shelf.place):
+    async for page in shelf.provider.ids(shelf.partition):
         for part in _parts(list(page)):
             # The ledger is asked after the provider: whatever is on its way in was there before.
             known = await shelf.ledger.read(shelf.tenant, index_feed.known_among, shelf.kb_id, part)
@@ -104,25 +119,25 @@ async def _sorted_out(shelf: Shelf, *, repair: bool) -> _Listed:
 
 
 async def _absent(
-    provider: VectorProvider, place: Place, held: NDArray[np.bytes_], expected: Sequence[str]
+    provider: VectorProvider, partition: VectorPartition, held: NDArray[np.bytes_], expected: Sequence[str]
 ) -> list[str]:
     """Those that were not listed (`held` is in order) and are not there now either."""
     wanted = _packed(expected)
-    places = np.searchsorted(held, wanted)
+    at = np.searchsorted(held, wanted)
     there = np.zeros(len(wanted), bool)
-    inside = places < len(held)
-    there[inside] = held[places[inside]] == wanted[inside]
+    inside = at < len(held)
+    there[inside] = held[at[inside]] == wanted[inside]
     unlisted = [one for one, is_there in zip(expected, there.tolist(), strict=True) if not is_there]
     if not unlisted:
         return []
-    come_since = {point.chunk_id for point in await provider.read(place, unlisted)}
+    come_since = {point.chunk_id for point in await provider.read(partition, unlisted)}
     return [one for one in unlisted if one not in come_since]
 
 
 async def _write(shelf: Shelf, chunk_ids: Sequence[str]) -> None:
     points = await shelf.read(chunk_ids)
     if points:
-        await shelf.provider.open(shelf.place)
+        await shelf.provider.open(shelf.partition)
         await shelf.write(points)
 
 

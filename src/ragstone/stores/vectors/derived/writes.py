@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ragstone.core.errors import NotFoundError
 from ragstone.core.types import Space
-from ragstone.core.vectors import Place, Point, VectorProvider
+from ragstone.core.vectors import Point, VectorPartition, VectorProvider
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.sql.database import Connection
@@ -22,35 +22,35 @@ BATCH = 512
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """A place of a provider, and the Space of the ledger that belongs there."""
+    """A partition of a provider, and the Space of the ledger that belongs there."""
 
     ledger: SqlLedger
     provider: VectorProvider
     tenant: str
     kb_id: int
     space: Space
-    place: Place
+    partition: VectorPartition
 
     async def write(self, points: Sequence[Point]) -> bool:
-        """Write points but for those that went meanwhile; False when the whole place is no longer wanted."""
+        """Write points but for those that went meanwhile; False when the whole partition is no longer wanted."""
         for batch in in_batches(points, BATCH):
-            await self.provider.upsert(self.place, batch)
+            await self.provider.upsert(self.partition, batch)
             written = [point.chunk_id for point in batch]
             known = await self._known(written)
             if known is None:
-                await self.provider.drop(self.place)
+                await self.provider.drop(self.partition)
                 return False
             if gone := [one for one in written if one not in known]:
-                await self.provider.delete(self.place, gone)
+                await self.provider.delete(self.partition, gone)
         return True
 
     async def remove(self, chunk_ids: Sequence[str]) -> None:
         """Delete points but for those that came back: an import gives chunks the ids they had."""
         known = await self._known(chunk_ids)
         if known is None:
-            return  # whoever gave up the place empties it
+            return  # whoever gave up the partition empties it
         if gone := [one for one in chunk_ids if one not in known]:
-            await self.provider.delete(self.place, gone)
+            await self.provider.delete(self.partition, gone)
             if back := await self._known(gone):
                 await self.write(await self.read(sorted(back)))
 
@@ -67,8 +67,8 @@ class Shelf:
 
 
 def _known(connection: Connection, tenant_id: str, shelf: Shelf, chunk_ids: Sequence[str]) -> set[str] | None:
-    """Which of these the ledger has, live or staged; None when it does not know of the place."""
-    if tenant_id != shelf.place.tenant_id:
+    """Which of these the ledger has, live or staged; None when it does not know of the partition."""
+    if tenant_id != shelf.partition.tenant_id:
         return None  # another tenant has the name by now
     marks = index_feed.marks(connection, tenant_id, shelf.provider.name)
     if shelf.space.id not in {mark.space_id for mark in marks}:

@@ -188,7 +188,7 @@ class MilvusCalls:
         where = f"Milvus at {self.address}"
         if code in (NO_COLLECTION, NO_PARTITION) or _names_no_partition(reason):
             return Absent(
-                f"{where} does not have it: {reason}", hint="open the place before it is written to"
+                f"{where} does not have it: {reason}", hint="open the partition before it is written to"
             )
         if status in FORBIDDEN:
             return StoreError(

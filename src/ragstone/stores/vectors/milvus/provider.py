@@ -16,7 +16,7 @@ from typing import Any
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, Vector
-from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.core.vectors import Capabilities, Health, Isolation, Point, VectorPartition
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import (
     check_dimension,
@@ -78,27 +78,27 @@ class MilvusProvider:
         # milvus-lite goes through rows, vectors and all, one by one in Python: the ledger is quicker.
         return not self._calls.embedded and can_translate(where)
 
-    async def open(self, place: Place) -> None:
-        scope = self._scope(place)
+    async def open(self, partition: VectorPartition) -> None:
+        scope = self._scope(partition)
         dimension = await self._calls.ask(
             lambda client: make(
-                client, scope, place.dimension, embedded=self._calls.embedded, timeout=self._timeout
+                client, scope, partition.dimension, embedded=self._calls.embedded, timeout=self._timeout
             )
         )
-        check_dimension(place, dimension, what="an index")
+        check_dimension(partition, dimension, what="an index")
 
-    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+    async def upsert(self, partition: VectorPartition, points: Sequence[Point]) -> None:
         for point in points:
-            check_dimension(place, len(point.vector))
-        scope = self._scope(place)
+            check_dimension(partition, len(point.vector))
+        scope = self._scope(partition)
         newest = {point.chunk_id: point for point in points}
-        for rows in await asyncio.to_thread(_rows, place, newest.values()):
+        for rows in await asyncio.to_thread(_rows, partition, newest.values()):
             await self._calls.ask(partial(self._write, scope, rows))
         await self._settled(scope, len(newest))
 
-    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
-        scope = self._scope(place)
-        ids = [physical_id(place, one) for one in real_ids(chunk_ids)]
+    async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
+        scope = self._scope(partition)
+        ids = [physical_id(partition, one) for one in real_ids(chunk_ids)]
         try:
             for batch in in_batches(ids, BATCH_ROWS):
                 await self._remove(scope, among(batch))
@@ -107,12 +107,12 @@ class MilvusProvider:
             return
 
     async def search(
-        self, place: Place, vector: Vector, k: int, where: Filter | None = None
+        self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        check_dimension(place, len(vector))
+        check_dimension(partition, len(vector))
         if k < 1:
             return []
-        scope = self._scope(place)
+        scope = self._scope(partition)
         k = min(k, PAGE)
         ef = min(max(self._options.ef, 2 * k), LARGEST_EF)
         try:
@@ -132,9 +132,9 @@ class MilvusProvider:
             return []
         return [Candidate(hit["entity"]["chunk_id"], max(-1.0, min(1.0, hit["distance"]))) for hit in hits]
 
-    async def read(self, place: Place, chunk_ids: Sequence[str]) -> list[Point]:
-        scope = self._scope(place)
-        ids = [physical_id(place, one) for one in real_ids(chunk_ids)]
+    async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
+        scope = self._scope(partition)
+        ids = [physical_id(partition, one) for one in real_ids(chunk_ids)]
         rows = [
             row
             for batch in in_batches(ids, BATCH_ROWS)
@@ -142,8 +142,8 @@ class MilvusProvider:
         ]
         return [point_of(row) for row in rows]
 
-    async def ids(self, place: Place) -> AsyncIterator[Sequence[str]]:
-        scope = self._scope(place)
+    async def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
+        scope = self._scope(partition)
         # Keys are hexadecimal and evenly spread, so what does not fit one answer is asked for digit by digit.
         pending = [""]
         while pending:
@@ -155,12 +155,12 @@ class MilvusProvider:
             else:
                 pending += [beginning + digit for digit in HEX]
 
-    async def count(self, place: Place) -> int:
-        scope = self._scope(place)
+    async def count(self, partition: VectorPartition) -> int:
+        scope = self._scope(partition)
         return sum([int(row["count(*)"]) for row in await self._query(scope, scope.condition, ["count(*)"])])
 
-    async def drop(self, place: Place) -> None:
-        scope = self._scope(place)
+    async def drop(self, partition: VectorPartition) -> None:
+        scope = self._scope(partition)
         if self._isolation == "collection":
             await self._calls.ask(lambda client: drop(client, scope, timeout=self._timeout))
             return
@@ -169,7 +169,7 @@ class MilvusProvider:
             await self._settled(scope, 1)
         except Absent:
             return
-        if left := await self.count(place):
+        if left := await self.count(partition):
             raise StoreError(
                 f"Milvus at {self._calls.address} kept {left} of the vectors that it was told to remove",
                 hint="try again; if it stays so, look into the log of the server",
@@ -184,8 +184,8 @@ class MilvusProvider:
     async def close(self) -> None:
         await self._calls.close()
 
-    def _scope(self, place: Place) -> Scope:
-        return scope_of(place, self._isolation)
+    def _scope(self, partition: VectorPartition) -> Scope:
+        return scope_of(partition, self._isolation)
 
     def _reading(self, scope: Scope) -> dict[str, Any]:
         return {
@@ -262,5 +262,5 @@ class MilvusProvider:
                 return
 
 
-def _rows(place: Place, points: Iterable[Point]) -> list[list[Row]]:
-    return list(batches(row_of(place, point) for point in points))
+def _rows(partition: VectorPartition, points: Iterable[Point]) -> list[list[Row]]:
+    return list(batches(row_of(partition, point) for point in points))

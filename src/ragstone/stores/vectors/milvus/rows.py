@@ -15,7 +15,7 @@ from ragstone.core.errors import InputError, StoreCorrupt, StoreError
 from ragstone.core.ids import content_hash
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json
-from ragstone.core.vectors import Isolation, Place, Point
+from ragstone.core.vectors import Isolation, Point, VectorPartition
 from ragstone.stores.vectors.checks import unit
 from ragstone.stores.vectors.milvus.filters import ranges_of, terms_of
 
@@ -37,7 +37,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What every call on a place names: a collection, a partition of it or none, and a condition or none."""
+    """What every call on a partition names: a collection, a partition of it or none, and a condition or none."""
 
     collection: str
     partition: str | None = None
@@ -52,21 +52,21 @@ class Scope:
         return " and ".join(f"({one})" for one in (self.condition, *conditions) if one)
 
 
-def scope_of(place: Place, isolation: Isolation) -> Scope:
-    """Where the place lies. Names have no room for what Milvus would not take, nor for two readings."""
-    tenant, space = _plain(place.tenant_id), _plain(place.space)
+def scope_of(partition: VectorPartition, isolation: Isolation) -> Scope:
+    """Where the partition lies. Names have no room for what Milvus would not take, nor for two readings."""
+    tenant, space = _plain(partition.tenant_id), _plain(partition.space)
     if isolation == "collection":
         return Scope(f"rs_{tenant}_{space}")
-    partition = f"tenant_{tenant}" if isolation == "namespace" else None
-    return Scope(f"rs_d{place.dimension}", partition, f'tenant_id == "{tenant}" and space == "{space}"')
+    inside = f"tenant_{tenant}" if isolation == "namespace" else None
+    return Scope(f"rs_d{partition.dimension}", inside, f'tenant_id == "{tenant}" and space == "{space}"')
 
 
-def physical_id(place: Place, chunk_id: str) -> str:
+def physical_id(partition: VectorPartition, chunk_id: str) -> str:
     """A key that no other tenant or space can name, and that is safe in an expression whatever the id is."""
-    return uuid.uuid5(_NAMESPACE, json.dumps([place.tenant_id, place.space, chunk_id])).hex
+    return uuid.uuid5(_NAMESPACE, json.dumps([partition.tenant_id, partition.space, chunk_id])).hex
 
 
-def row_of(place: Place, point: Point) -> Row:
+def row_of(partition: VectorPartition, point: Point) -> Row:
     """A point as Milvus stores it."""
     if not np.isfinite(point.vector).all():
         raise InputError(f"the vector of chunk {point.chunk_id} holds numbers that are not finite")
@@ -78,10 +78,10 @@ def row_of(place: Place, point: Point) -> Row:
             hint="shorten its lists, or choose another kind for store.vectors",
         )
     return {
-        "id": physical_id(place, point.chunk_id),
+        "id": physical_id(partition, point.chunk_id),
         "vector": unit(point.vector, f"chunk {point.chunk_id}"),
-        "tenant_id": _plain(place.tenant_id),
-        "space": _plain(place.space),
+        "tenant_id": _plain(partition.tenant_id),
+        "space": _plain(partition.space),
         "chunk_id": point.chunk_id,
         "terms": terms,
         "ranges": ranges,

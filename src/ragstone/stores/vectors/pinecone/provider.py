@@ -13,7 +13,7 @@ from pathlib import Path
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, Json, Vector
-from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.core.vectors import Capabilities, Health, Isolation, Point, VectorPartition
 from ragstone.fetch.calls import Sleep
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import (
@@ -38,9 +38,9 @@ from ragstone.stores.vectors.rest import Account, Answer, RestService, numbers
 from ragstone.stores.vectors.terms import All, Condition, Has, Lacks, Some, can_say, condition
 
 
-def metadata_filter(place: Place, where: Filter | None) -> Json:
-    """What a search of this place asks of every record's metadata."""
-    own = [{"tenant_id": {"$eq": place.tenant_id}}, {"space": {"$eq": place.space}}]
+def metadata_filter(partition: VectorPartition, where: Filter | None) -> Json:
+    """What a search of this partition asks of every record's metadata."""
+    own = [{"tenant_id": {"$eq": partition.tenant_id}}, {"space": {"$eq": partition.space}}]
     return {"$and": [*own, _expression(condition(where))] if where else own}
 
 
@@ -101,46 +101,49 @@ class PineconeProvider:
     def can_filter(self, where: Filter) -> bool:
         return can_say(where)
 
-    async def open(self, place: Place) -> None:
-        self._index = await make_index(self._service, self._settings, place.dimension, self._sleep)
-        self._check_fit(self._index, place)
+    async def open(self, partition: VectorPartition) -> None:
+        self._index = await make_index(self._service, self._settings, partition.dimension, self._sleep)
+        self._check_fit(self._index, partition)
 
-    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+    async def upsert(self, partition: VectorPartition, points: Sequence[Point]) -> None:
         for point in points:
-            check_dimension(place, len(point.vector))
+            check_dimension(partition, len(point.vector))
         latest = list({point.chunk_id: point for point in points}.values())
         if not latest:
             return
-        if await self._found(place) is None:
-            await self.open(place)
+        if await self._found(partition) is None:
+            await self.open(partition)
         written = 0
-        bodies = batches(place, latest, self._namespace(place))
+        bodies = batches(partition, latest, self._namespace(partition))
         # Writing numbers as text takes long enough to keep others waiting.
         while (body := await asyncio.to_thread(next, bodies, None)) is not None:
-            answer = await self._call(place, "POST", "/vectors/upsert", body)
+            answer = await self._call(partition, "POST", "/vectors/upsert", body)
             written = max(written, _number(answer, *WRITTEN))
-        await self._until_found(place, written, latest[-1])
+        await self._until_found(partition, written, latest[-1])
 
-    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
-        if await self._found(place) is None:
+    async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
+        if await self._found(partition) is None:
             return
         written = 0
         for some in in_batches(real_ids(chunk_ids), DELETE):
-            body = {"namespace": self._namespace(place), "ids": [prefix_of(place) + one for one in some]}
-            answer = await self._call(place, "POST", "/vectors/delete", body)
+            body = {
+                "namespace": self._namespace(partition),
+                "ids": [prefix_of(partition) + one for one in some],
+            }
+            answer = await self._call(partition, "POST", "/vectors/delete", body)
             written = max(written, _number(answer, *WRITTEN))
-        await self._until_found(place, written)
+        await self._until_found(partition, written)
 
     async def search(
-        self, place: Place, vector: Vector, k: int, where: Filter | None = None
+        self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        check_dimension(place, len(vector))
-        if k < 1 or await self._found(place) is None:
+        check_dimension(partition, len(vector))
+        if k < 1 or await self._found(partition) is None:
             return []
-        body = self._query(place, numbers(unit(vector)), min(k, self.capabilities.max_k))
-        body["filter"] = metadata_filter(place, where)
-        answer = await self._call(place, "POST", "/query", body)
-        prefix = prefix_of(place)
+        body = self._query(partition, numbers(unit(vector)), min(k, self.capabilities.max_k))
+        body["filter"] = metadata_filter(partition, where)
+        answer = await self._call(partition, "POST", "/query", body)
+        prefix = prefix_of(partition)
         with self._service.reading(self._settings.control):
             found = [
                 Candidate(hit["id"].removeprefix(prefix), max(-1.0, min(1.0, float(hit.get("score", 0)))))
@@ -149,25 +152,27 @@ class PineconeProvider:
             ]
         return sorted(found, key=lambda one: -one.score)
 
-    async def read(self, place: Place, chunk_ids: Sequence[str]) -> list[Point]:
-        if await self._found(place) is None:
+    async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
+        if await self._found(partition) is None:
             return []
         points: list[Point] = []
         for some in in_batches(real_ids(chunk_ids), FETCH):
-            ids = [prefix_of(place) + one for one in some]
-            query: Query = {"namespace": self._namespace(place), "ids": ids}
-            answer = await self._call(place, "GET", "/vectors/fetch", query=query)
+            ids = [prefix_of(partition) + one for one in some]
+            query: Query = {"namespace": self._namespace(partition), "ids": ids}
+            answer = await self._call(partition, "GET", "/vectors/fetch", query=query)
             with self._service.reading(self._settings.control):
-                points += [point_of(place, stored) for stored in (answer.body.get("vectors") or {}).values()]
+                points += [
+                    point_of(partition, stored) for stored in (answer.body.get("vectors") or {}).values()
+                ]
         return points
 
-    async def ids(self, place: Place) -> AsyncIterator[Sequence[str]]:
-        if await self._found(place) is None:
+    async def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
+        if await self._found(partition) is None:
             return
-        prefix = prefix_of(place)
-        query: Query = {"namespace": self._namespace(place), "prefix": prefix, "limit": PAGE}
+        prefix = prefix_of(partition)
+        query: Query = {"namespace": self._namespace(partition), "prefix": prefix, "limit": PAGE}
         while True:
-            answer = await self._call(place, "GET", "/vectors/list", query=query)
+            answer = await self._call(partition, "GET", "/vectors/list", query=query)
             with self._service.reading(self._settings.control):
                 page = [one["id"].removeprefix(prefix) for one in answer.body.get("vectors") or ()]
                 token = (answer.body.get("pagination") or {}).get("next")
@@ -178,13 +183,13 @@ class PineconeProvider:
                 raise self._service.failure(self._settings.control, "lists the same page again and again")
             query["paginationToken"] = token
 
-    async def count(self, place: Place) -> int:
+    async def count(self, partition: VectorPartition) -> int:
         # A serverless index counts whole namespaces only, and a tenant's Spaces share one.
-        return sum([len(page) async for page in self.ids(place)])
+        return sum([len(page) async for page in self.ids(partition)])
 
-    async def drop(self, place: Place) -> None:
-        known = [one async for page in self.ids(place) for one in page]
-        await self.delete(place, known)
+    async def drop(self, partition: VectorPartition) -> None:
+        known = [one async for page in self.ids(partition) for one in page]
+        await self.delete(partition, known)
 
     async def health(self) -> Health:
         index = await find_index(self._service, self._settings)
@@ -197,33 +202,39 @@ class PineconeProvider:
     async def close(self) -> None:
         await self._service.close()
 
-    def _namespace(self, place: Place) -> str:
-        return f"tenant_{place.tenant_id}" if self._isolation == "namespace" else "__default__"
+    def _namespace(self, partition: VectorPartition) -> str:
+        return f"tenant_{partition.tenant_id}" if self._isolation == "namespace" else "__default__"
 
-    def _query(self, place: Place, vector: list[float], k: int) -> dict[str, Json]:
+    def _query(self, partition: VectorPartition, vector: list[float], k: int) -> dict[str, Json]:
         return {
-            "namespace": self._namespace(place),
+            "namespace": self._namespace(partition),
             "vector": vector,
             "topK": k,
             "includeValues": False,
             "includeMetadata": False,
         }
 
-    async def _found(self, place: Place) -> Index | None:
+    async def _found(self, partition: VectorPartition) -> Index | None:
         if self._index is None:
             self._index = await find_index(self._service, self._settings)
         if self._index is not None:
-            self._check_fit(self._index, place)
+            self._check_fit(self._index, partition)
         return self._index
 
-    def _check_fit(self, index: Index, place: Place) -> None:
-        if index.dimension != place.dimension:
-            raise mismatch(self._settings.name, index.dimension, place.dimension)
+    def _check_fit(self, index: Index, partition: VectorPartition) -> None:
+        if index.dimension != partition.dimension:
+            raise mismatch(self._settings.name, index.dimension, partition.dimension)
 
     async def _call(
-        self, place: Place, method: str, path: str, body: Json = None, *, query: Query | None = None
+        self,
+        partition: VectorPartition,
+        method: str,
+        path: str,
+        body: Json = None,
+        *,
+        query: Query | None = None,
     ) -> Answer:
-        index = await self._found(place)
+        index = await self._found(partition)
         if index is None:
             raise self._service.failure(self._settings.control, f"has lost index '{self._settings.name}'")
         try:
@@ -238,16 +249,16 @@ class PineconeProvider:
         self._index = None
         return Answer(404, {}, {})
 
-    async def _until_found(self, place: Place, written: int, last: Point | None = None) -> None:
+    async def _until_found(self, partition: VectorPartition, written: int, last: Point | None = None) -> None:
         """Return when searches have reached a write: by its number in the log or, without one, by a point of it."""
         if not written and last is None:
             return
-        body = self._query(place, [1.0] + [0.0] * (place.dimension - 1), 1)
-        body["filter"] = metadata_filter(place, None)
+        body = self._query(partition, [1.0] + [0.0] * (partition.dimension - 1), 1)
+        body["filter"] = metadata_filter(partition, None)
         if last is not None:
             body["filter"]["$and"].append({"chunk_id": {"$eq": last.chunk_id}})
         waited, pause = 0.0, FIRST_LOOK
-        while not _reached(await self._call(place, "POST", "/query", body), written):
+        while not _reached(await self._call(partition, "POST", "/query", body), written):
             if waited >= self._settings.patience:
                 raise StoreBusy(
                     f"pinecone took a write but did not show it within {self._settings.patience:g} s",

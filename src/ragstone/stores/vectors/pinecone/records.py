@@ -1,4 +1,4 @@
-"""Points as Pinecone's records: ids that say their place, metadata of the kinds and the size that it holds."""
+"""Points as Pinecone's records: ids that say their partition, metadata of the kinds and the size that it holds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from ragstone.core.errors import StoreError
 from ragstone.core.types import Json
-from ragstone.core.vectors import Place, Point
+from ragstone.core.vectors import Point, VectorPartition
 from ragstone.stores.vectors.checks import unit
 from ragstone.stores.vectors.rest import encoded, numbers
 from ragstone.stores.vectors.terms import terms_of
@@ -27,17 +27,17 @@ MAX_BYTES = 1_900_000
 """Of one request; the limit is 2 MB."""
 
 
-def prefix_of(place: Place) -> str:
-    """What the ids of a place start with, and those of no other place."""
-    return f"{_quoted(place.tenant_id)}#{_quoted(place.space)}#"
+def prefix_of(partition: VectorPartition) -> str:
+    """What the ids of a partition start with, and those of no other partition."""
+    return f"{_quoted(partition.tenant_id)}#{_quoted(partition.space)}#"
 
 
-def record(place: Place, point: Point) -> Json:
+def record(partition: VectorPartition, point: Point) -> Json:
     """The point as it is stored; whatever filters ask for is in its terms, whole or as a hash."""
     values = numbers(unit(point.vector, f"chunk {point.chunk_id}"))
     metadata: dict[str, Json] = {
-        "tenant_id": place.tenant_id,
-        "space": place.space,
+        "tenant_id": partition.tenant_id,
+        "space": partition.space,
         "chunk_id": point.chunk_id,
         "terms": terms_of(point.payload),
     }
@@ -48,7 +48,7 @@ def record(place: Place, point: Point) -> Json:
             hint="give the document fewer metadata fields, or choose another vector store",
         )
     return {
-        "id": prefix_of(place) + point.chunk_id,
+        "id": prefix_of(partition) + point.chunk_id,
         "values": values,
         "metadata": metadata | _copy(point, room),
     }
@@ -67,19 +67,19 @@ def _copy(point: Point, room: int) -> dict[str, Json]:
     return {"left_out": "payload"}
 
 
-def point_of(place: Place, stored: Json) -> Point:
+def point_of(partition: VectorPartition, stored: Json) -> Point:
     """The point as it was given, with a vector of length one."""
     vector, metadata = np.array(stored["values"], np.float32), stored["metadata"]
     payload = metadata.get("payload") or _unpacked(metadata.get("packed"))
-    return Point(stored["id"].removeprefix(prefix_of(place)), unit(vector), json.loads(payload))
+    return Point(stored["id"].removeprefix(prefix_of(partition)), unit(vector), json.loads(payload))
 
 
-def batches(place: Place, points: Sequence[Point], namespace: str) -> Iterator[bytes]:
+def batches(partition: VectorPartition, points: Sequence[Point], namespace: str) -> Iterator[bytes]:
     """Bodies of upserts that keep to the limits of one request."""
     waiting: list[bytes] = []
     size = 0
     for point in points:
-        one = encoded(record(place, point))
+        one = encoded(record(partition, point))
         if waiting and (len(waiting) == MAX_BATCH or size + len(one) > MAX_BYTES):
             yield _body(waiting, namespace)
             waiting, size = [], 0

@@ -21,7 +21,7 @@ import numpy as np
 from ragstone.core.errors import InputError, StoreCorrupt
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json
-from ragstone.core.vectors import Place, Point, Words
+from ragstone.core.vectors import Point, VectorPartition, Words
 
 LISTS = "ragstone_lists"
 """Names the fields that hold a list: a range never matches those, whatever is in them."""
@@ -47,21 +47,21 @@ class Stored(NamedTuple):
     words: Words | None = None
 
 
-def collection_of(place: Place) -> str:
-    """The name of the collection that belongs to this place alone."""
-    if _PLAIN.fullmatch(place.tenant_id) and _PLAIN.fullmatch(place.space):
-        return f"rs_{place.tenant_id}_{place.space}"
+def collection_of(partition: VectorPartition) -> str:
+    """The name of the collection that belongs to this partition alone."""
+    if _PLAIN.fullmatch(partition.tenant_id) and _PLAIN.fullmatch(partition.space):
+        return f"rs_{partition.tenant_id}_{partition.space}"
     # Without a second underscore: no pair of plain ids can have this name.
-    digest = hashlib.sha256(json.dumps([place.tenant_id, place.space]).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps([partition.tenant_id, partition.space]).encode()).hexdigest()
     return f"rs_h{digest[:32]}"
 
 
-def physical_id(place: Place, chunk_id: str) -> str:
+def physical_id(partition: VectorPartition, chunk_id: str) -> str:
     """An id that no other tenant or space can name."""
-    return str(uuid.uuid5(_NAMESPACE, json.dumps([place.tenant_id, place.space, chunk_id])))
+    return str(uuid.uuid5(_NAMESPACE, json.dumps([partition.tenant_id, partition.space, chunk_id])))
 
 
-def to_stored(place: Place, point: Point) -> Stored:
+def to_stored(partition: VectorPartition, point: Point) -> Stored:
     """A point as it is sent to the engine."""
     if not np.isfinite(point.vector).all():
         raise InputError(f"the vector of chunk {point.chunk_id} holds numbers that are not finite")
@@ -74,16 +74,16 @@ def to_stored(place: Place, point: Point) -> Stored:
         if name not in OWN and _is_text(name) and (kept is not None or value is None):
             payload[name] = kept
     lists = [name for name, value in payload.items() if isinstance(value, list)]
-    payload |= {"tenant_id": place.tenant_id, "space": place.space, "chunk_id": point.chunk_id}
+    payload |= {"tenant_id": partition.tenant_id, "space": partition.space, "chunk_id": point.chunk_id}
     payload |= {LISTS: lists} if lists else {}
     payload |= {GIVEN: json.dumps(given)} if given else {}
     vector: list[float] = np.asarray(point.vector, np.float32).tolist()
-    return Stored(physical_id(place, point.chunk_id), vector, payload, point.words)
+    return Stored(physical_id(partition, point.chunk_id), vector, payload, point.words)
 
 
-def belongs(place: Place, payload: Mapping[str, Json]) -> bool:
-    """Whether a payload is of this place: ids cannot collide, and this is checked all the same."""
-    return payload.get("tenant_id") == place.tenant_id and payload.get("space") == place.space
+def belongs(partition: VectorPartition, payload: Mapping[str, Json]) -> bool:
+    """Whether a payload is of this partition: ids cannot collide, and this is checked all the same."""
+    return payload.get("tenant_id") == partition.tenant_id and payload.get("space") == partition.space
 
 
 def named(payload: Mapping[str, Json] | None) -> str | None:

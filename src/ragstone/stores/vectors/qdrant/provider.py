@@ -15,7 +15,7 @@ from ragstone.core.errors import InputError, SettingsError, StoreError
 from ragstone.core.filters import Filter
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Candidate, Vector
-from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point, Words
+from ragstone.core.vectors import Capabilities, Health, Isolation, Point, VectorPartition, Words
 from ragstone.fetch.calls import Sleep
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import (
@@ -82,33 +82,33 @@ class QdrantProvider:
     def can_filter(self, where: Filter) -> bool:
         return can_translate(where)
 
-    async def open(self, place: Place) -> None:
-        collection = self._collection(place)
-        await self._engine.create(collection, Form(place.dimension, self._words), self._isolation)
+    async def open(self, partition: VectorPartition) -> None:
+        collection = self._collection(partition)
+        await self._engine.create(collection, Form(partition.dimension, self._words), self._isolation)
         form = await self._engine.form(collection)
         if form.words != self._words:
             raise StoreError(
                 self._misfit(collection, form), hint=REBUILD, remedy=Remedy(Action.REPAIR_STORES)
             )
-        check_dimension(place, form.dimension, what="an index")
+        check_dimension(partition, form.dimension, what="an index")
 
-    async def misfit(self, place: Place) -> str:
-        collection = self._collection(place)
+    async def misfit(self, partition: VectorPartition) -> str:
+        collection = self._collection(partition)
         try:
             form = await self._engine.form(collection)
         except CollectionMissing:
             return ""
         return self._misfit(collection, form) if form.words != self._words else ""
 
-    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+    async def upsert(self, partition: VectorPartition, points: Sequence[Point]) -> None:
         for point in points:
             if len(point.vector) or not self._words:
-                check_dimension(place, len(point.vector))
+                check_dimension(partition, len(point.vector))
         newest = list({point.chunk_id: point for point in points}.values())
-        collection = self._collection(place)
+        collection = self._collection(partition)
         for batch in _batches(newest):
             try:
-                stored = [to_stored(place, point) for point in batch]
+                stored = [to_stored(partition, point) for point in batch]
                 await self._engine.upsert(collection, stored, words=self._words)
             except CollectionMissing:
                 raise StoreError(
@@ -117,44 +117,46 @@ class QdrantProvider:
                     remedy=Remedy(Action.REPAIR_STORES),
                 ) from None
 
-    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+    async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
         with suppress(CollectionMissing):
             for batch in in_batches(real_ids(chunk_ids), PAGE):
-                ids = [physical_id(place, one) for one in batch]
-                await self._engine.delete(self._collection(place), ids, self._scope(place))
+                ids = [physical_id(partition, one) for one in batch]
+                await self._engine.delete(self._collection(partition), ids, self._scope(partition))
 
     async def search(
-        self, place: Place, vector: Vector, k: int, where: Filter | None = None
+        self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        check_dimension(place, len(vector))
+        check_dimension(partition, len(vector))
         if not np.isfinite(vector).all():
             raise InputError("the vector of the query holds numbers that are not finite")
-        found = await self._search(place, vector.tolist(), k, where)
+        found = await self._search(partition, vector.tolist(), k, where)
         # Digits beyond those of the vectors are noise, and would tell equal vectors apart.
         scores = np.clip(np.array([score for _, score in found], np.float32), -1, 1).tolist()
         return [Candidate(name, score) for (name, _), score in zip(found, scores, strict=True)]
 
     async def search_words(
-        self, place: Place, words: Words, k: int, where: Filter | None = None
+        self, partition: VectorPartition, words: Words, k: int, where: Filter | None = None
     ) -> list[Candidate]:
         if not words.numbers:
             return []
-        return [Candidate(name, score) for name, score in await self._search(place, words, k, where)]
+        return [Candidate(name, score) for name, score in await self._search(partition, words, k, where)]
 
-    async def read(self, place: Place, chunk_ids: Sequence[str]) -> list[Point]:
+    async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
         points: list[Point] = []
         with suppress(CollectionMissing):
             for batch in in_batches(real_ids(chunk_ids), BATCH):
-                ids = [physical_id(place, one) for one in batch]
-                records = await self._engine.retrieve(self._collection(place), ids)
-                points += [to_point(one) for one in records if belongs(place, one.payload)]
+                ids = [physical_id(partition, one) for one in batch]
+                records = await self._engine.retrieve(self._collection(partition), ids)
+                points += [to_point(one) for one in records if belongs(partition, one.payload)]
         return points
 
-    async def ids(self, place: Place) -> AsyncIterator[Sequence[str]]:
+    async def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
         offset = None
         while True:
             try:
-                page = await self._engine.page(self._collection(place), self._scope(place), PAGE, offset)
+                page = await self._engine.page(
+                    self._collection(partition), self._scope(partition), PAGE, offset
+                )
             except CollectionMissing:
                 return
             yield page.chunk_ids
@@ -162,13 +164,13 @@ class QdrantProvider:
             if offset is None:
                 return
 
-    async def count(self, place: Place) -> int:
+    async def count(self, partition: VectorPartition) -> int:
         with suppress(CollectionMissing):
-            return await self._engine.count(self._collection(place), self._scope(place))
+            return await self._engine.count(self._collection(partition), self._scope(partition))
         return 0
 
-    async def drop(self, place: Place) -> None:
-        collection, scope = self._collection(place), self._scope(place)
+    async def drop(self, partition: VectorPartition) -> None:
+        collection, scope = self._collection(partition), self._scope(partition)
         with suppress(CollectionMissing):
             if scope is None:
                 await self._engine.drop(collection)
@@ -182,15 +184,15 @@ class QdrantProvider:
         await self._engine.close()
 
     async def _search(
-        self, place: Place, query: list[float] | Words, k: int, where: Filter | None
+        self, partition: VectorPartition, query: list[float] | Words, k: int, where: Filter | None
     ) -> list[tuple[str, float]]:
-        within = all_of([self._scope(place) or True, translate(where) if where else True])
+        within = all_of([self._scope(partition) or True, translate(where) if where else True])
         k = min(k, self.capabilities.max_k)
         if k < 1 or within is False:
             return []
         condition = None if within is True else within
         with suppress(CollectionMissing):
-            collection = self._collection(place)
+            collection = self._collection(partition)
             return await self._engine.search(collection, query, k, condition, words=self._words)
         return []
 
@@ -198,14 +200,14 @@ class QdrantProvider:
         made, wanted = ("with words", "without") if form.words else ("without words", "with them")
         return f"the collection {collection} in Qdrant was made {made}, and store.lexical wants it {wanted}"
 
-    def _collection(self, place: Place) -> str:
-        return collection_of(place) if self._isolation == "collection" else f"rs_d{place.dimension}"
+    def _collection(self, partition: VectorPartition) -> str:
+        return collection_of(partition) if self._isolation == "collection" else f"rs_d{partition.dimension}"
 
-    def _scope(self, place: Place) -> Condition | None:
-        """What keeps a call within its place where several places share a collection."""
+    def _scope(self, partition: VectorPartition) -> Condition | None:
+        """What keeps a call within its place where several partitions share a collection."""
         if self._isolation == "collection":
             return None
-        return {"must": [equals("tenant_id", place.tenant_id), equals("space", place.space)]}
+        return {"must": [equals("tenant_id", partition.tenant_id), equals("space", partition.space)]}
 
 
 def _batches(points: Sequence[Point]) -> Iterator[list[Point]]:

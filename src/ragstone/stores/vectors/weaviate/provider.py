@@ -12,7 +12,7 @@ from ragstone.core.errors import ModelMismatch, StoreError
 from ragstone.core.filters import Filter
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Candidate, Json, Vector
-from ragstone.core.vectors import Capabilities, Health, Isolation, Place, Point
+from ragstone.core.vectors import Capabilities, Health, Isolation, Point, VectorPartition
 from ragstone.fetch.calls import Sleep
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import (
@@ -98,42 +98,43 @@ class WeaviateProvider:
     def can_filter(self, where: Filter) -> bool:
         return can_translate(where)
 
-    async def open(self, place: Place) -> None:
+    async def open(self, partition: VectorPartition) -> None:
         await self._server.version()
-        shelf = self._shelf(place)
-        there = await self._server.make(shelf, class_definition(place, self._isolation))
+        shelf = self._shelf(partition)
+        there = await self._server.make(shelf, class_definition(partition, self._isolation))
         dimension = dimension_of(there)
-        if dimension != place.dimension:
+        if dimension != partition.dimension:
             raise ModelMismatch(
-                f"class {shelf.name} of weaviate is for vectors of {dimension} dimensions, not of {place.dimension}",
+                f"class {shelf.name} of weaviate is for vectors of {dimension} dimensions, "
+                f"not of {partition.dimension}",
                 hint="use the embedding model that the space was built with, or",
                 remedy=Remedy(Action.REEMBED),
             )
 
-    async def upsert(self, place: Place, points: Sequence[Point]) -> None:
+    async def upsert(self, partition: VectorPartition, points: Sequence[Point]) -> None:
         for point in points:
-            check_dimension(place, len(point.vector))
+            check_dimension(partition, len(point.vector))
         latest = list({point.chunk_id: point for point in points}.values())
-        shelf = self._shelf(place)
+        shelf = self._shelf(partition)
         if latest and not await self._server.has(shelf):
-            await self.open(place)
+            await self.open(partition)
         for some in in_batches(latest, BATCH):
-            await self._server.store(shelf, [object_of(place, self._isolation, point) for point in some])
+            await self._server.store(shelf, [object_of(partition, self._isolation, point) for point in some])
 
-    async def delete(self, place: Place, chunk_ids: Sequence[str]) -> None:
+    async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
         for some in in_batches(real_ids(chunk_ids), PAGE):
-            await self._server.remove(self._shelf(place), within(place, one_of("chunk_id", some)))
+            await self._server.remove(self._shelf(partition), within(partition, one_of("chunk_id", some)))
 
     async def search(
-        self, place: Place, vector: Vector, k: int, where: Filter | None = None
+        self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        check_dimension(place, len(vector))
+        check_dimension(partition, len(vector))
         if k < 1:
             return []
         rows = await self._rows(
-            place,
+            partition,
             "chunk_id _additional { distance }",
-            within(place, *([passing(where)] if where else [])),
+            within(partition, *([passing(where)] if where else [])),
             limit=min(k, self.capabilities.max_k),
             vector=numbers(unit(vector)),
         )
@@ -144,44 +145,48 @@ class WeaviateProvider:
             ]
         return sorted(found, key=lambda one: -one.score)
 
-    async def read(self, place: Place, chunk_ids: Sequence[str]) -> list[Point]:
+    async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
         points: list[Point] = []
         for some in in_batches(real_ids(chunk_ids), READ):
-            where = within(place, one_of("chunk_id", some))
-            rows = await self._rows(place, "chunk_id payload _additional { vector }", where, limit=READ)
+            where = within(partition, one_of("chunk_id", some))
+            rows = await self._rows(partition, "chunk_id payload _additional { vector }", where, limit=READ)
             with self._server.reading():
                 points += [point_of(row) for row in rows]
         return points
 
-    async def ids(self, place: Place) -> AsyncIterator[Sequence[str]]:
+    async def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
         # Pages by offset end at 10,000 and pages by cursor take no condition: slots know neither limit.
         waiting = [(0, SLOTS)]
         while waiting:
             low, high = waiting.pop()
-            rows = await self._rows(place, "chunk_id", within(place, *between("slot", low, high)), limit=PAGE)
+            rows = await self._rows(
+                partition, "chunk_id", within(partition, *between("slot", low, high)), limit=PAGE
+            )
             if len(rows) < PAGE:
                 with self._server.reading():
                     page = [row["chunk_id"] for row in rows]
                 yield page
             elif high - low == 1:
-                raise StoreError(f"weaviate holds more points of {place.space} than {SLOTS} slots can list")
+                raise StoreError(
+                    f"weaviate holds more points of {partition.space} than {SLOTS} slots can list"
+                )
             else:
                 middle = (low + high) // 2
                 waiting += [(middle, high), (low, middle)]
 
-    async def count(self, place: Place) -> int:
-        shelf = self._shelf(place)
-        query = count_query(shelf.name, tenant=shelf.tenant, where=within(place))
+    async def count(self, partition: VectorPartition) -> int:
+        shelf = self._shelf(partition)
+        query = count_query(shelf.name, tenant=shelf.tenant, where=within(partition))
         rows = await self._server.rows(shelf, query)
         with self._server.reading():
             return int(rows[0]["meta"]["count"]) if rows else 0
 
-    async def drop(self, place: Place) -> None:
-        shelf = self._shelf(place)
+    async def drop(self, partition: VectorPartition) -> None:
+        shelf = self._shelf(partition)
         if self._isolation == "collection":
             await self._server.drop(shelf)
         else:
-            await self._server.remove(shelf, within(place))
+            await self._server.remove(shelf, within(partition))
 
     async def health(self) -> Health:
         return Health(await self._server.version(), f"tenants are kept apart by {self._isolation}")
@@ -189,13 +194,19 @@ class WeaviateProvider:
     async def close(self) -> None:
         await self._server.service.close()
 
-    def _shelf(self, place: Place) -> Shelf:
-        tenant = plain(place.tenant_id) if self._isolation == "namespace" else ""
-        return Shelf(class_name(place, self._isolation), tenant)
+    def _shelf(self, partition: VectorPartition) -> Shelf:
+        tenant = plain(partition.tenant_id) if self._isolation == "namespace" else ""
+        return Shelf(class_name(partition, self._isolation), tenant)
 
     async def _rows(
-        self, place: Place, fields: str, where: Json, *, limit: int, vector: list[float] | None = None
+        self,
+        partition: VectorPartition,
+        fields: str,
+        where: Json,
+        *,
+        limit: int,
+        vector: list[float] | None = None,
     ) -> list[Json]:
-        shelf = self._shelf(place)
+        shelf = self._shelf(partition)
         query = get_query(shelf.name, fields, tenant=shelf.tenant, where=where, limit=limit, vector=vector)
         return await self._server.rows(shelf, query)

@@ -16,7 +16,7 @@ import numpy as np
 from ragstone.core.filters import Filter
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Json
-from ragstone.core.vectors import Isolation, Place, Point
+from ragstone.core.vectors import Isolation, Point, VectorPartition
 from ragstone.stores.vectors.checks import unit
 from ragstone.stores.vectors.rest import numbers
 from ragstone.stores.vectors.terms import (
@@ -34,7 +34,7 @@ from ragstone.stores.vectors.terms import (
 PLAIN = re.compile(r"[a-z0-9]{1,64}")
 IDS = uuid.UUID("6d0bd1c6-2c5c-5b0e-9a4c-52bd0f1a7a11")
 SLOTS = 65_536
-"""Points are dealt out by their id, so that all ids of a place can be read a part at a time."""
+"""Points are dealt out by their id, so that all ids of a partition can be read a part at a time."""
 DIMENSION = re.compile(r"(\d+) dimensions")
 
 
@@ -43,17 +43,17 @@ def plain(name: str) -> str:
     return name if PLAIN.fullmatch(name) else f"X{content_hash(name)[:40]}"
 
 
-def class_name(place: Place, isolation: Isolation) -> str:
-    """One class for each place, or one for each dimension."""
+def class_name(partition: VectorPartition, isolation: Isolation) -> str:
+    """One class for each partition, or one for each dimension."""
     if isolation == "collection":
-        return f"Rs_{plain(place.tenant_id)}_{plain(place.space)}"
-    return f"Rs_{isolation}_d{place.dimension}"
+        return f"Rs_{plain(partition.tenant_id)}_{plain(partition.space)}"
+    return f"Rs_{isolation}_d{partition.dimension}"
 
 
-def class_definition(place: Place, isolation: Isolation) -> Json:
+def class_definition(partition: VectorPartition, isolation: Isolation) -> Json:
     return {
-        "class": class_name(place, isolation),
-        "description": f"Ragstone: vectors of {place.dimension} dimensions",
+        "class": class_name(partition, isolation),
+        "description": f"Ragstone: vectors of {partition.dimension} dimensions",
         "vectorizer": "none",
         "vectorIndexType": "hnsw",
         "vectorIndexConfig": {"distance": "cosine"},
@@ -85,12 +85,12 @@ def dimension_of(definition: Json) -> int | None:
     return int(found[1]) if found else None
 
 
-def object_of(place: Place, isolation: Isolation, point: Point) -> Json:
-    """A point as Weaviate stores it. The id says the place, so that equal chunk ids never meet."""
-    number = uuid.uuid5(IDS, json.dumps([place.tenant_id, place.space, point.chunk_id]))
+def object_of(partition: VectorPartition, isolation: Isolation, point: Point) -> Json:
+    """A point as Weaviate stores it. The id says the partition, so that equal chunk ids never meet."""
+    number = uuid.uuid5(IDS, json.dumps([partition.tenant_id, partition.space, point.chunk_id]))
     properties: dict[str, Json] = {
-        "tenant_id": plain(place.tenant_id),
-        "space": plain(place.space),
+        "tenant_id": plain(partition.tenant_id),
+        "space": plain(partition.space),
         "chunk_id": point.chunk_id,
         "slot": number.int % SLOTS,
         "terms": terms_of(point.payload),
@@ -101,12 +101,12 @@ def object_of(place: Place, isolation: Isolation, point: Point) -> Json:
     if isinstance(index := point.payload.get("chunk_index"), int) and 0 <= index < 2**31:
         properties["chunk_index"] = int(index)
     made = {
-        "class": class_name(place, isolation),
+        "class": class_name(partition, isolation),
         "id": str(number),
         "properties": properties,
         "vector": numbers(unit(point.vector, f"chunk {point.chunk_id}")),
     }
-    return made | {"tenant": plain(place.tenant_id)} if isolation == "namespace" else made
+    return made | {"tenant": plain(partition.tenant_id)} if isolation == "namespace" else made
 
 
 def point_of(row: Json) -> Point:
@@ -124,9 +124,9 @@ def can_translate(where: Filter) -> bool:
     return can_say(where) and most_lacking(condition(where)) <= MAX_LACKING
 
 
-def within(place: Place, *more: Json) -> Json:
-    """The points of a place that also meet all other conditions."""
-    own = [equals("tenant_id", plain(place.tenant_id)), equals("space", plain(place.space))]
+def within(partition: VectorPartition, *more: Json) -> Json:
+    """The points of a partition that also meet all other conditions."""
+    own = [equals("tenant_id", plain(partition.tenant_id)), equals("space", plain(partition.space))]
     return {"operator": "And", "operands": [*own, *more]}
 
 

@@ -92,7 +92,7 @@ class WeaviateServer:
         return True
 
     async def store(self, shelf: Shelf, objects: Sequence[Json]) -> None:
-        """Put objects in place of those with the same ids; each is found when this returns."""
+        """Put objects in partition of those with the same ids; each is found when this returns."""
         # Writing numbers as text takes long enough to keep others waiting.
         body = await asyncio.to_thread(encoded, {"objects": list(objects)})
         answer = await self.service.call(

@@ -18,7 +18,7 @@ from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.milvus import provider as milvus
 from ragstone.stores.vectors.milvus.provider import MilvusProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.suites.provider_cases import id_of, make_points, new_place
+from ragstone.testing.suites.provider_cases import id_of, make_points, new_partition
 
 
 def embedded(folder: Path) -> MilvusProvider:
@@ -53,7 +53,7 @@ async def test_nobody_else_can_reach_it(tmp_path: Path, name: str) -> None:
 async def test_closing_ends_its_threads(tmp_path: Path) -> None:
     before = set(threading.enumerate())
     provider = embedded(tmp_path)
-    place = new_place()
+    place = new_partition()
     await provider.open(place)
     await provider.upsert(place, make_points(unit_vectors(3)))
     await provider.close()
@@ -72,7 +72,7 @@ async def test_a_file_of_an_older_version_is_named(tmp_path: Path) -> None:
 
 async def test_a_child_of_a_fork_leaves_it_to_its_parent(tmp_path: Path) -> None:
     provider = embedded(tmp_path)
-    place = new_place()
+    place = new_partition()
     await provider.open(place)
     await provider.upsert(place, make_points(unit_vectors(3)))
 
@@ -98,7 +98,7 @@ async def test_what_is_held_in_memory_is_put_away_when_it_grows(
 ) -> None:
     monkeypatch.setattr(milvus, "LOOSE_EMBEDDED", 20)
     provider = embedded(tmp_path)
-    place = new_place()
+    place = new_partition()
     await provider.open(place)
     await provider.upsert(place, make_points(unit_vectors(15)))
     assert _files(tmp_path) == 0
@@ -116,7 +116,7 @@ async def test_much_that_is_loose_makes_a_write_wait_until_the_order_is_taken(
     monkeypatch.setattr(milvus, "LOOSE_EMBEDDED", 20)
     monkeypatch.setattr(milvus, "MOST_LOOSE", 40)
     provider = embedded(tmp_path)
-    place = new_place()
+    place = new_partition()
     await provider.open(place)
     flush, patience = MilvusClient.flush, 3
     waits: list[float] = []

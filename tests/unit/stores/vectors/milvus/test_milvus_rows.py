@@ -12,7 +12,7 @@ import pytest
 
 from ragstone.core.errors import InputError, StoreCorrupt, StoreError
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.vectors import Isolation, Place, Point
+from ragstone.core.vectors import Isolation, Point, VectorPartition
 from ragstone.stores.vectors.milvus.rows import (
     BATCH_BYTES,
     BATCH_ROWS,
@@ -27,7 +27,7 @@ from ragstone.stores.vectors.milvus.rows import (
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.suites.provider_cases import HOSTILE
 
-PLACE = Place("a1", "b2", 8)
+PLACE = VectorPartition("a1", "b2", 8)
 VECTOR = unit_vectors(1, 8)[0]
 
 
@@ -46,7 +46,7 @@ def test_each_isolation_names_its_own_scope() -> None:
 @pytest.mark.parametrize("isolation", ["collection", "namespace", "filter"])
 def test_no_id_is_read_as_anything_but_itself(isolation: Isolation) -> None:
     texts = [*HOSTILE, "a", "a_b", "b", "b_c", "_", "a-b", "A", "x" * 65]
-    places = [Place(tenant, space, 8) for tenant, space in itertools.product(texts, texts)]
+    places = [VectorPartition(tenant, space, 8) for tenant, space in itertools.product(texts, texts)]
     scopes = {scope_of(place, isolation) for place in places}
     assert len(scopes) == len(places)
     for scope in scopes:
@@ -58,7 +58,10 @@ def test_no_id_is_read_as_anything_but_itself(isolation: Isolation) -> None:
 def test_a_key_belongs_to_one_tenant_space_and_chunk() -> None:
     parts = ["a", "b", "ab", '"', '", "', "", "\ud800"]
     keys = {
-        physical_id(Place(tenant, space, 8), chunk) for tenant in parts for space in parts for chunk in parts
+        physical_id(VectorPartition(tenant, space, 8), chunk)
+        for tenant in parts
+        for space in parts
+        for chunk in parts
     }
     assert len(keys) == len(parts) ** 3
     assert all(re.fullmatch(r"[0-9a-f]{32}", key) for key in keys)

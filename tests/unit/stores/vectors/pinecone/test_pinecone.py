@@ -16,14 +16,14 @@ from tests.doubles.web import Reply, json_reply
 
 from ragstone.core.errors import ModelMismatch, SettingsError, StoreBusy, StoreError
 from ragstone.core.filters import parse_filter
-from ragstone.core.vectors import Place, Point
+from ragstone.core.vectors import Point, VectorPartition
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.pinecone.provider import PineconeProvider, metadata_filter
 from ragstone.stores.vectors.pinecone.records import MAX_METADATA, batches, point_of, record
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.suites.provider_cases import all_ids, id_of, make_points
 
-PLACE = Place("acme", "s1", 4)
+PLACE = VectorPartition("acme", "s1", 4)
 INDEX = "ma-rag-rpg-index"
 SECRET = "canary-key-1234"
 
@@ -90,8 +90,8 @@ async def test_tenants_have_a_namespace_each(pinecone: PineconeDouble) -> None:
     provider = make_provider(pinecone)
     points = make_points(unit_vectors(2, 4))
     for tenant in ("acme", "umbrella"):
-        await provider.open(Place(tenant, "s1", 4))
-        await provider.upsert(Place(tenant, "s1", 4), points)
+        await provider.open(VectorPartition(tenant, "s1", 4))
+        await provider.upsert(VectorPartition(tenant, "s1", 4), points)
     assert set(pinecone.indexes[INDEX].namespaces) == {"tenant_acme", "tenant_umbrella"}
     await provider.search(PLACE, points[0].vector, 1)
     assert sent(pinecone, "/query")[-1]["namespace"] == "tenant_acme"
@@ -241,7 +241,12 @@ def test_metadata_that_cannot_be_filtered_whole_is_refused() -> None:
 
 
 def test_ids_of_places_never_meet() -> None:
-    places = [Place("a", "b#c", 4), Place("a#b", "c", 4), Place("a", "b", 4), Place("A", "b", 4)]
+    places = [
+        VectorPartition("a", "b#c", 4),
+        VectorPartition("a#b", "c", 4),
+        VectorPartition("a", "b", 4),
+        VectorPartition("A", "b", 4),
+    ]
     vector = unit_vectors(1, 4)[0]
     assert len({record(place, Point(id_of(0), vector, {}))["id"] for place in places}) == 4
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ragstone.core.vectors import Place
+from ragstone.core.vectors import VectorPartition
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import DIMENSION, unit_vectors
 
 KEY = "canary-key-4711"
-PLACE = Place("t1", "s1", DIMENSION)
+PLACE = VectorPartition("t1", "s1", DIMENSION)
 QUERY = unit_vectors(1)[0]
 
 Connect = Callable[..., QdrantProvider]

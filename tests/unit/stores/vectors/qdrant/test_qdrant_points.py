@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ragstone.core.errors import InputError, StoreCorrupt
 from ragstone.core.types import Json
-from ragstone.core.vectors import Place, Point
+from ragstone.core.vectors import Point, VectorPartition
 from ragstone.stores.vectors.qdrant.points import (
     GIVEN,
     LISTS,
@@ -23,7 +23,7 @@ from ragstone.stores.vectors.qdrant.points import (
     to_stored,
 )
 
-PLACE = Place("a" * 32, "s1", 2)
+PLACE = VectorPartition("a" * 32, "s1", 2)
 VECTOR = np.array([0.6, 0.8], np.float32)
 
 scalars = st.one_of(
@@ -56,8 +56,8 @@ def test_nobody_can_write_for_another_tenant(payload: dict[str, Json]) -> None:
     stored = sent(payload | {"tenant_id": "b" * 32, "space": "s2", "chunk_id": "d" * 32})
     assert (stored["tenant_id"], stored["space"], stored["chunk_id"]) == ("a" * 32, "s1", "c" * 32)
     assert belongs(PLACE, stored)
-    assert not belongs(Place("b" * 32, "s1", 2), stored)
-    assert not belongs(Place("a" * 32, "s2", 2), stored)
+    assert not belongs(VectorPartition("b" * 32, "s1", 2), stored)
+    assert not belongs(VectorPartition("a" * 32, "s2", 2), stored)
 
 
 @pytest.mark.parametrize(
@@ -98,18 +98,23 @@ def test_lists_are_named() -> None:
 
 
 def test_ids_of_two_places_never_meet() -> None:
-    places = [Place("a", "b", 2), Place("b", "a", 2), Place("ab", "", 2), Place('a","b', "", 2)]
+    places = [
+        VectorPartition("a", "b", 2),
+        VectorPartition("b", "a", 2),
+        VectorPartition("ab", "", 2),
+        VectorPartition('a","b', "", 2),
+    ]
     assert len({physical_id(place, "c" * 32) for place in places}) == len(places)
     assert physical_id(PLACE, "c" * 32) == physical_id(PLACE, "c" * 32)
 
 
 def test_no_two_places_share_a_collection() -> None:
     names = ["a", "a_b", "b", "_", "a_", "../x", "x" * 300, ""]
-    places = [Place(tenant, space, 2) for tenant in names for space in names]
+    places = [VectorPartition(tenant, space, 2) for tenant in names for space in names]
     collections = [collection_of(place) for place in places]
     assert len(set(collections)) == len(places)
     assert all(len(name) < 255 and not set(name) & set('<>:"/\\|?*.\0') for name in collections)
-    assert collection_of(Place("a1", "s-2", 2)) == "rs_a1_s-2"
+    assert collection_of(VectorPartition("a1", "s-2", 2)) == "rs_a1_s-2"
 
 
 def test_numbers_that_are_none_are_refused() -> None:

@@ -16,11 +16,11 @@ from tests.unit.stores.vectors.qdrant.served import KEY, PLACE, QUERY, Connect
 
 from ragstone.core.errors import ModelMismatch, StoreError
 from ragstone.core.types import Json
-from ragstone.core.vectors import Isolation, Place, Point
+from ragstone.core.vectors import Isolation, Point, VectorPartition
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.suites.provider_cases import id_of, make_points, new_place
+from ragstone.testing.suites.provider_cases import id_of, make_points, new_partition
 
 SCOPED = ("query", "delete", "count", "scroll")
 
@@ -31,7 +31,7 @@ async def test_who_comes_second_finds_the_collection_made(
     await provider.open(PLACE)
     assert [request.method for request in double.requests] == ["PUT", "GET", "GET"]
     with pytest.raises(ModelMismatch):
-        await provider.open(Place(PLACE.tenant_id, PLACE.space, 7))
+        await provider.open(VectorPartition(PLACE.tenant_id, PLACE.space, 7))
 
 
 async def test_a_collection_that_cannot_be_made_is_no_place(
@@ -39,7 +39,7 @@ async def test_a_collection_that_cannot_be_made_is_no_place(
 ) -> None:
     double.faults += [error_reply("Wrong input", 400)]
     with pytest.raises(StoreError, match="refused the request"):
-        await provider.open(new_place())
+        await provider.open(new_partition())
 
 
 async def test_a_collection_of_other_vectors_is_somebody_elses(
@@ -133,7 +133,7 @@ async def test_collections_are_made_for_their_isolation(
 
 async def test_points_travel_in_batches(double: QdrantDouble, connect: Connect) -> None:
     provider = connect()
-    wide = new_place(10_000)
+    wide = new_partition(10_000)
     for place, points in (
         (PLACE, make_points(unit_vectors(600))),
         (wide, [Point(id_of(number), np.ones(10_000, np.float32), {}) for number in range(150)]),

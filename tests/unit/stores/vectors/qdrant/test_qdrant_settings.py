@@ -13,7 +13,7 @@ from ragstone.core.errors import InputError, SettingsError
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.suites.provider_cases import new_place
+from ragstone.testing.suites.provider_cases import new_partition
 
 URL = "http://localhost:6333"
 
@@ -100,6 +100,6 @@ def test_nothing_is_touched_before_the_first_call(tmp_path: Path) -> None:
 
 
 async def test_a_question_that_is_no_vector_is_refused() -> None:
-    place = new_place(2)
+    place = new_partition(2)
     with pytest.raises(InputError):
         await made().search(place, unit_vectors(1, 2)[0] * float("nan"), 10)

@@ -14,7 +14,7 @@ from tests.unit.stores.vectors.qdrant.served import KEY, PLACE, QUERY, Connect
 from ragstone.core.errors import SettingsError, StoreError
 from ragstone.core.filters import parse_filter
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.vectors import Isolation, Place, Point, Words
+from ragstone.core.vectors import Isolation, Point, VectorPartition, Words
 from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger.index_feed import NO_VECTOR
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
@@ -125,7 +125,7 @@ async def test_a_collection_of_the_other_form_is_refused_and_kept(
     double: QdrantDouble, connect: Connect, worded: QdrantProvider
 ) -> None:
     plain = connect()
-    other = Place("t1", "s2", PLACE.dimension)
+    other = VectorPartition("t1", "s2", PLACE.dimension)
     await plain.open(other)
     await plain.upsert(other, make_points(unit_vectors(2)))
     for provider, place, said in ((worded, other, "made without words"), (plain, PLACE, "made with words")):
@@ -134,7 +134,7 @@ async def test_a_collection_of_the_other_form_is_refused_and_kept(
         assert refused.value.remedy == Remedy(Action.REPAIR_STORES)
         assert said in await provider.misfit(place)
         assert await provider.count(place) > 0
-    assert await worded.misfit(PLACE) == await worded.misfit(Place("t9", "s9", 8)) == ""
+    assert await worded.misfit(PLACE) == await worded.misfit(VectorPartition("t9", "s9", 8)) == ""
 
 
 @pytest.mark.req("R-STO-37")

@@ -17,7 +17,7 @@ from tests.doubles.web import Reply, json_reply
 from ragstone.core.errors import ModelMismatch, SettingsError, StoreBusy, StoreError
 from ragstone.core.filters import In, Not, Range, parse_filter
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.vectors import Isolation, Place, Point
+from ragstone.core.vectors import Isolation, Point, VectorPartition
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.weaviate import provider as module
 from ragstone.stores.vectors.weaviate.provider import WeaviateProvider, literal
@@ -25,7 +25,7 @@ from ragstone.stores.vectors.weaviate.schema import can_translate, class_name, o
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.suites.provider_cases import all_ids, id_of, make_points
 
-PLACE = Place("acme", "s1", 4)
+PLACE = VectorPartition("acme", "s1", 4)
 SECRET = "canary-key-1234"
 ISOLATIONS: tuple[Isolation, ...] = ("collection", "namespace", "filter")
 
@@ -121,7 +121,7 @@ async def test_every_point_says_whose_it_is_and_every_call_asks(
 async def test_dropping_a_space_leaves_its_neighbours(weaviate: WeaviateDouble, isolation: Isolation) -> None:
     weaviate.most = 10  # so that one call does not remove all
     provider = make_provider(weaviate, isolation)
-    places = [PLACE, Place("acme", "s2", 4), Place("umbrella", "s1", 4)]
+    places = [PLACE, VectorPartition("acme", "s2", 4), VectorPartition("umbrella", "s1", 4)]
     for place in places:
         await provider.open(place)
         await provider.upsert(place, make_points(unit_vectors(25, 4)))
@@ -159,7 +159,7 @@ async def test_a_class_of_another_dimension_is_refused(weaviate: WeaviateDouble)
     provider = make_provider(weaviate, "collection")
     await provider.open(PLACE)
     with pytest.raises(ModelMismatch, match="is for vectors of 4 dimensions, not of 8") as raised:
-        await provider.open(Place("acme", "s1", 8))
+        await provider.open(VectorPartition("acme", "s1", 8))
     assert raised.value.remedy == Remedy(Action.REEMBED)
     await provider.close()
 
@@ -206,7 +206,7 @@ def make_class() -> Any:
 
     from ragstone.stores.vectors.weaviate.schema import class_definition
 
-    return ClassDouble(class_definition(Place("o", "o", 4), "filter") | {"class": "Other"})
+    return ClassDouble(class_definition(VectorPartition("o", "o", 4), "filter") | {"class": "Other"})
 
 
 async def test_a_place_is_unknown_to_a_server_without_classes(weaviate: WeaviateDouble) -> None:
@@ -336,11 +336,11 @@ async def test_a_server_without_keys_gets_none(weaviate: WeaviateDouble) -> None
 
 def test_names_of_places_never_meet_and_are_names() -> None:
     places = [
-        Place("a", "b", 4),
-        Place("a_b", "c", 4),
-        Place("a", "b_c", 4),
-        Place("A", "b", 4),
-        Place("é\x00", "", 4),
+        VectorPartition("a", "b", 4),
+        VectorPartition("a_b", "c", 4),
+        VectorPartition("a", "b_c", 4),
+        VectorPartition("A", "b", 4),
+        VectorPartition("é\x00", "", 4),
     ]
     names = [class_name(place, "collection") for place in places]
     assert len({name.lower() for name in names}) == len(places)

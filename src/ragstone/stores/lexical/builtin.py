@@ -11,7 +11,7 @@ from ragstone.stores.sql.database import Connection
 from ragstone.stores.sql.partitions import note_growth
 
 
-class KeptBeside:
+class BuiltinIndexWriter:
     """Sees to it that whoever goes back to the database's own index finds it true.
 
     SQLite's costs little and is kept in step. PostgreSQL's would be most of the work of a write: its postings are
