@@ -17,7 +17,7 @@ from ragstone.core.ids import NAME, check_name
 from ragstone.core.remedies import Action, Remedy
 from ragstone.settings.tree import Settings
 from ragstone.stores.corpus.atomic_file import put_in_place, write_atomically
-from ragstone.stores.ledger.folders import remove_folder
+from ragstone.stores.ledger.sqlite.file import remove_folder
 from ragstone.stores.lexical.bm25_file import Origin, load_index
 
 REBUILD = Remedy(Action.BUILD_CORPUS)

@@ -8,6 +8,7 @@ import itertools
 import json
 import logging
 import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -311,3 +312,25 @@ def _full(path: Path, text: str) -> StoreFull:
 def _tell_of_failure(writing: asyncio.Future[Any]) -> None:
     if not writing.cancelled() and (error := writing.exception()):
         logger.warning("what was written for someone who no longer waited came to nothing: %s", error)
+
+
+def count_files(folder: Path) -> int:
+    """Count the files under a folder; 0 when it does not exist."""
+    return sum(len(files) for _, _, files in os.walk(folder))
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with all in it: it is gone also after a loss of power."""
+
+    def ignore_missing(_function: object, _path: str, problem: tuple[Any, BaseException, Any]) -> None:
+        if not isinstance(problem[1], FileNotFoundError):  # somebody else may be at it too
+            raise problem[1]
+
+    with translated(folder):
+        shutil.rmtree(folder, onerror=ignore_missing)
+        if folder.parent.exists():
+            handle = os.open(folder.parent, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
